@@ -1,12 +1,13 @@
 /* arena - the page pool: extents, the arenas and the pages that peers take out of it.
  *
- * Contract: control path only; everything here runs under the control lock, except xseg_page(), the
- * owner words, and what needs none: counting what is free, and giving an extent of pages back,
- * which is one store by its owner. So under the lock the number of free extents may grow, and never
- * shrinks but by the holder. An extent's word is its truth. An arena is made in two steps: its
- * extents are marked (ARENA, peer, number), then `arena_extents` is stored, which commits it;
- * extents of an arena that was not committed belong to nobody, and are freed when the peer opens
- * again or is forgotten.
+ * Contract: control path only, but for xseg_page() and the owner words. An extent's word is its
+ * truth. Whoever takes one makes it TAKING by a swap from FREE, and then the peer's by a store; its
+ * owner gives it back by one store. So taking and giving need no lock, and wait for nobody. Making
+ * an arena, and giving it back, is under the peer's lock, or a client's under the control lock, as
+ * a check must not meet one that is half made. An arena is made in two steps: its extents are
+ * marked (ARENA, peer, number), then `arena_extents` is stored, which commits it; extents of an
+ * arena that was not committed, and such that were being taken, belong to nobody when their taker
+ * is dead, and are freed when the peer opens again or is forgotten.
  *
  * Invariants:
  *   A1  the extents of a committed arena have the numbers 0 .. arena_extents - 1, each once
@@ -53,8 +54,8 @@ static uint32_t free_extents(struct xseg *seg)
 	return n;
 }
 
-/* Takes up to n extents for the peer, numbered from 0; returns how many: fewer where somebody wrote
- * over their words since they were counted (R5). Fresh ones are zero already (A2). page, if not
+/* Takes up to n extents for the peer, numbered from 0; returns how many: fewer where others have
+ * taken some since they were counted. Fresh ones are zero already (A2). page, if not
  * NULL, gets the numbers of all their pages. */
 static uint32_t take_extents(
 	struct xseg *seg, uint32_t peer, enum xs_extent_kind kind, uint32_t n, uint32_t *page)
@@ -62,8 +63,13 @@ static uint32_t take_extents(
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < seg->geo.nr_extents && nr < n; i++) {
-		if (extent_kind(extent_get(seg, i)) != XS_EXTENT_FREE)
+		uint64_t w = extent_get(seg, i);
+
+		if (extent_kind(w) != XS_EXTENT_FREE ||
+			!atomic_compare_exchange_strong(&seg->extents[i].word, &w,
+				extent_word(XS_EXTENT_TAKING, peer, 0)))
 			continue;
+		XKILL(EXTENT_TAKING);
 		if (atomic_load_explicit(&seg->extents[i].dirty, memory_order_relaxed))
 			memset(extent_addr(seg, i), 0, XSEG_EXTENT_SIZE);
 		atomic_store_explicit(&seg->extents[i].dirty, 1, memory_order_relaxed);
@@ -157,7 +163,7 @@ void xs_arena_unmap(struct xseg_peer *p)
 	p->arena_map_bytes = 0;
 }
 
-/* Under the control lock: the arena's extents, as many as were asked for, committed by the last
+/* Under the peer's lock: the arena's extents, as many as were asked for, committed by the last
  * store. */
 static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *err)
 {
@@ -193,11 +199,11 @@ int xseg_arena_open(
 
 	*fresh = nr == 0;
 	if (*fresh) {
-		fd = xs_control_lock(p->seg);
+		fd = xs_lock(p->seg, xs_peer_lock_byte(p->seg, p->index));
 		if (fd < 0)
 			return xs_fail_lock(p->seg, fd, err);
 		rc = arena_make(p, *bytes, err);
-		xs_control_unlock(fd);
+		xs_unlock(fd);
 		if (rc)
 			return rc;
 		nr = atomic_load_explicit(&p->sh->arena_extents, memory_order_relaxed);
@@ -223,7 +229,7 @@ int xseg_arena_open(
 
 int xseg_arena_free(struct xseg_peer *p, struct xseg_error *err)
 {
-	int fd = xs_control_lock(p->seg);
+	int fd = xs_lock(p->seg, xs_peer_lock_byte(p->seg, p->index));
 
 	if (fd < 0)
 		return xs_fail_lock(p->seg, fd, err);
@@ -231,7 +237,7 @@ int xseg_arena_free(struct xseg_peer *p, struct xseg_error *err)
 	/* the commit goes first: extents without it belong to nobody */
 	xs_keep(p->seg, p->index, XS_KEPT_EXTENTS, 0);
 	xs_extents_free(p->seg, p->index, XS_EXTENT_ARENA);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return 0;
 }
 
@@ -244,16 +250,12 @@ int xseg_pages_take(struct xseg_peer *p, uint32_t nr, uint32_t *page)
 {
 	struct xseg *seg = p->seg;
 	uint32_t want = nr / XSEG_EXTENT_PAGES + (nr % XSEG_EXTENT_PAGES != 0);
-	int fd = xs_control_lock(seg);
 	uint32_t had = 0;
 
-	if (fd < 0)
-		return fd;
 	if (free_extents(seg) >= want)
 		had = take_extents(seg, p->index, XS_EXTENT_PAGES, want, page);
 	for (uint32_t i = 0; i < had && had < want; i++)
 		xseg_pages_give(p, page[i * XSEG_EXTENT_PAGES]);
-	xs_control_unlock(fd);
 	return had < want ? -ENOMEM : 0;
 }
 

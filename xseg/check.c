@@ -1,9 +1,9 @@
 /* check - verifies the invariants of a whole segment, and mends what is derived.
  *
- * Contract: any process, at any time. It holds the control lock, so nothing but requests and lanes
- * moves meanwhile; of these it looks at what holds at every moment. `fix` changes only what follows
- * from the truths (place words, extent words, peer words): requests at rest with nobody; ports,
- * extents and statistics of nobody.
+ * Contract: any process, at any time. It holds all locks, so nothing moves meanwhile but requests,
+ * lanes, and extents and statistics of who lives; of these it looks at what holds at every moment,
+ * and mends by swaps. `fix` changes only what follows from the truths (place words, extent words,
+ * peer words): requests at rest with nobody; ports, extents and statistics of nobody.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -311,11 +311,11 @@ static void check_loans(struct check *c, uint32_t i)
 }
 
 /* An extent of nobody goes back to the pool. */
-static void orphaned_extent(struct check *c, uint32_t i, const char *why)
+static void orphaned_extent(struct check *c, uint32_t i, uint64_t word, const char *why)
 {
 	if (c->fix)
-		atomic_store_explicit(&c->seg->extents[i].word, extent_word(XS_EXTENT_FREE, 0, 0),
-			memory_order_release);
+		atomic_compare_exchange_strong(&c->seg->extents[i].word, &word,
+			extent_word(XS_EXTENT_FREE, 0, 0));
 	else
 		problem(c, "extent %u: %s ('xseg check --fix' gives it back)", i, why);
 }
@@ -330,14 +330,18 @@ static void check_extents(struct check *c)
 
 		if (extent_kind(w) == XS_EXTENT_FREE)
 			continue;
-		if (extent_kind(w) > XS_EXTENT_PAGES || peer >= seg->geo.nr_ports) {
+		if (extent_kind(w) > XS_EXTENT_TAKING || peer >= seg->geo.nr_ports) {
 			problem(c, "extent %u: its word is out of range", i);
 		} else if (state_of(seg, peer) == XSEG_PEER_FREE) {
-			orphaned_extent(c, i, "belongs to no peer");
+			orphaned_extent(c, i, w, "belongs to no peer");
 		} else if (extent_kind(w) == XS_EXTENT_ARENA &&
 			   extent_nr(w) >= atomic_load_explicit(&seg->peers[peer].arena_extents,
 						   memory_order_relaxed)) {
-			orphaned_extent(c, i, "part of an arena that was never finished");
+			orphaned_extent(c, i, w, "part of an arena that was never finished");
+		} else if (c->fix && extent_kind(w) == XS_EXTENT_TAKING &&
+			   !xseg_peer_is_up(state_of(seg, peer))) {
+			/* else the dead peer's successor gives it back */
+			orphaned_extent(c, i, w, "was being taken by a peer that died");
 		}
 	}
 }
@@ -389,13 +393,15 @@ static void check_member(struct check *c, uint32_t i)
 
 static void check_stats(struct check *c, uint32_t i)
 {
-	uint32_t peer = atomic_load_explicit(&c->seg->stats[i].peer, memory_order_acquire);
+	uint32_t word = atomic_load_explicit(&c->seg->stats[i].peer, memory_order_acquire),
+		 peer = word & ~XS_STATS_MAKING;
 
-	if (peer == 0 ||
-		(peer <= c->seg->geo.nr_ports && state_of(c->seg, peer - 1) != XSEG_PEER_FREE))
+	if (word == 0 || (peer && peer <= c->seg->geo.nr_ports &&
+				 state_of(c->seg, peer - 1) != XSEG_PEER_FREE))
 		return;
 	if (c->fix)
-		atomic_store_explicit(&c->seg->stats[i].peer, 0, memory_order_release);
+		/* by a swap: who takes one has no lock */
+		atomic_compare_exchange_strong(&c->seg->stats[i].peer, &word, 0);
 	else
 		problem(c,
 			"statistics block %u: belongs to no peer ('xseg check --fix' gives it "
@@ -470,7 +476,7 @@ unsigned xseg_check(
 {
 	struct check c = { .seg = seg, .fix = fix, .report = report, .arg = arg };
 	struct xseg_error err = { "" };
-	int fd = xs_control_lock(seg);
+	int fd = xs_lock_all(seg);
 
 	if (fd < 0) {
 		xs_fail_lock(seg, fd, &err);
@@ -488,7 +494,7 @@ unsigned xseg_check(
 		problem(&c, "out of memory: nothing was looked at");
 	free(c.gift);
 	free(c.seen);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	if (fix && !seg->observer) {
 		xseg_sweep(seg);
 		xs_look_again(seg);

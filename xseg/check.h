@@ -1,6 +1,6 @@
 /* check - what the files of `xseg check` share. See check.c.
  *
- * Contract: under the control lock, by xseg_check() alone.
+ * Contract: under all locks, by xseg_check() alone.
  */
 #ifndef XSEG_CHECK_H
 #define XSEG_CHECK_H

@@ -59,16 +59,21 @@ static uint32_t find_entry(struct xseg *seg, uint32_t lane)
 	return nr == 1 ? word : 0;
 }
 
+/* By a swap from what was seen: a sender takes a free one by a swap, too, and no lock. */
+static bool word_set(struct xseg *seg, uint32_t lane, uint32_t from, uint32_t to)
+{
+	return atomic_compare_exchange_strong(&seg->lanes[lane].word, &from, to);
+}
+
 static void fix_lane(struct xseg *seg, uint32_t i)
 {
-	uint32_t word = word_of(seg, i), said = find_entry(seg, i);
+	uint32_t was = word_of(seg, i), word = was, said = find_entry(seg, i);
 
 	if (said && find_word(seg, said, 0) == XSEG_NONE)
 		word = said;
 	else if (!is_lane_word(seg, word) || find_word(seg, word, 0) != i)
 		word = 0;
-	atomic_store_explicit(&seg->lanes[i].word, word, memory_order_relaxed);
-	if (word)
+	if (word_set(seg, i, was, word) && word)
 		entry_set(seg, word, i + 1);
 }
 
@@ -87,7 +92,7 @@ static void check_lane(struct check *c, uint32_t i)
 			i);
 	} else if ((other = find_word(seg, word, 0)) != i) {
 		if (c->fix)
-			atomic_store_explicit(&seg->lanes[i].word, 0, memory_order_relaxed);
+			word_set(seg, i, word, 0);
 		else
 			problem(c, "lanes %u and %u join the same ports ('xseg check --fix' keeps "
 				   "one)", i, other);

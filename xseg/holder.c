@@ -18,18 +18,28 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Bytes that are locked for the time of a change; those of members and supervisors are for life. */
-static const struct {
-	uint64_t first, nr;
-} changing[] = {
-	{ XSEG_LOCK_CONTROL, 1 },
-};
+/* Range i of the bytes that are locked for the time of a change; those of members and supervisors
+ * are for life. False: there is none. */
+static bool changing(struct xseg *seg, uint32_t i, uint64_t *first, uint64_t *nr)
+{
+	static const uint64_t firsts[] = { XSEG_LOCK_CONTROL, XSEG_LOCK_ROUTES, XSEG_LOCK_PEER0 };
+
+	if (i >= sizeof(firsts) / sizeof(firsts[0]))
+		return false;
+	*first = firsts[i];
+	*nr = firsts[i] == XSEG_LOCK_PEER0 ? seg->geo.nr_ports : 1;
+	return true;
+}
 
 static void name_lock(struct xseg *seg, uint64_t byte, char *text, size_t size)
 {
-	(void)seg;
-	(void)byte;
-	snprintf(text, size, "the control lock");
+	if (byte == XSEG_LOCK_CONTROL)
+		snprintf(text, size, "the control lock");
+	else if (byte == XSEG_LOCK_ROUTES)
+		snprintf(text, size, "the lock of routes");
+	else
+		snprintf(text, size, "the lock of peer '%.*s'", XSEG_NAME_MAX - 1,
+			seg->peers[(byte - XSEG_LOCK_PEER0) % seg->geo.nr_ports].name);
 }
 
 /* The letter of its state is the one behind its name, which may have any in it. */
@@ -150,10 +160,11 @@ uint32_t xseg_lock_look(struct xseg *seg, struct xseg_lock_watch *watch,
 	struct xseg_lock_info info[XSEG_LOCKS_WATCHED])
 {
 	struct xseg_lock_watch before = *watch;
+	uint64_t at, nr;
 
 	watch->nr = 0;
-	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++) {
-		uint64_t at = changing[i].first, end = at + changing[i].nr;
+	for (uint32_t i = 0; changing(seg, i, &at, &nr); i++) {
+		uint64_t end = at + nr;
 
 		while (watch->nr < XSEG_LOCKS_WATCHED && at < end &&
 			(at = first_locked(seg->fd, at, end - at)) != UINT64_MAX)

@@ -1,14 +1,19 @@
 /* info - what a segment says of itself: counts, costs, the text of its stack file.
  *
  * Contract: any thread; observers too. Counts are taken while others go on: each is right, their
- * sum need not be. The stack's text is read and written under the control lock.
+ * sum need not be. The stack's text is written under the lock of routes, and read without one: as
+ * long as its word says that it is being written, or says another one afterwards, it is read again.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "xseg/internal.h"
+
+#define STACK_LOOKS    100
+#define STACK_PAUSE_NS 1000000
 
 const char *xseg_name(struct xseg *seg)
 {
@@ -129,44 +134,64 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 
 		info->free_extents += k == XS_EXTENT_FREE;
 		info->arena_extents += k == XS_EXTENT_ARENA;
-		info->page_extents += k == XS_EXTENT_PAGES;
+		info->page_extents += k == XS_EXTENT_PAGES || k == XS_EXTENT_TAKING;
 	}
 	info->free_pages = (uint64_t)info->free_extents * XSEG_EXTENT_PAGES;
 }
 
 int xseg_stack_set(struct xseg *seg, const char *text, size_t len)
 {
+	_Atomic uint32_t *word = &seg->super->stack_word;
+	uint32_t version;
 	int fd;
 
 	if (len > XSEG_STACK_BYTES)
 		return -E2BIG;
-	fd = xs_control_lock(seg);
+	fd = xs_lock(seg, XSEG_LOCK_ROUTES);
 	if (fd < 0)
 		return fd;
-	/* zero while the text is being written: if we die here, there is none rather than half of
-	 * one */
-	atomic_store_explicit(&seg->super->stack_bytes, 0, memory_order_release);
+	version = stack_version(atomic_load_explicit(word, memory_order_relaxed)) + 1;
+	/* if we die before the second store, there is none rather than half of one */
+	atomic_store_explicit(word, STACK_WRITING | stack_word(0, version), memory_order_relaxed);
+	/* release: partner is the fence in xseg_stack_get() */
+	atomic_thread_fence(memory_order_release);
 	memcpy(seg->stack, text, len);
-	atomic_store_explicit(&seg->super->stack_bytes, (uint32_t)len, memory_order_release);
-	xs_control_unlock(fd);
+	atomic_store_explicit(word, stack_word((uint32_t)len, version), memory_order_release);
+	xs_unlock(fd);
 	return 0;
+}
+
+/* Copies the text that the word says; false: it was not that one's all the time. */
+static bool copy_stack(struct xseg *seg, uint32_t word, char *buf, size_t *len, size_t size)
+{
+	*len = word & STACK_WRITING ? 0 : stack_bytes(word);
+	if (*len > XSEG_STACK_BYTES)
+		*len = 0;
+	if (size && *len > size - 1)
+		*len = size - 1;
+	if (size) {
+		memcpy(buf, seg->stack, *len);
+		buf[*len] = '\0';
+	}
+	/* acquire: partner is the fence in xseg_stack_set() */
+	atomic_thread_fence(memory_order_acquire);
+	return !(word & STACK_WRITING) &&
+	       atomic_load_explicit(&seg->super->stack_word, memory_order_relaxed) == word;
 }
 
 size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size)
 {
-	int fd = xs_control_lock(seg);
-	size_t len = fd < 0 ? 0
-			    : atomic_load_explicit(&seg->super->stack_bytes, memory_order_acquire);
+	size_t len = 0;
 
-	if (len > XSEG_STACK_BYTES)
-		len = 0;
-	if (size && len > size - 1)
-		len = size - 1;
-	if (size) {
-		memcpy(buf, seg->stack, len);
-		buf[len] = '\0';
+	/* it takes a moment to write it; one who died in that has left none */
+	for (int i = 0; i < STACK_LOOKS; i++) {
+		uint32_t w = atomic_load_explicit(&seg->super->stack_word, memory_order_acquire);
+
+		if (copy_stack(seg, w, buf, &len, size))
+			return len;
+		nanosleep(&(struct timespec){ .tv_nsec = STACK_PAUSE_NS }, NULL);
 	}
-	if (fd >= 0)
-		xs_control_unlock(fd);
-	return len;
+	if (size)
+		buf[0] = '\0';
+	return 0;
 }

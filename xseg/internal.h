@@ -4,9 +4,16 @@
  * time. Everything reached through xs_* pointers is shared memory.
  *
  * Locks, in the order in which they may be taken; no wait for one is without end (K6 of lock.c):
- *   control lock (kernel, XSEG_LOCK_CONTROL)  guards all tables but the requests' place words: who
- *	registers, leaves, connects a lane, takes extents or sweeps. Never held on the data path
- *	except when two ports meet for the first time. Dies with its holder.
+ *   control lock (kernel, XSEG_LOCK_CONTROL)  who is in the tables: new names, and ports that a
+ *	peer has not had; clients, from their beginning to their end; sweeping and forgetting. It is
+ *	the only lock that clients take. Dies with its holder, as all here do.
+ *   lock of routes (kernel, XSEG_LOCK_ROUTES)  routes, what is being plugged, the stack's text:
+ *	servers, the supervisor and commands.
+ *   lock of a peer (kernel, XSEG_LOCK_PEER0 + index, ascending)  the entry of a peer that is no
+ *	client, while its name lives: taking over from a dead or stopped one, leaving, making its
+ *	arena. What makes a server serve again takes this, and that of routes, and never waits for
+ *	what clients take.
+ *   No lock: lanes, extents and blocks of statistics, which are taken by a swap; reading.
  *   member lock (kernel, one byte a member)   held for the life of an attachment; whoever
  *	else gets it has proved the member's death, and keeps it while he repairs.
  */
@@ -233,6 +240,15 @@ static inline enum xseg_turn turn_state(uint64_t w) { return (enum xseg_turn)(w 
 static inline uint32_t turn_cache(uint64_t w) { return (uint32_t)(w >> 32) & 0xffff; }
 static inline uint32_t turn_gen(uint64_t w) { return (uint32_t)w; }
 
+/* Of a text that is there, or of the one that was there while another is being written. */
+#define STACK_WRITING (1u << 31)
+static inline uint32_t stack_word(uint32_t bytes, uint32_t version)
+{
+	return (version & 0x3fff) << 17 | bytes;
+}
+static inline uint32_t stack_bytes(uint32_t w) { return w & 0x1ffff; }
+static inline uint32_t stack_version(uint32_t w) { return w >> 17 & 0x3fff; }
+
 static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
 {
 	return 1u << 31 | queue << 30 | from << 10 | to;
@@ -270,15 +286,20 @@ void xs_pool_remove(const char *name, int fd);
 int xs_pool_map(const struct xseg *seg, void *at, uint64_t off, uint64_t bytes, int flags);
 
 /* ---- lock.c ---- */
-/* Takes the control lock; returns a descriptor that holds it or -errno: -ETIMEDOUT and -EINTR when
- * the attachment's patience is at its end. The same thread lets go, and takes no other before. */
-int xs_control_lock(struct xseg *seg);
+/* Takes the lock on a byte (XSEG_LOCK_*); returns a descriptor that holds it or -errno: -ETIMEDOUT
+ * and -EINTR when the attachment's patience is at its end. The same thread lets go, and takes no
+ * other before. */
+int xs_lock(struct xseg *seg, uint64_t byte);
+/* The control lock, that of routes, and those of all peers. */
+int xs_lock_all(struct xseg *seg);
+/* The control lock, without waiting: -EAGAIN; and all others, where *all says so. */
+int xs_lock_try(struct xseg *seg, bool *all);
+void xs_unlock(int fd);
 /* After that has failed with rc, for people: by whom the lock is held, and what to do. */
 int xs_fail_lock(struct xseg *seg, int rc, struct xseg_error *err);
 /* Waits of this thread for a lock take as long as that at most, also where the attachment would
  * wait for longer; 0: no matter. Returns what held before. */
 uint64_t xs_wait_limit(uint64_t limit_ns);
-void xs_control_unlock(int fd);
 /* Whether the member's byte is locked. Of a member that a word named before, false proves its death
  * (K2); true means something only if the word is the same afterwards: xs_peer_now(). */
 bool xs_member_alive(struct xseg *seg, uint32_t member);
@@ -290,8 +311,9 @@ void xs_attached_remove(struct xseg *seg);
 /* The lock on a byte (XSEG_LOCK_*) is the open file description's: 0, or -EAGAIN or -EACCES when
  * another has it; xs_byte_locked(): another has it now. */
 int xs_lock_byte(int fd, uint64_t byte);
-/* Waits for that, as patiently as the attachment is (K6); seg is NULL before there is one. */
-int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte);
+/* Waits for a range of bytes, as patiently as the attachment is (K6); seg is NULL before there is
+ * one. */
+int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte, uint64_t nr);
 void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
 /* Makes the attachment a member; waits for nobody. -EUSERS: there is no place left. */
@@ -313,7 +335,7 @@ static inline bool xs_is_usable(struct xseg *seg)
 int xs_open_again(struct xseg *seg);
 
 /* ---- port.c ---- */
-/* The private side of a port that the peer has, under the control lock; no request is in its pool
+/* The private side of a port that the peer has, under that one's lock; no request is in its pool
  * yet. -ENOMEM. */
 int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation);
 void xs_port_fini(struct xport *p);
@@ -347,7 +369,7 @@ static inline bool xs_near_has(const struct xport *port)
 }
 /* Up to max requests that were offered so, accepted. */
 uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max);
-/* The port is being closed, and this is not under the control lock: all that it has sent and been
+/* The port is being closed, and this is not under a lock: all that it has sent and been
  * sent goes by lanes. */
 void xs_near_close(struct xport *port);
 
@@ -412,10 +434,16 @@ void xs_keep_lists_open(struct xseg *seg, uint32_t peer);
 void xs_keep_lists(struct xseg *seg, uint32_t peer);
 void xs_kept_init(struct xseg *seg);
 /* Calls fn, if it is not NULL, for each that is not what its copy says, and returns how many there
- * are; with fix, which needs the control lock, they are put back, and copies that are not to be
- * believed made anew. One of peer and port is XSEG_NONE. */
+ * are; with fix, which needs all locks (xs_lock_all()), they are put back, and copies that are not
+ * to be believed made anew. One of peer and port is XSEG_NONE. */
 unsigned xs_kept_look(struct xseg *seg, bool fix,
 	void (*fn)(uint32_t peer, uint32_t port, const char *what, void *arg), void *arg);
+/* Whether all of a peer, and of its ports, is what its copies say. No lock is needed. */
+bool xs_kept_is_sound(struct xseg *seg, uint32_t peer);
+/* Under the peer's lock, and it is sound: copies that its predecessor left void are made anew. */
+void xs_kept_close(struct xseg *seg, uint32_t peer);
+/* Under the control lock: puts back what that is for: ports, entries of clients and of nobody. */
+void xs_kept_mend_clients(struct xseg *seg);
 /* Every port looks for what was offered to it, or answered, by places alone. */
 void xs_look_again(struct xseg *seg);
 
@@ -484,7 +512,7 @@ void xs_bell_retract(struct xport *port);
 /* Addresses, aligned as extents are so that huge pages can be used, for what is then mapped there;
  * munmap() gives them back. NULL: none left (errno). */
 void *xs_room_take(size_t bytes);
-/* All of that peer's extents of a kind; under the control lock. */
+/* All of that peer's extents of a kind; under its lock, or a client's under the control lock. */
 void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind);
 /* It stays in the segment. */
 void xs_arena_unmap(struct xseg_peer *peer);
@@ -535,15 +563,15 @@ bool xs_sweep_client(struct xseg *seg, uint32_t index);
 /* ---- route.c ---- */
 /* The port of a peer that a hash leads to; -ENOENT: there is no such peer. */
 int xs_route_port(struct xseg *seg, uint32_t peer, uint64_t hash);
-/* Under the control lock, these two. Stores a route; with new_epoch what is below may be other data
- * from then on. */
+/* Under the lock of routes, these two. Stores a route; with new_epoch what is below may be other
+ * data from then on. */
 void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_epoch);
 /* The peer other than `but` that sends to it and is no client, or XSEG_NONE. */
 uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but);
 
 /* ---- plug.c ---- */
-/* Under the control lock: what it has begun is ended or undone, and nobody refers to that peer any
- * more. Its route is as it was. */
+/* Under the lock of routes: what it has begun is ended or undone, and nobody refers to that peer
+ * any more. Its route is as it was. */
 void xs_plug_forget(struct xseg *seg, uint32_t index);
 /* Whether a cache is to be plugged or unplugged there. */
 bool xs_plug_refers(struct xseg *seg, uint32_t index);
@@ -551,8 +579,9 @@ bool xs_plug_refers(struct xseg *seg, uint32_t index);
 uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower);
 
 /* ---- stats.c ---- */
-/* All blocks of that peer; under the control lock. */
-void xs_stats_free(struct xseg *seg, uint32_t peer);
+/* All blocks of that peer, or those that a dead one was making; under its lock, or a client's under
+ * the control lock. */
+void xs_stats_free(struct xseg *seg, uint32_t peer, bool all);
 
 /* ---- measure.c ---- */
 /* Of a port that is its peer's. */
@@ -612,6 +641,12 @@ static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_
 
 	*first = XS_FETCH(seg->ports[port].req_first);
 	return *first <= seg->geo.nr_requests && nr <= seg->geo.nr_requests - *first ? nr : 0;
+}
+
+/* The lock under which a peer's entry is changed. */
+static inline uint64_t xs_peer_lock_byte(struct xseg *seg, uint32_t peer)
+{
+	return xs_peer_is_client(seg, peer) ? XSEG_LOCK_CONTROL : XSEG_LOCK_PEER0 + peer;
 }
 
 static inline void xs_count_bad(struct xseg *seg)

@@ -12,8 +12,10 @@
  * Who writes over both leaves what cannot be told; `xseg check` then says what of it cannot be.
  *
  * Contract: xs_keep() and its like are called by whoever may change the word, under whatever lock
- * that is: a mender swaps from the wrong word it has seen, so it meets no writer. xs_kept_mend()
- * holds the control lock, for names and lists, which are no single words. Nothing here waits.
+ * that is: a mender swaps from the wrong word it has seen, so it meets no writer. It holds all
+ * locks under which what it mends is changed, for names and lists, which are no single words, and
+ * for copies that it makes anew: xs_kept_look() those of all, xs_kept_mend_clients() the control
+ * lock, xs_kept_close() that of the peer. Nothing here waits.
  *
  * Invariants:
  *   C1  a copy with a check that fits is what the word's writer stored last
@@ -289,6 +291,75 @@ static void look_at_port(struct look *l, uint32_t i)
 		}
 		wrong(l, XSEG_NONE, i, "which requests it has");
 	}
+}
+
+/* Which are changed under the lock of routes. */
+static bool is_of_routes(enum xs_kept_row row)
+{
+	return row == XS_KEPT_ROUTE || row == XS_KEPT_PLUG || row == XS_KEPT_TURN ||
+	       row == XS_KEPT_ABOVE;
+}
+
+static bool is_port_of(struct xseg *seg, uint32_t port, uint32_t peer)
+{
+	uint64_t value;
+
+	return xs_peer_has_port(seg, peer, port) ||
+	       (copy_get(seg, &seg->kept_ports[port].peer, &value) && value == peer + 1);
+}
+
+bool xs_kept_is_sound(struct xseg *seg, uint32_t peer)
+{
+	struct look l = { .seg = seg };
+
+	for (enum xs_kept_row row = 0; row < XS_KEPT_NR; row++)
+		look_at_row(&l, peer, row);
+	look_at_lists(&l, peer);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (is_port_of(seg, i, peer))
+			look_at_port(&l, i);
+	return l.nr == 0;
+}
+
+void xs_kept_close(struct xseg *seg, uint32_t peer)
+{
+	struct look l = { .seg = seg, .fix = true };
+
+	for (enum xs_kept_row row = 0; row < XS_KEPT_NR; row++)
+		if (!is_of_routes(row))
+			look_at_row(&l, peer, row);
+	look_at_lists(&l, peer);
+}
+
+/* As its copies have it, where they are to be believed. */
+static bool is_clients(struct xseg *seg, uint32_t peer)
+{
+	const struct xs_kept_lists *l = &seg->kept_peers[peer].lists;
+	uint64_t word = xs_peer_word(seg, peer), value;
+	bool kept = atomic_load(&l->check) == lists_check(l, peer);
+
+	if (copy_get(seg, copy_at(seg, peer, XS_KEPT_WORD), &value))
+		word = value;
+	return peer_state(word) == XSEG_PEER_FREE ||
+	       strncmp(kept ? l->kind : seg->peers[peer].kind, "client", sizeof(l->kind)) == 0;
+}
+
+void xs_kept_mend_clients(struct xseg *seg)
+{
+	struct look l = { .seg = seg, .fix = true };
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		for (enum xs_kept_row row = 0; row < XS_KEPT_NR && is_clients(seg, i); row++)
+			if (!is_of_routes(row))
+				look_at_row(&l, i, row);
+		if (is_clients(seg, i))
+			look_at_lists(&l, i);
+		look_at_port(&l, i);
+	}
+	for (unsigned i = 0; i < l.nr; i++)
+		xs_count_bad(seg);
+	if (l.nr)
+		xs_look_again(seg);
 }
 
 unsigned xs_kept_look(struct xseg *seg, bool fix,

@@ -7,7 +7,8 @@
  * Each word says who writes it and what happens when its writer dies. "Under the control lock"
  * means: by whoever holds the kernel's lock on XSEG_LOCK_CONTROL, which dies with its holder; all
  * that is done under it is either one store or is found half done, and finished or undone, by the
- * next one who takes it.
+ * next one who takes it. So it is with the lock of routes, and with the lock of a peer; internal.h
+ * says which is for what.
  *
  * Invariants:
  *   L1  a change of any structure changes the ABI stamp (layout_stamp() hashes sizes and offsets)
@@ -38,9 +39,11 @@
 /* Byte offsets of the kernel's (OFD) locks in the segment's file. They lock no data. */
 #define XSEG_LOCK_CONTROL  0
 #define XSEG_LOCK_SUPER	   1		/* held by the supervisor */
+#define XSEG_LOCK_ROUTES   2		/* routes, plugging, the stack's text */
 #define XSEG_LOCK_MEMBER0  64		/* + member index: it is alive */
 /* + member index: somebody has this slot, or is about to (K4 of lock.c) */
 #define XSEG_LOCK_CLAIM0   (XSEG_LOCK_MEMBER0 + XSEG_MAX_MEMBERS)
+#define XSEG_LOCK_PEER0	   (XSEG_LOCK_CLAIM0 + XSEG_MAX_MEMBERS) /* + peer: its entry */
 
 enum xs_state { XS_MAKING = 1, XS_READY = 2 };
 
@@ -65,10 +68,12 @@ struct xs_super {
 	struct xs_geometry geo;
 	char name[XSEG_NAME_MAX];
 	uint64_t made_at_s;			/* wall clock, for people */
-	_Atomic uint64_t generation;	/* source of port generations; under the control lock */
+	_Atomic uint64_t generation;	/* source of port generations */
 	/* R5: things found wrong in the segment; any process, relaxed */
 	_Atomic uint64_t bad_count;
-	_Atomic uint32_t stack_bytes;	/* length of the stack text; under the control lock */
+	/* stack_word(): length of the stack text, and which one it is; under the lock of routes.
+	 * Its reader takes no lock */
+	_Atomic uint32_t stack_word;
 };
 
 /* A process that has attached, while the lock on its byte is held: all in here is for people. The
@@ -81,10 +86,11 @@ struct xs_member {
 
 /* A peer: a name, some ports, an arena, a route. Outlives the process that serves it. */
 struct xs_peer {
-	char name[XSEG_NAME_MAX];		/* under the control lock while FREE */
+	char name[XSEG_NAME_MAX];	/* under the control lock, and its own, while FREE */
 	char kind[16];
-	/* peer_word(): state, member, generation; under the control lock, except that an open peer
-	 * goes OPENING -> LIVE by itself, and DEAD where it cannot have the lock */
+	/* peer_word(): state, member, generation; under the peer's lock, and a client's under the
+	 * control lock, except that an open peer goes OPENING -> LIVE by itself, and DEAD where it
+	 * cannot have the lock */
 	_Atomic uint64_t word;
 	_Atomic uint64_t route;		/* route_word(): downstream peer + 1, epoch; one store */
 	/* Direct reading (direct.c). direct: odd while readers may go past this peer's queues;
@@ -103,8 +109,8 @@ struct xs_peer {
 	_Atomic uint64_t arena_epoch;
 	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
 	_Atomic uint64_t user[8];		/* the peer's own words: it says what they mean */
-	/* Plugging (plug.c): these two and `above` under the control lock, one store each; whoever
-	 * takes it next ends or undoes what is half done. */
+	/* Plugging (plug.c): these two and `above` under the lock of routes, one store each;
+	 * whoever takes it next ends or undoes what is half done. */
 	_Atomic uint64_t plug;		/* plug_word(): what is wanted of this cache; 0: nothing */
 	/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
 	_Atomic uint64_t turn;
@@ -121,7 +127,7 @@ struct xs_peer {
 
 struct xs_port {
 	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
-	_Atomic uint32_t generation;	/* of whoever serves it now; under the control lock */
+	_Atomic uint32_t generation;	/* of whoever serves it now; under its peer's lock */
 	_Atomic uint32_t bell;		/* index of the doorbell of its reactor; its server */
 	uint32_t req_first, req_nr;		/* its own requests; under the control lock */
 	/* Hint: where those send whom the hash leads here, 1 + which of the peer's ports; 0: here.
@@ -138,7 +144,7 @@ struct xs_port {
 	 * the reader clears them before it looks. A sender that dies between the two is made good
 	 * by the reader, who looks at all lanes before it sleeps and once a tick. */
 	_Alignas(64) _Atomic uint64_t mask[2][XSEG_MASK_WORDS];
-	/* lane index + 1 by sending port, 0 = none yet; the sender, under the control lock */
+	/* lane index + 1 by sending port, 0 = none yet; the sender */
 	_Atomic uint16_t lane[2][XSEG_MAX_PORTS];
 };
 
@@ -149,7 +155,8 @@ struct xs_bell {
 };
 
 struct xs_lane {
-	_Atomic uint32_t word;		/* used:1 queue:1 from:9 to:9; under the control lock */
+	/* used:1 queue:1 from:9 to:9; the sender, by a swap from 0 */
+	_Atomic uint32_t word;
 };
 
 #define XS_NOT_ANSWERED INT64_MIN
@@ -215,13 +222,14 @@ struct xs_req {
 
 _Static_assert(offsetof(struct xs_req, page) == 120, "the first page ends the second cache line");
 
-enum xs_extent_kind { XS_EXTENT_FREE, XS_EXTENT_ARENA, XS_EXTENT_PAGES };
+/* TAKING: it is being made ready for the peer, which has nothing in it. */
+enum xs_extent_kind { XS_EXTENT_FREE, XS_EXTENT_ARENA, XS_EXTENT_PAGES, XS_EXTENT_TAKING };
 
 struct xs_extent {
-	/* extent_word(): kind, peer, number; one store, under the control lock, and its owner's
-	 * where it gives an extent of pages back */
+	/* extent_word(): kind, peer, number. Who takes it makes it TAKING by a swap from FREE; all
+	 * else are stores of its owner, or of who frees what a dead one had */
 	_Atomic uint64_t word;
-	/* 0 = never used, so still zero; set before first use, under the control lock */
+	/* 0 = never used, so still zero; set before first use, by who takes it */
 	_Atomic uint32_t dirty;
 	uint32_t pad;
 };
@@ -230,8 +238,13 @@ struct xs_extent {
  * the page for, by the owner, whose successor checks it; and a byte, set by who reads the page
  * directly and cleared by the owner, a hint. */
 
+/* Of a block's `peer`: what it counts is being written there. */
+#define XS_STATS_MAKING 0x80000000u
+
 struct xs_stats {
-	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
+	/* peer index + 1; 0 = free. Taken by a swap from 0, with XS_STATS_MAKING until it has a
+	 * name; given back by one store of its owner, or of who releases a peer */
+	_Atomic uint32_t peer;
 	uint32_t nr;
 	/* The volume, of that peer, whose I/O it counts, and the counter of what failed. Its
 	 * writer, once; 0: it has no other writers than that one (measure.c) */

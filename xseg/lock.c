@@ -1,10 +1,10 @@
 /* lock - the kernel's file locks: who is alive, and who may change the tables.
  *
- * Contract: any thread; xs_control_lock() waits while another process (or thread: each call opens
- * a file description of its own) holds it, for a bounded time (K6). Open-file-description locks
- * (fcntl(2), F_OFD_SETLK) are used because they belong to the description, not to the pid: they do
- * not vanish when another descriptor of the file is closed, they exclude threads from each other,
- * and the kernel frees them at death.
+ * Contract: any thread; xs_lock() and xs_lock_all() wait while another process (or thread: each
+ * call opens a file description of its own) holds it, for a bounded time (K6).
+ * Open-file-description locks (fcntl(2), F_OFD_SETLK) are used because they belong to the
+ * description, not to the pid: they do not vanish when another descriptor of the file is closed,
+ * they exclude threads from each other, and the kernel frees them at death.
  *
  * Invariants:
  *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked
@@ -14,8 +14,8 @@
  *       child that is forked before MADV_DONTFORK has the mapping, which it cannot close
  *   K2  a member is dead if the lock on its byte is seen free after a peer's word named it: the lock
  *       was had before the word was stored, and is not given back in a life
- *   K3  what is done under the control lock happens after all that was done under it before: the
- *       kernel sees to that; `order` says so to the language, for threads of one process
+ *   K3  what is done under a lock happens after all that was done under it before: the kernel sees
+ *       to that; `order` says so to the language, for threads of one process
  *   K4  a member has two bytes. Whoever joins takes the claim of a free slot first, so nobody else
  *       can take that slot. All peers that name the slot are then marked dead, and only then is
  *       the other byte locked, which means "alive". So a locked byte never makes a dead peer look
@@ -209,7 +209,24 @@ static void tell(struct xseg *seg, uint64_t byte, uint64_t waited_ns)
 	seg->patience.tell(xseg_lock_text(&info, text), seg->patience.arg);
 }
 
-int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte)
+static bool is_taken(int rc)
+{
+	return rc == -EAGAIN || rc == -EACCES;
+}
+
+static uint64_t first_locked(int fd, uint64_t byte, uint64_t nr)
+{
+	struct flock fl = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)byte,
+		.l_len = (off_t)nr };
+
+	if (fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type == F_UNLCK || (uint64_t)fl.l_start < byte)
+		return byte;
+	return (uint64_t)fl.l_start;
+}
+
+int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte, uint64_t nr)
 {
 	static const struct xseg_patience nobodys;
 	const struct xseg_patience *p = seg ? &seg->patience : &nobodys;
@@ -218,7 +235,7 @@ int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte)
 	bool told = false;
 	int rc;
 
-	while ((rc = xs_lock_byte(fd, byte)) == -EAGAIN || rc == -EACCES) {
+	while (is_taken(rc = lock_bytes(fd, byte, nr))) {
 		waited = xs_now_ns() - begun;
 		rc = waited >= limit_ns(p) ? -ETIMEDOUT : 0;
 		if (p->stop && waited >= ASK_NS && p->stop(p->arg))
@@ -226,15 +243,17 @@ int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte)
 		if (rc)
 			break;
 		if (!told && p->tell && waited >= TELL_NS) {
-			tell(seg, byte, waited);
+			tell(seg, first_locked(fd, byte, nr), waited);
 			told = true;
 		}
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec * 2 <= PAUSE_MAX_NS)
 			pause.tv_nsec *= 2;
 	}
-	vain.byte = byte;
-	vain.waited_ns = waited;
+	if (rc) {
+		vain.byte = first_locked(fd, byte, nr);
+		vain.waited_ns = waited;
+	}
 	return rc;
 }
 
@@ -287,19 +306,57 @@ static void control_close(void)
 	pthread_mutex_unlock(&attached.lock);
 }
 
-int xs_control_lock(struct xseg *seg)
+/* What a lock is of: a byte, or a range of them. */
+static int lock_more(struct xseg *seg, int fd, uint64_t byte, uint64_t nr, bool wait)
 {
-	int fd = control_open(seg);
-	int rc;
+	int rc = wait ? xs_lock_wait(seg, fd, byte, nr) : lock_bytes(fd, byte, nr);
+
+	if (rc == 0)
+		atomic_fetch_add_explicit(&order, 1, memory_order_acquire);
+	return rc;
+}
+
+static int lock_first(struct xseg *seg, uint64_t byte, bool wait)
+{
+	int fd = control_open(seg), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = xs_lock_wait(seg, fd, XSEG_LOCK_CONTROL);
-	if (rc) {
-		control_close();
-		return rc;
-	}
-	atomic_fetch_add_explicit(&order, 1, memory_order_acquire);
+	rc = lock_more(seg, fd, byte, 1, wait);
+	if (rc == 0)
+		return fd;
+	control_close();
+	return is_taken(rc) ? -EAGAIN : rc;
+}
+
+int xs_lock(struct xseg *seg, uint64_t byte)
+{
+	return lock_first(seg, byte, true);
+}
+
+/* The bytes beside the control byte, in their order. */
+static int lock_rest(struct xseg *seg, int fd, bool wait)
+{
+	int rc = lock_more(seg, fd, XSEG_LOCK_ROUTES, 1, wait);
+
+	return rc ? rc : lock_more(seg, fd, XSEG_LOCK_PEER0, seg->geo.nr_ports, wait);
+}
+
+int xs_lock_all(struct xseg *seg)
+{
+	int fd = xs_lock(seg, XSEG_LOCK_CONTROL);
+	int rc = fd < 0 ? fd : lock_rest(seg, fd, true);
+
+	if (fd >= 0 && rc)
+		xs_unlock(fd);
+	return rc ? rc : fd;
+}
+
+int xs_lock_try(struct xseg *seg, bool *all)
+{
+	int fd = lock_first(seg, XSEG_LOCK_CONTROL, false);
+
+	*all = fd >= 0 && lock_rest(seg, fd, false) == 0;
 	return fd;
 }
 
@@ -320,7 +377,7 @@ void xs_unlock_byte(int fd, uint64_t byte)
 	unlock(fd, byte, 1);
 }
 
-void xs_control_unlock(int fd)
+void xs_unlock(int fd)
 {
 	assert(fd == mine.fd);
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);

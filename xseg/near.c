@@ -2,7 +2,7 @@
  * place of a lane.
  *
  * Contract: one thread at a time uses a struct xseg_near and the ports that are in it. Nothing here
- * blocks; xs_near_close() may take the control lock, when two ports meet for the first time.
+ * blocks.
  *
  * Invariants:
  *   N1  a ring holds offers, as a lane does (port.c, Q1): the place word decides, and who dies with

@@ -1,8 +1,10 @@
 /* peer - registering, taking over, leaving: who serves which ports. What the dead leave is in
  * sweep.c.
  *
- * Contract: control path; everything that changes a table holds the control lock. Nothing waits for
- * another process but for that lock.
+ * Contract: control path; everything that changes a table holds its lock (internal.h). Nothing
+ * waits for another process but for that. A successor of a server that has the ports which it wants
+ * takes the lock of that peer alone, which no client takes: so no client that stands still keeps it
+ * from serving (P4).
  *
  * A peer's word (state, member, generation):
  *
@@ -33,6 +35,9 @@
  *   P1  a port's requests are a range of whole units that no other port has
  *   P2  a port belongs to the peer that its own word names; the peer's list of ports only finds it.
  *       So a process that dies between the two takes no port with it, and gives none away
+ *   P4  a client's entry, a free one, and which ports are whose, change under the control lock; a
+ *       server's entry under its own. Who makes a server's name, gives it ports, or forgets it, has
+ *       both
  *   P3  generations only grow; a place word bears that of the incarnation that made the edge, but
  *       for FREE and ANSWERED, which bear 0
  */
@@ -208,9 +213,13 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		*index = i;
 		return 0;
 	}
-	for (i = 0; i < seg->geo.nr_ports; i++)
-		if (peer_state(xs_peer_word(seg, i)) == XSEG_PEER_FREE)
+	for (i = 0; i < seg->geo.nr_ports; i++) {
+		uint64_t w = xs_peer_word(seg, i);
+
+		/* not one of a server that somebody wrote over: a sweep puts it back */
+		if (peer_state(w) == XSEG_PEER_FREE && xs_kept_agrees(seg, i, w))
 			break;
+	}
 	if (i == seg->geo.nr_ports)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has no place for another peer; make it with more --ports");
@@ -340,8 +349,44 @@ static uint32_t next_generation(struct xseg *seg, uint32_t peer)
 	return generation;
 }
 
-/* Under the control lock. On failure the peer's state is as it was; but a successor's generation
- * and member stay in its word, and ports that were added with the name. */
+/* Whether the peer is one that this may be the successor of, and nothing else than its entry has to
+ * be changed for that. */
+static bool is_succession(struct xseg *seg, const struct xseg_peer_params *params, uint32_t i)
+{
+	return i != XSEG_NONE && xseg_peer_find(seg, params->name) == i &&
+	       !xs_peer_is_client(seg, i) &&
+	       strncmp(seg->peers[i].kind, params->kind, sizeof(seg->peers[i].kind)) == 0 &&
+	       atomic_load_explicit(&seg->peers[i].nr_ports, memory_order_relaxed) >=
+		       params->nr_ports &&
+	       xs_kept_is_sound(seg, i);
+}
+
+/* P4. Returns a descriptor or -errno; what is locked is as its copies say. */
+static int lock_to_open(struct xseg *seg, const struct xseg_peer_params *params)
+{
+	uint32_t i = xseg_peer_find(seg, params->name);
+	int fd;
+
+	if (is_succession(seg, params, i)) {
+		fd = xs_lock(seg, XSEG_LOCK_PEER0 + i);
+		if (fd < 0 || is_succession(seg, params, i))
+			return fd;
+		xs_unlock(fd);
+	}
+	if (strncmp(params->kind, "client", sizeof(seg->peers[0].kind)) == 0) {
+		fd = xs_lock(seg, XSEG_LOCK_CONTROL);
+		if (fd >= 0)
+			xs_kept_mend_clients(seg);
+		return fd;
+	}
+	fd = xs_lock_all(seg);
+	if (fd >= 0)
+		xs_kept_look(seg, true, NULL, NULL);
+	return fd;
+}
+
+/* Under the locks of lock_to_open(). On failure the peer's state is as it was; but a successor's
+ * generation and member stay in its word, and ports that were added with the name. */
 static int open_locked(
 	struct xseg_peer *peer, const struct xseg_peer_params *params, struct xseg_error *err)
 {
@@ -352,6 +397,11 @@ static int open_locked(
 		return rc;
 	peer->sh = &seg->peers[peer->index];
 	peer->before = peer_state(xs_peer_word(seg, peer->index));
+	if (peer->before != XSEG_PEER_FREE)
+		xs_kept_close(seg, peer->index);
+	/* what a predecessor was taking is nobody's */
+	xs_extents_free(seg, peer->index, XS_EXTENT_TAKING);
+	xs_stats_free(seg, peer->index, false);
 	peer->generation = next_generation(seg, peer->index);
 	peer_set(peer, XSEG_PEER_OPENING);
 	XKILL(PEER_OPENING);
@@ -387,15 +437,14 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	if (!peer)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	peer->seg = seg;
-	fd = xs_control_lock(seg);
+	fd = lock_to_open(seg, params);
 	if (fd < 0) {
 		rc = xs_fail_lock(seg, fd, err);
 		goto out_close;
 	}
-	xs_kept_look(seg, true, NULL, NULL);
 	xs_mark_dead(seg);
 	rc = open_locked(peer, params, err);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	if (rc)
 		goto out_close;
 	*out = peer;
@@ -563,7 +612,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	}
 	if (how != XSEG_CLOSE_ABANDON)
 		send_off(peer);
-	fd = xs_control_lock(seg);
+	fd = xs_lock(seg, xs_peer_lock_byte(seg, peer->index));
 	/* before another thread can have the ports, and their requests */
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
 		xs_views_forget(&peer->port[i]);
@@ -577,7 +626,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 		close_server(peer, how);
 	xs_ring_all(seg);
 	if (fd >= 0)
-		xs_control_unlock(fd);
+		xs_unlock(fd);
 	close_handles(peer);
 }
 

@@ -37,8 +37,8 @@
  * claims stores, then looks at the places of requests; who receives accepts, then looks at the
  * claim: one of the two sees the other.
  *
- * Contract: functions that change something take the control lock. xseg_plug_get(), xseg_turn() and
- * xseg_req_is_foreign() are a load or two; xseg_turn_below() and xseg_plug_others() look at all
+ * Contract: functions that change something take the lock of routes. xseg_plug_get(), xseg_turn()
+ * and xseg_req_is_foreign() are a load or two; xseg_turn_below() and xseg_plug_others() look at all
  * requests.
  *
  * Invariants:
@@ -165,7 +165,7 @@ uint32_t xseg_plug_others(struct xseg_peer *peer)
 	return n;
 }
 
-/* ---- steps, under the control lock ---- */
+/* ---- steps, under the lock of routes ---- */
 
 static void turn_set(struct xseg *seg, uint32_t peer, uint64_t word)
 {
@@ -276,18 +276,21 @@ struct xseg_plug xseg_plug_get(struct xseg_peer *peer)
 /* A stopped peer holds by itself, when nothing of it is below any more. */
 static void hold_stopped(struct xseg *seg, uint32_t upper, uint32_t cache)
 {
-	if (state_of(seg, upper) != XSEG_PEER_STOPPED)
+	/* once: a successor that begins meanwhile has another generation, and holds by itself */
+	uint64_t word = xs_peer_word(seg, upper);
+
+	if (peer_state(word) != XSEG_PEER_STOPPED)
 		return;
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
 		if (is_below(seg, i, upper))
 			return;
-	turn_set(seg, upper, turn_word(XSEG_TURN_HELD, cache, peer_gen(xs_peer_word(seg, upper))));
+	turn_set(seg, upper, turn_word(XSEG_TURN_HELD, cache, peer_gen(word)));
 }
 
 int xseg_plug_call(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg), rc = 0;
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc = 0;
 	uint64_t plug;
 	uint32_t upper;
 
@@ -305,7 +308,7 @@ int xseg_plug_call(struct xseg_peer *peer)
 	}
 	if (rc == 0 && !holds(seg, upper, peer->index))
 		hold_stopped(seg, upper, peer->index);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }
 
@@ -319,7 +322,7 @@ bool xseg_plug_is_held(struct xseg_peer *peer)
 int xseg_plug_let_go(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg);
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES);
 	uint64_t plug = plug_get(seg, peer->index);
 
 	if (fd < 0)
@@ -328,7 +331,7 @@ int xseg_plug_let_go(struct xseg_peer *peer)
 		claim_undo(seg, peer->index, plug);
 		turn_clear(seg, plug_upper(plug), peer->index);
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return 0;
 }
 
@@ -359,7 +362,7 @@ static bool may_step(struct xseg *seg, uint32_t cache, uint64_t plug)
 int xseg_plug_claim(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg), rc = -ESTALE;
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc = -ESTALE;
 	uint64_t plug = plug_get(seg, peer->index);
 	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
 
@@ -377,14 +380,14 @@ int xseg_plug_claim(struct xseg_peer *peer)
 		XKILL(PLUG_KEPT);
 		rc = 0;
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }
 
 int xseg_plug_switch(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg), rc = -ESTALE;
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc = -ESTALE;
 	uint64_t plug = plug_get(seg, peer->index);
 	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
 
@@ -397,7 +400,7 @@ int xseg_plug_switch(struct xseg_peer *peer)
 		xs_plug_settle(seg, peer->index);
 		rc = 0;
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }
 
@@ -422,7 +425,7 @@ static void keep(struct xseg *seg, uint32_t cache, uint32_t lower)
 int xseg_plug_settle(struct xseg_peer *peer, struct xseg_error *err)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg);
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES);
 	uint32_t lower;
 
 	if (fd < 0)
@@ -432,7 +435,7 @@ int xseg_plug_settle(struct xseg_peer *peer, struct xseg_error *err)
 	claim_undo(seg, peer->index, plug_get(seg, peer->index));
 	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower)
 		keep(seg, peer->index, lower);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return 0;
 }
 
@@ -456,7 +459,7 @@ enum xseg_turn xseg_turn(struct xseg_peer *peer)
 void xseg_turn_hold(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg);
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES);
 	uint64_t turn = turn_get(seg, peer->index);
 	uint32_t cache = turn_cache(turn);
 
@@ -470,13 +473,13 @@ void xseg_turn_hold(struct xseg_peer *peer)
 	} else if (turn) {
 		turn_set(seg, peer->index, 0);
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 }
 
 void xseg_turn_mind(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg);
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES);
 	uint64_t turn = turn_get(seg, peer->index), plug;
 	uint32_t cache = turn_cache(turn);
 
@@ -490,5 +493,5 @@ void xseg_turn_mind(struct xseg_peer *peer)
 		claim_undo(seg, cache, plug);
 		turn_set(seg, peer->index, 0);
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 }

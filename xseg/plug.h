@@ -2,7 +2,7 @@
  * to undo. See plug.c.
  *
  * Contract: plug_get(), turn_get(), lower_of(), state_of() and is_there() are a load, at any time.
- * All else under the control lock.
+ * All else under the lock of routes.
  */
 #ifndef XSEG_PLUG_H
 #define XSEG_PLUG_H

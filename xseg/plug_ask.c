@@ -1,7 +1,7 @@
 /* plug_ask - what a person asks for: a cache is to enter, to leave, or that is taken back; and what
  * is refused. See plug.c for the rest.
  *
- * Contract: each function takes the control lock, stores one word (to take back what has begun:
+ * Contract: each function takes the lock of routes, stores one word (to take back what has begun:
  * undoes that first), and returns; the peers do it. Refused is what would lose data, or would never
  * end, with a line that says what to do.
  */
@@ -134,7 +134,7 @@ static int check_leave(
 	return rc ? rc : check_idle(seg, lower, cache, err);
 }
 
-/* Under the control lock. */
+/* Under the lock of routes. */
 static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_error *err)
 {
 	uint64_t now = plug_get(seg, cache);
@@ -164,7 +164,7 @@ static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_er
 
 static int lock(struct xseg *seg, struct xseg_error *err)
 {
-	int fd = xs_control_lock(seg);
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES);
 
 	if (fd < 0)
 		return xs_fail_lock(seg, fd, err);
@@ -188,7 +188,7 @@ int xseg_plug(
 		xs_plug_settle(seg, cache);
 		rc = ask(seg, cache, plug_word(XSEG_PLUG_ENTER, upper, lower), err);
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }
 
@@ -214,7 +214,7 @@ int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 	else
 		rc = check_leave(seg, cache, upper, lower, err);
 out_unlock:
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }
 
@@ -232,6 +232,6 @@ int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 		rc = xseg_fail(err, -ENOENT,
 			"nothing is being done with '%s' that could be taken back",
 			name_of(seg, cache));
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }

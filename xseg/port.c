@@ -1,8 +1,7 @@
 /* port - queues: lanes from port to port, offers and acceptance in batches, publishing and ringing.
  *
- * Contract: one thread at a time uses a struct xport. Only the first offer to a port that was never
- * sent to takes a lock (the control lock); everything else neither blocks nor makes a system call,
- * but for the futex wake of a sleeper in xseg_port_flush().
+ * Contract: one thread at a time uses a struct xport. Nothing here takes a lock, blocks, or makes a
+ * system call, but for the futex wake of a sleeper in xseg_port_flush().
  *
  * Invariants:
  *   Q1  a lane holds offers, never requests: losing, doubling or delaying one loses nothing,
@@ -119,46 +118,42 @@ bool xs_lane_is_joined(struct xseg *seg, uint32_t lane)
 		       lane + 1;
 }
 
-/* Finds or makes the lane from -> to; under the control lock. Returns its index or -ENOSPC. */
+/* Finds or makes the lane from -> to. Only the thread of `from` looks for its lanes, so what others
+ * take meanwhile is no lane of its. Returns its index or -ENOSPC. */
 static int lane_find(struct xseg *seg, uint32_t queue, uint32_t from, uint32_t to)
 {
-	uint32_t word = lane_word(queue, from, to), spare = XSEG_NONE;
+	uint32_t word = lane_word(queue, from, to), i;
 
-	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
-		uint32_t w = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
-
-		if (w == word)
+	for (i = 0; i < seg->geo.nr_lanes; i++)
+		if (is_lane_of(seg, i, word))
 			return (int)i;
-		if (w == 0 && spare == XSEG_NONE)
-			spare = i;
+	for (i = 0; i < seg->geo.nr_lanes; i++) {
+		uint32_t spare = 0;
+
+		if (atomic_compare_exchange_strong(&seg->lanes[i].word, &spare, word)) {
+			XKILL(LANE_JOINED);
+			return (int)i;
+		}
 	}
-	if (spare == XSEG_NONE)
-		return -ENOSPC;
-	atomic_store_explicit(&seg->lanes[spare].word, word, memory_order_relaxed);
-	XKILL(LANE_JOINED);
-	return (int)spare;
+	return -ENOSPC;
 }
 
 XCOLD static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
 {
 	struct lane_out *o = &p->out[queue][to];
-	int fd = xs_control_lock(p->seg), lane;
+	int lane = lane_find(p->seg, queue, p->index, to);
 
-	if (fd < 0)
-		return fd;
-	lane = lane_find(p->seg, queue, p->index, to);
-	if (lane >= 0) {
-		xq_writer_attach(&o->w, ring_of(p->seg, (uint32_t)lane), p->seg->geo.lane_slots);
-		o->to = (uint16_t)to;
-		o->lane = (uint16_t)lane;
-		o->queue = (uint8_t)queue;
-		o->open = true;
-		/* release: partner is the acquire in lane_in_open() */
-		atomic_store_explicit(&p->seg->ports[to].lane[queue][p->index],
-			(uint16_t)(lane + 1), memory_order_release);
-	}
-	xs_control_unlock(fd);
-	return lane < 0 ? lane : 0;
+	if (lane < 0)
+		return lane;
+	xq_writer_attach(&o->w, ring_of(p->seg, (uint32_t)lane), p->seg->geo.lane_slots);
+	o->to = (uint16_t)to;
+	o->lane = (uint16_t)lane;
+	o->queue = (uint8_t)queue;
+	o->open = true;
+	/* release: partner is the acquire in lane_in_open() */
+	atomic_store_explicit(&p->seg->ports[to].lane[queue][p->index], (uint16_t)(lane + 1),
+		memory_order_release);
+	return 0;
 }
 
 XCOLD static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)

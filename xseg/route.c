@@ -1,7 +1,7 @@
 /* route - where peers send, to which of a peer's ports, and what can be asked about them.
  *
  * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() and
- * xseg_route_claim() take the control lock, so that two of them do not make a loop together.
+ * xseg_route_claim() take the lock of routes, so that two of them do not make a loop together.
  * xseg_peer_get_info() only reads; what it says may be out of date when it returns.
  *
  * Invariants:
@@ -96,7 +96,7 @@ static int check_loop(struct xseg *seg, uint32_t upper, uint32_t lower)
 	return 0;
 }
 
-/* Under the control lock: whether the route may be. */
+/* Under the lock of routes: whether the route may be. */
 static int check_route(struct xseg *seg, uint32_t upper, uint32_t lower, bool claims)
 {
 	uint32_t keeper;
@@ -115,7 +115,7 @@ static int check_route(struct xseg *seg, uint32_t upper, uint32_t lower, bool cl
 
 static int route_set(struct xseg *seg, uint32_t upper, uint32_t lower, bool claims)
 {
-	int fd = xs_control_lock(seg), rc;
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc;
 
 	if (fd < 0)
 		return fd;
@@ -127,7 +127,7 @@ static int route_set(struct xseg *seg, uint32_t upper, uint32_t lower, bool clai
 		xs_route_store(seg, upper, lower, true);
 		XKILL(ROUTE_STORED);
 	}
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }
 

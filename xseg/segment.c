@@ -333,7 +333,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	/* whatever the umask is, for is_named() */
 	rc = fchmod(fd, 0600) ? xseg_fail(err, -errno, "cannot set the segment's mode: %m") : 0;
 	if (rc == 0)
-		rc = xs_lock_wait(NULL, fd, XSEG_LOCK_CONTROL);
+		rc = xs_lock_wait(NULL, fd, XSEG_LOCK_CONTROL, 1);
 	if (rc == -ETIMEDOUT)
 		xseg_fail(err, rc,
 			"segment '%s': another process that makes a segment of that name stands "

@@ -2,14 +2,17 @@
  * them.
  *
  * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores,
- * but for what a volume's I/O comes to (measure.c); any process reads. Opening takes the control
- * lock. A block belongs to a peer's name, not to its process, so that a successor counts on.
+ * but for what a volume's I/O comes to (measure.c); any process reads. Opening takes a block by a
+ * swap, and waits for nobody. A block belongs to a peer's name, not to its process, so that a
+ * successor counts on.
  *
  * Invariants:
  *   T1  a block's name, kind and keys do not change while `peer` says that it is in use
  *   T2  what a reader sees of a block was bounded before it was used (R5)
- *   T3  a block that is free, or a predecessor's, is taken only while its bit in stats_open is
- *       clear; who closes it, without the lock, clears that last
+ *   T3  a block's bit in stats_open is set by the thread of this process that opens it, by a swap,
+ *       and cleared last by who closes it. One that is free is taken by a swap of `peer`, which
+ *       then says that it is being made (XS_STATS_MAKING); a successor frees what its predecessor
+ *       was making (xs_stats_free())
  */
 #include <errno.h>
 #include <stdio.h>
@@ -63,47 +66,79 @@ static _Atomic uint64_t *open_word(struct xseg_peer *peer, uint32_t i)
 	return &peer->stats_open[i / 64];
 }
 
+/* Whether it is this thread's from now on: T3. */
+static bool bit_take(struct xseg_peer *peer, uint32_t i)
+{
+	/* acquire: partner is the release in xseg_stats_close() */
+	return !(atomic_fetch_or_explicit(open_word(peer, i), 1ull << (i % 64),
+			 memory_order_acquire) >>
+			(i % 64) &
+		 1);
+}
+
+static void bit_give(struct xseg_peer *peer, uint32_t i)
+{
+	/* release: partner is the acquire in bit_take(): who sees it closed sees it free */
+	atomic_fetch_and_explicit(
+		open_word(peer, i), ~(1ull << (i % 64)), memory_order_release);
+}
+
+/* A predecessor's block, whose bit is taken, or XSEG_NONE. */
+static uint32_t take_same(struct xseg_peer *peer, const char *name, const char *kind)
+{
+	for (uint32_t i = 0; i < peer->seg->geo.nr_stats; i++) {
+		if (!is_same(&peer->seg->stats[i], peer->index, name, kind) || !bit_take(peer, i))
+			continue;
+		/* another thread may have closed it */
+		if (is_same(&peer->seg->stats[i], peer->index, name, kind))
+			return i;
+		bit_give(peer, i);
+	}
+	return XSEG_NONE;
+}
+
+/* A free one, whose bit is taken, and which says that it is being made, or XSEG_NONE. */
+static uint32_t take_spare(struct xseg_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->seg->geo.nr_stats; i++) {
+		uint32_t free_word = 0;
+
+		if (atomic_load_explicit(&peer->seg->stats[i].peer, memory_order_relaxed) ||
+			!bit_take(peer, i))
+			continue;
+		if (atomic_compare_exchange_strong(&peer->seg->stats[i].peer, &free_word,
+			    XS_STATS_MAKING | (peer->index + 1)))
+			return i;
+		bit_give(peer, i);
+	}
+	return XSEG_NONE;
+}
+
 int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
 	const char *const *keys, uint32_t nr, struct xseg_stats **stats)
 {
-	struct xseg *seg = peer->seg;
-	uint32_t i, spare = XSEG_NONE;
-	int fd;
+	struct xs_stats *b;
+	uint32_t i;
 
 	if (nr > XSEG_STATS_MAX)
 		return -EINVAL;
-	fd = xs_control_lock(seg);
-	if (fd < 0)
-		return fd;
-	for (i = 0; i < seg->geo.nr_stats; i++) {
-		/* acquire: partner is the release in xseg_stats_close() */
-		if (atomic_load_explicit(open_word(peer, i), memory_order_acquire) >> (i % 64) & 1)
-			continue;
-		if (is_same(&seg->stats[i], peer->index, name, kind))
-			break;
-		if (spare == XSEG_NONE &&
-			!atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed))
-			spare = i;
+	i = take_same(peer, name, kind);
+	if (i == XSEG_NONE)
+		i = take_spare(peer);
+	if (i == XSEG_NONE)
+		return -ENOSPC;
+	b = &peer->seg->stats[i];
+	/* a predecessor may have counted other things: then its numbers mean nothing here */
+	if (!is_same(b, peer->index, name, kind) || !has_keys(b, keys, nr)) {
+		atomic_store_explicit(
+			&b->peer, XS_STATS_MAKING | (peer->index + 1), memory_order_release);
+		make_block(b, name, kind);
+		write_keys(b, keys, nr);
 	}
-	if (i == seg->geo.nr_stats && spare != XSEG_NONE) {
-		i = spare;
-		make_block(&seg->stats[i], name, kind);
-		write_keys(&seg->stats[i], keys, nr);
-	} else if (i < seg->geo.nr_stats && !has_keys(&seg->stats[i], keys, nr)) {
-		/* a predecessor counted other things: its numbers mean nothing here */
-		atomic_store_explicit(&seg->stats[i].peer, 0, memory_order_release);
-		make_block(&seg->stats[i], name, kind);
-		write_keys(&seg->stats[i], keys, nr);
-	}
-	if (i < seg->geo.nr_stats) {
-		atomic_fetch_or_explicit(
-			open_word(peer, i), 1ull << (i % 64), memory_order_relaxed);
-		/* release: partner is the acquire in xseg_stats_view() */
-		atomic_store_explicit(&seg->stats[i].peer, peer->index + 1, memory_order_release);
-		*stats = (struct xseg_stats *)&seg->stats[i];
-	}
-	xs_control_unlock(fd);
-	return i < seg->geo.nr_stats ? 0 : -ENOSPC;
+	/* release: partner is the acquire in xseg_stats_view() */
+	atomic_store_explicit(&b->peer, peer->index + 1, memory_order_release);
+	*stats = (struct xseg_stats *)b;
+	return 0;
 }
 
 void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats)
@@ -111,9 +146,7 @@ void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats)
 	uint32_t i = (uint32_t)(&stats->sh - peer->seg->stats);
 
 	atomic_store_explicit(&stats->sh.peer, 0, memory_order_release);
-	/* release: partner is the acquire in xseg_stats_open(): who sees it closed sees it free */
-	atomic_fetch_and_explicit(
-		open_word(peer, i), ~(1ull << (i % 64)), memory_order_release);
+	bit_give(peer, i);
 }
 
 void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors)
@@ -123,11 +156,14 @@ void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t er
 	atomic_store_explicit(&stats->sh.volume, volume, memory_order_release);
 }
 
-void xs_stats_free(struct xseg *seg, uint32_t peer)
+void xs_stats_free(struct xseg *seg, uint32_t peer, bool all)
 {
-	for (uint32_t i = 0; i < seg->geo.nr_stats; i++)
-		if (atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed) == peer + 1)
+	for (uint32_t i = 0; i < seg->geo.nr_stats; i++) {
+		uint32_t w = atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed);
+
+		if (w == (XS_STATS_MAKING | (peer + 1)) || (all && w == peer + 1))
 			atomic_store_explicit(&seg->stats[i].peer, 0, memory_order_release);
+	}
 }
 
 void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n)
@@ -167,7 +203,7 @@ bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view)
 		return false;
 	b = &seg->stats[i];
 	peer = atomic_load_explicit(&b->peer, memory_order_acquire);
-	if (peer == 0)
+	if (peer == 0 || peer & XS_STATS_MAKING)
 		return false;
 	memset(view, 0, sizeof(*view));
 	view->peer = peer - 1;

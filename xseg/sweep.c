@@ -2,8 +2,9 @@
  * whose name may be forgotten.
  *
  * Contract: control path. Of the table in peer.c here is the edge to DEAD of who was found dead,
- * and all edges to FREE; they are made under the control lock. A sweep may be anybody's, at any
- * time, and may itself be killed anywhere: the next one begins it again (R4).
+ * and all edges to FREE; they are made under the control lock, and a server's under all locks. A
+ * sweep may be anybody's, at any time, and may itself be killed anywhere: the next one begins it
+ * again (R4). It waits for nobody: where somebody else has the lock, it is left to the next one.
  *
  * Invariants:
  *   W1  a peer's death is proved by the kernel's lock on its member's byte, and by nothing else: the
@@ -138,14 +139,18 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 	xs_keep(seg, index, XS_KEPT_EXTENTS, 0);
 	xs_extents_free(seg, index, XS_EXTENT_ARENA);
 	xs_extents_free(seg, index, XS_EXTENT_PAGES);
-	xs_stats_free(seg, index);
+	xs_extents_free(seg, index, XS_EXTENT_TAKING);
+	xs_stats_free(seg, index, true);
 	/* before the ports: who opens the name again after a death in between has what it lists */
 	xs_keep(seg, index, XS_KEPT_PORTS, 0);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		if (xs_peer_has_port(seg, index, i))
 			xs_keep_port(seg, i, 0);
-	xs_plug_forget(seg, index);
-	xs_keep(seg, index, XS_KEPT_ROUTE, route_word(XSEG_NONE, 0));
+	/* nobody plugs beside a client: its release needs no lock of routes */
+	if (!xs_peer_is_client(seg, index))
+		xs_plug_forget(seg, index);
+	if (atomic_load_explicit(&p->route, memory_order_relaxed))
+		xs_keep(seg, index, XS_KEPT_ROUTE, route_word(XSEG_NONE, 0));
 	xs_keep(seg, index, XS_KEPT_EPOCH, XSEG_NO_EPOCH);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
@@ -180,18 +185,23 @@ bool xs_sweep_client(struct xseg *seg, uint32_t index)
 unsigned xseg_sweep(struct xseg *seg)
 {
 	unsigned swept = 0;
+	bool all;
 	int fd;
 
 	if (seg->observer || (!any_dead(seg) && !xs_kept_look(seg, false, NULL, NULL)))
 		return 0;
-	fd = xs_control_lock(seg);
+	fd = xs_lock_try(seg, &all);
+	if (all)
+		xs_kept_look(seg, true, NULL, NULL);
+	/* that needs no lock; who waits for the dead is told */
+	xs_mark_dead(seg);
 	if (fd < 0)
 		return 0;
-	xs_kept_look(seg, true, NULL, NULL);
-	xs_mark_dead(seg);
+	if (!all)
+		xs_kept_mend_clients(seg);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		swept += xs_sweep_client(seg, i);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return swept;
 }
 
@@ -243,7 +253,7 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 
 	if (index >= seg->geo.nr_ports)
 		return -ENOENT;
-	fd = xs_control_lock(seg);
+	fd = xs_lock_all(seg);
 	if (fd < 0)
 		return fd;
 	xs_kept_look(seg, true, NULL, NULL);
@@ -262,6 +272,6 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 		rc = -ENOTEMPTY;
 	if (rc == 0)
 		xs_peer_release(seg, index);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	return rc;
 }

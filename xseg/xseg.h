@@ -236,7 +236,8 @@ unsigned xseg_check(
 	struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg);
 
 /* Frees what dead clients left: requests, pages, ports. Any process, at any time; peers do it once
- * a second. Returns how many clients were swept away. */
+ * a second. Waits for nobody: where another process has the lock, it is left for the next time.
+ * Returns how many clients were swept away. */
 unsigned xseg_sweep(struct xseg *seg);
 
 /* ---- peers ------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@
 	X(PORT_TAKEN, "a port is the peer's; the peer's list does not have it") \
 	X(PEER_RECOVERED, "all is recovered; the peer is not LIVE") \
 	X(ROUTE_STORED, "a route is stored, and nothing was sent by it") \
+	X(EXTENT_TAKING, "an extent is being made ready for the peer, and has no content") \
 	X(EXTENT_TAKEN, "one of some extents is the peer's") \
 	X(ARENA_MARKED, "an arena's extents are the peer's; it is not committed") \
 	X(EXTENT_GIVEN, "an extent of pages is given back") \

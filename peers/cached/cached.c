@@ -1,7 +1,7 @@
 /* cached - the cache peer: options, life, and what its port does each round.
  *
  * Contract: see peers/common/peer.h. The core (all but init) reads no clock but now_ns and makes
- * no system call, but where it takes the control lock: a step of plugging, a cache that grows.
+ * no system call, but where it takes the lock of routes, in the steps of plugging.
  */
 #include <errno.h>
 #include <stddef.h>

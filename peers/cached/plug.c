@@ -1,7 +1,7 @@
 /* plug - see plug.h.
  *
- * The control lock is taken for each step, so these are system calls: a handful for each time that
- * the cache is plugged or unplugged.
+ * The lock of routes is taken for each step, so these are system calls: a handful for each time
+ * that the cache is plugged or unplugged.
  */
 #include "peers/cached/plug.h"
 

@@ -25,8 +25,7 @@
  * leave (extent.c), with how many are asked for, and goes on from there.
  *
  * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's
- * thread, one at a time. Neither waits for I/O. Growing takes the control lock for each extent;
- * nothing else here makes a system call.
+ * thread, one at a time. Neither waits for I/O, nor makes a system call.
  */
 #include <errno.h>
 #include <string.h>

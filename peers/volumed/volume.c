@@ -2,8 +2,7 @@
  * counters.
  *
  * Contract: functions that volumed.h marks "any port" are called by any port's thread and take no
- * lock; the others by port 0's. Nothing blocks or allocates, but that the first I/O to a volume at
- * a port opens its block of counters (under the segment's control lock).
+ * lock; the others by port 0's. Nothing blocks or allocates.
  */
 #include <assert.h>
 #include <errno.h>

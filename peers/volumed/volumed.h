@@ -18,8 +18,8 @@
  * Threads
  *   A port's callbacks run in that port's thread. The catalogue, admin commands and the table of
  *   volumes are changed by port 0's thread alone. Everybody reads the table, without a lock.
- *   No file here makes a system call or reads a clock but now_ns; opening a block of counters takes
- *   the segment's control lock, and a removal asks who is alive, which do.
+ *   No file here makes a system call or reads a clock but now_ns; a removal asks who is alive,
+ *   which does.
  *
  * Invariants
  *   V1  a volume's id is non-zero only while I/O to it is allowed; all else that the data path

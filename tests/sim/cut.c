@@ -205,20 +205,40 @@ void *__wrap_xseg_page(struct xseg *seg, uint32_t page)
 	return __real_xseg_page(seg, page);
 }
 
-int __real_xs_control_lock(struct xseg *seg);
-int __wrap_xs_control_lock(struct xseg *seg);
-int __wrap_xs_control_lock(struct xseg *seg)
+int __real_xs_lock(struct xseg *seg, uint64_t byte);
+int __wrap_xs_lock(struct xseg *seg, uint64_t byte);
+int __wrap_xs_lock(struct xseg *seg, uint64_t byte)
 {
-	int fd = __real_xs_control_lock(seg);
+	int fd = __real_xs_lock(seg, byte);
 
 	cut.locked += fd >= 0;
 	return fd;
 }
 
-void __real_xs_control_unlock(int fd);
-void __wrap_xs_control_unlock(int fd);
-void __wrap_xs_control_unlock(int fd)
+int __real_xs_lock_all(struct xseg *seg);
+int __wrap_xs_lock_all(struct xseg *seg);
+int __wrap_xs_lock_all(struct xseg *seg)
+{
+	int fd = __real_xs_lock_all(seg);
+
+	cut.locked += fd >= 0;
+	return fd;
+}
+
+int __real_xs_lock_try(struct xseg *seg, bool *all);
+int __wrap_xs_lock_try(struct xseg *seg, bool *all);
+int __wrap_xs_lock_try(struct xseg *seg, bool *all)
+{
+	int fd = __real_xs_lock_try(seg, all);
+
+	cut.locked += fd >= 0;
+	return fd;
+}
+
+void __real_xs_unlock(int fd);
+void __wrap_xs_unlock(int fd);
+void __wrap_xs_unlock(int fd)
 {
 	cut.locked--;
-	__real_xs_control_unlock(fd);
+	__real_xs_unlock(fd);
 }

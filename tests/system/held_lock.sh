@@ -1,6 +1,7 @@
 #!/bin/bash
-# held_lock.sh - a process is stopped while it has the segment's control lock: --timeout and signals
-# end what waits for it, log and status name it within a second, and I/O goes on.
+# held_lock.sh - a process is stopped while it has the lock that clients take: --timeout and signals
+# end what waits for it, log and status name it within a second, peers that are killed are replaced,
+# and I/O goes on.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed hold_lock jq
@@ -21,6 +22,12 @@ objects = 40
 downstream = cached
 object_size = 1M
 END
+
+# is_replaced PEER PID: another process than that one serves it
+is_replaced()
+{
+	[ "$(peer_field "$1" pid)" != "$2" ] && state_is "$1" running
+}
 
 t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 64M
@@ -62,6 +69,16 @@ is "and a peer that waits to begin" $? 3
 is "which says why it did not" "$(grep -cE "other: error: $says" peer.log)" 1
 before=$(counted peers volumed ops)
 t "I/O goes on meanwhile" wait_for 10 counts_more peers volumed ops "$before"
+
+# A client that is stopped has no other lock than this one.
+for peer in cached volumed filed; do
+	pid=$(peer_field $peer pid)
+	kill -KILL "$pid"
+	t "$peer is replaced meanwhile" wait_for 30 is_replaced $peer "$pid"
+	before=$(counted peers $peer ops)
+	t "and I/O goes on" wait_for 30 counts_more peers $peer ops "$before"
+done
+t "the holder stands still all the time" stands_still "$holder"
 
 kill -CONT "$holder"
 kill -KILL "$holder"

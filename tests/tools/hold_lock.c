@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hold_lock: %s\n", err.text);
 		return 1;
 	}
-	if (xs_control_lock(seg) < 0) {
+	if (xs_lock(seg, XSEG_LOCK_CONTROL) < 0) {
 		fprintf(stderr, "hold_lock: somebody else has it\n");
 		return 1;
 	}

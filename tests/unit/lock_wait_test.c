@@ -24,7 +24,7 @@ static int hold(void *arg)
 	int *ready = arg;
 	struct xseg *own = segrig_attach(name);
 
-	if (xs_control_lock(own) < 0 || write(ready[1], "", 1) != 1)
+	if (xs_lock(own, XSEG_LOCK_CONTROL) < 0 || write(ready[1], "", 1) != 1)
 		return 2;
 	while (pause())
 		;
@@ -32,13 +32,11 @@ static int hold(void *arg)
 }
 
 /* Another process has the control lock, and stands still. */
-static int setup(void **state)
+static void hold_from_now_on(void)
 {
 	int ready[2], status;
 	char byte;
 
-	(void)state;
-	name = segrig_named(&seg);
 	assert_int_equal(pipe(ready), 0);
 	holder = segrig_fork(hold, ready);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -46,6 +44,13 @@ static int setup(void **state)
 	close(ready[1]);
 	assert_int_equal(kill(holder, SIGSTOP), 0);
 	assert_int_equal(waitpid(holder, &status, WUNTRACED), holder);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	name = segrig_named(&seg);
+	hold_from_now_on();
 	return 0;
 }
 
@@ -182,6 +187,85 @@ static void a_holder_is_found_by_a_look(void **state)
 		usleep(1000);
 }
 
+static struct xseg_peer *client, *server;
+
+/* A client, and a server that is dead when the lock is taken; upper is above it. */
+static int setup_served(void **state)
+{
+	static const char *const keys[] = { "ops" };
+	struct xseg_peer *upper;
+	struct xseg_stats *stats;
+	uint32_t page[XSEG_EXTENT_PAGES];
+
+	(void)state;
+	name = segrig_named(&seg);
+	client = segrig_client(seg, "client", 7);
+	server = segrig_server(seg, "memd", 2, 16);
+	upper = segrig_server(seg, "upper", 1, 16);
+	assert_int_equal(
+		xseg_route_set(seg, xseg_peer_index(upper), xseg_peer_index(server)), 0);
+	assert_int_equal(xseg_pages_take(server, 1, page), 0);
+	assert_int_equal(xseg_stats_open(server, "memd", "memd", keys, 1, &stats), 0);
+	assert_int_equal(xseg_stack_set(seg, "[segment]\n", 10), 0);
+	xseg_peer_close(server, XSEG_CLOSE_ABANDON);
+	xseg_peer_close(upper, XSEG_CLOSE_ABANDON);
+	hold_from_now_on();
+	/* what would wait is over at once */
+	xseg_set_patience(seg, &(struct xseg_patience){ .limit_ns = 1 });
+	return 0;
+}
+
+static void a_server_comes_back_though_a_client_that_stands_still_has_the_lock(void **state)
+{
+	static const char *const keys[] = { "ops", "more" };
+	uint64_t bytes = XSEG_EXTENT_SIZE;
+	struct xseg_error err = { "" };
+	uint32_t page[XSEG_EXTENT_PAGES];
+	struct xseg_stats *stats;
+	struct xseg_peer *upper;
+	struct xreq *r;
+	char text[16];
+	void *base;
+	bool fresh;
+
+	(void)state;
+	assert_int_equal(xseg_stack_get(seg, text, sizeof(text)), 10);
+	server = segrig_server(seg, "memd", 2, 16);
+	assert_int_equal(xseg_arena_open(server, &bytes, &base, &fresh, &err), 0);
+	assert_true(fresh);
+	assert_int_equal(xseg_arena_free(server, &err), 0);
+	assert_int_equal(xseg_pages_owned(server, page, XSEG_EXTENT_PAGES), XSEG_EXTENT_PAGES);
+	assert_int_equal(xseg_pages_take(server, 1, page), 0);
+	assert_int_equal(xseg_stats_open(server, "memd", "memd", keys, 2, &stats), 0);
+	assert_int_equal(xseg_stats_open(server, "memd.1", "memd", keys, 2, &stats), 0);
+	upper = segrig_server(seg, "upper", 1, 16);
+	assert_int_equal(
+		xseg_route_claim(seg, xseg_peer_index(upper), xseg_peer_index(server)), 0);
+	assert_int_equal(xseg_sweep(seg), 0);
+	/* I/O by lanes that were not there */
+	r = segrig_send(segrig_port(client), XSEG_OP_READ, 0, xseg_peer_index(server));
+	segrig_answer(segrig_port(server), segrig_request_is(segrig_port(server), r), 4096);
+	segrig_reply_is(segrig_port(client), r);
+	xseg_req_free(segrig_port(client), r);
+	xseg_peer_close(upper, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(server, XSEG_CLOSE_KEEP_ARENA);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_STOPPED);
+	/* the client that cannot have the lock is dead, and swept later */
+	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(segrig_state(seg, "client"), XSEG_PEER_DEAD);
+	assert_int_equal(xseg_sweep(seg), 0);
+	segrig_kill(holder);
+	assert_int_equal(xseg_sweep(seg), 1);
+	segrig_sound(seg);
+}
+
+static int teardown_served(void **state)
+{
+	(void)state;
+	xseg_detach(seg);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +277,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_check_says_why_it_looked_at_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_holder_is_found_by_a_look, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_server_comes_back_though_a_client_that_stands_still_has_the_lock,
+			setup_served, teardown_served),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static sem_t locking;
 static void *have_control(void *own)
 {
 	sem_post(&locking);
-	if (xs_control_lock(own) < 0)
+	if (xs_lock(own, XSEG_LOCK_CONTROL) < 0)
 		_exit(2);
 	sem_post(&locking);
 	while (pause())
@@ -60,7 +60,7 @@ static void take_control(struct child *ch, struct xseg *own)
 	struct timespec while_ns = { 0, 50000000 };
 	pthread_t other;
 
-	if (ch->control == CONTROL_OF_FORKER && xs_control_lock(own) < 0)
+	if (ch->control == CONTROL_OF_FORKER && xs_lock(own, XSEG_LOCK_CONTROL) < 0)
 		_exit(2);
 	if (ch->control < CONTROL_OF_OTHER)
 		return;
@@ -363,11 +363,11 @@ static void who_was_found_dead_is_no_member_when_the_next_one_has_the_lock(void 
 	(void)state;
 	pid = begin(&ch, &same);
 	segrig_kill(pid);
-	fd = xs_control_lock(seg);
+	fd = xs_lock(seg, XSEG_LOCK_CONTROL);
 	assert_true(fd >= 0);
 	xs_mark_dead(seg);
 	copy = dup(fd);
-	xs_control_unlock(fd);
+	xs_unlock(fd);
 	rc = xseg_remove(seg, false);
 	close(copy);
 	assert_int_equal(rc, 0);
@@ -440,11 +440,11 @@ static bool control_is_free(struct child *ch)
 	assert_int_equal(pipe2(ch->go, O_CLOEXEC), 0);
 	pid = begin(ch, &heir);
 	if (ch->control == CONTROL_SOON) {
-		held = xs_control_lock(seg);
+		held = xs_lock(seg, XSEG_LOCK_CONTROL);
 		assert_true(held >= 0);
 		tell(ch->go[1], 0);
 		heir = await(ch->ready[0]);
-		xs_control_unlock(held);
+		xs_unlock(held);
 		/* until the thread has it */
 		while (!xs_byte_locked(seg->fd, XSEG_LOCK_CONTROL))
 			usleep(1000);

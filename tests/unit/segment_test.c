@@ -617,7 +617,7 @@ static void the_stack_text_is_kept_and_cut_where_there_is_no_room(void **state)
 	assert_int_equal(xseg_stack_get(seg, NULL, 0), XSEG_STACK_BYTES);
 	assert_int_equal(xseg_stack_set(seg, "", 0), 0);
 	assert_int_equal(xseg_stack_get(seg, buf, sizeof(buf)), 0);
-	atomic_store(&seg->super->stack_bytes, UINT32_MAX);
+	atomic_store(&seg->super->stack_word, UINT32_MAX);
 	assert_int_equal(xseg_stack_get(seg, buf, sizeof(buf)), 0);
 	free(large);
 	xseg_detach(seg);
