@@ -34,6 +34,7 @@
  *   Y3  a walk makes dirty all that was cleaned before a failure that it is for and that no FLUSH
  *       covers which ended well before what failed was sent, whatever is answered meanwhile
  */
+#include <errno.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -315,7 +316,10 @@ bool sync_walks(struct cached *k)
 	return walks;
 }
 
-/* ---- the cache's own, before it leaves ---- */
+/* ---- the cache's own, before it leaves ----
+ *
+ * ENOTCONN is the word of a cache below that is off the path. It has taken nothing since then, and
+ * all that it had before was made stable. So it is no failure: nobody would ever end that. */
 
 static uint64_t changes(struct cached *k)
 {
@@ -348,7 +352,7 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 	uint64_t sent = ch->sent;
 
 	child_put(ps, ch);
-	s->error = result < 0 ? (int)result : 0;
+	s->error = result < 0 && result != -ENOTCONN ? (int)result : 0;
 	s->told = false;
 	if (s->error) {
 		sync_lost(ps, sent, NULL);

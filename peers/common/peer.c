@@ -103,9 +103,20 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	return 0;
 }
 
+/* Whether that is one of its own kind, which keeps what is below it to itself, and is off the path:
+ * it answers ENOTCONN to all, so what is sent there could never be made stable. */
+static bool is_off_the_path(struct peer *p, uint32_t lower)
+{
+	struct xseg_peer_info info;
+
+	return p->cls->keeps && xseg_peer_get_info(p->seg, lower, &info) &&
+	       info.state == XSEG_PEER_LIVE && info.downstream == XSEG_NONE &&
+	       !strcmp(info.kind, p->cls->kind);
+}
+
 /* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist.
- * One that would have it to itself and finds others there serves without a route: it waits to be
- * plugged. */
+ * One that would have it to itself, and finds others there, or finds it off the path, serves
+ * without a route: it waits to be plugged. */
 static int find_route(struct peer *p, struct xseg_error *err)
 {
 	uint32_t lower;
@@ -117,6 +128,8 @@ static int find_route(struct peer *p, struct xseg_error *err)
 	lower = xseg_peer_find(p->seg, p->downstream_name);
 	if (lower == XSEG_NONE)
 		return -EAGAIN;
+	if (is_off_the_path(p, lower))
+		return 0;
 	rc = p->cls->keeps ? xseg_route_claim(p->seg, xseg_peer_index(p->xp), lower) :
 			     xseg_route_set(p->seg, xseg_peer_index(p->xp), lower);
 	if (rc == 0 || (rc == -EBUSY && p->cls->keeps))

@@ -29,10 +29,11 @@ bool stop_was_asked(const struct supervisor *s, const struct xseg_peer_info *inf
 
 /* ---- signals ----------------------------------------------------------------------------- */
 
-/* Once an incarnation: of one that we may not ask, or that cannot be found. */
+/* Once an incarnation: of one that we may not ask, or that cannot be found. Nobody may ever end it,
+ * so the stop is taken back. */
 static void tell_unasked(struct supervisor *s, const struct xseg_peer_info *info, int err)
 {
-	if (err == ESRCH || s->foreign_generation[info->index] == info->generation)
+	if (!err || err == ESRCH || s->foreign_generation[info->index] == info->generation)
 		return;
 	s->foreign_generation[info->index] = info->generation;
 	if (err == EPROTO)
@@ -45,6 +46,7 @@ static void tell_unasked(struct supervisor *s, const struct xseg_peer_info *info
 			"%s: %s is another user's process, %u, and may not be asked to stop; its "
 			"owner has to: 'xseg peer stop %s'",
 			me, info->name, info->pid, info->name);
+	stop_take_back(s, err == EPROTO ? EPROTO : EPERM, info->index);
 }
 
 /* Where the segment has a wrong pid, the kernel says which process it is. */
@@ -94,29 +96,14 @@ static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
 
 /* ---- flushing ---------------------------------------------------------------------------- */
 
-/* What the peer stands on, if that is not alive and will not come back. */
-static bool stands_on_lost(struct supervisor *s, const struct xseg_peer_info *peer,
-	struct xseg_peer_info *lost)
-{
-	uint32_t next = peer->downstream, hops;
-
-	for (hops = 0; next != XSEG_NONE && hops < XSEG_MAX_PORTS; hops++) {
-		if (!xseg_peer_get_info(s->units.seg, next, lost))
-			return false;
-		if (!xseg_peer_is_up(lost->state))
-			return !units_comes_back(&s->units, lost);
-		next = lost->downstream;
-	}
-	return false;
-}
-
 /* STOP_FLUSH_DONE, STOP_FLUSH_WAITS or an error. A clean cache whose store is gone is asked to stop
  * without: it knows whether the store has made its data stable. */
 static int flush_cache(struct supervisor *s, const struct xseg_peer_info *cache, uint64_t now_ms)
 {
 	struct xseg_peer_info lost;
 
-	if (stands_on_lost(s, cache, &lost) && !dirty_bytes_of(s->units.seg, cache->index))
+	if (units_stands_on_lost(&s->units, cache, &lost) &&
+		!dirty_bytes_of(s->units.seg, cache->index))
 		return STOP_FLUSH_DONE;
 	return stop_flush_run(&s->flush, cache, now_ms);
 }
@@ -152,7 +139,7 @@ static bool look_for_lost(struct supervisor *s, const struct xseg_peer_info *cac
 {
 	struct xseg_peer_info lost;
 
-	if (!stands_on_lost(s, cache, &lost)) {
+	if (!units_stands_on_lost(&s->units, cache, &lost)) {
 		s->stranded_ms = 0;
 		return false;
 	}
@@ -282,11 +269,10 @@ static bool stop_next(struct supervisor *s, uint64_t now_ms)
 }
 
 /* True: a living peer has stood on one that will not come back for a while. */
-static bool is_stranded(struct supervisor *s, struct xseg_peer_info *below, uint32_t *peer,
-	uint64_t now_ms)
+static bool is_stranded(struct supervisor *s, struct xseg_peer_info *peer,
+			struct xseg_peer_info *lost, uint64_t now_ms)
 {
-	*peer = units_stranded(&s->units, below);
-	if (*peer == STACK_NONE) {
+	if (!units_stranded(&s->units, peer, lost)) {
 		s->stranded_ms = 0;
 		return false;
 	}
@@ -298,15 +284,14 @@ static bool is_stranded(struct supervisor *s, struct xseg_peer_info *below, uint
 /* V5: true when it is time to leave. */
 static bool give_up(struct supervisor *s, uint64_t now_ms)
 {
-	struct xseg_peer_info below;
-	uint32_t peer;
+	struct xseg_peer_info peer, lost;
 
-	if (!is_stranded(s, &below, &peer, now_ms))
+	if (!is_stranded(s, &peer, &lost, now_ms))
 		return false;
 	log_error(
 		"%s: %s cannot stop without %s, which is not started again; left: start that, then "
 		"'xseg down' once more",
-		me, s->units.stack->peers[peer].name, below.name);
+		me, peer.name, lost.name);
 	return true;
 }
 
@@ -358,6 +343,7 @@ void stop_begin(struct supervisor *s, uint64_t now_ms)
 		u->stop_restarts = 0;
 		u->returns = false;
 	}
+	memset(s->foreign_generation, 0, sizeof(s->foreign_generation));
 	s->stranded_ms = 0;
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
 	s->phase = STOP_FLUSHING;
@@ -431,12 +417,13 @@ static void tell_not_returned(struct supervisor *s)
 
 void stop_take_back(struct supervisor *s, int error, uint32_t peer)
 {
-	struct peer_undone undone = { .error = error, .peer = peer, .nr = ++s->nr_undone };
+	struct peer_undone undone = { .error = error, .peer = peer };
 	uint64_t now_ms = clock_ms();
 	uint32_t i;
 
 	if (s->phase != STOP_FLUSHING && s->phase != STOP_STOPPING)
 		return;
+	undone.nr = ++s->nr_undone;
 	stop_flush_close(&s->flush);
 	s->phase = STOP_RETURNING;
 	s->stranded_ms = 0;
@@ -483,8 +470,7 @@ static bool all_returned(struct supervisor *s)
 
 enum stop_end stop_step(struct supervisor *s, uint64_t now_ms)
 {
-	struct xseg_peer_info below;
-	uint32_t peer;
+	struct xseg_peer_info peer, lost;
 
 	switch (s->phase) {
 	case STOP_NONE:
@@ -503,7 +489,7 @@ enum stop_end stop_step(struct supervisor *s, uint64_t now_ms)
 			return STOP_GAVE_UP;
 		break;
 	case STOP_RETURNING:
-		if (all_returned(s) || is_stranded(s, &below, &peer, now_ms))
+		if (all_returned(s) || is_stranded(s, &peer, &lost, now_ms))
 			end_returning(s);
 		break;
 	}

@@ -79,10 +79,11 @@ static bool was_answered(struct stop_flush *f, int64_t *result)
 	return answered;
 }
 
-/* F3. */
-static bool has_flushed(int64_t result)
+/* F3. What is below it may be off the path, too, which a cache that is clean does not mind. */
+static bool has_flushed(struct stop_flush *f, uint32_t peer, int64_t result)
 {
-	return result >= 0 || result == -EBUSY || result == -ENOTCONN;
+	return result >= 0 || result == -EBUSY ||
+	       (result == -ENOTCONN && !dirty_bytes_of(f->seg, peer));
 }
 
 int stop_flush_run(struct stop_flush *f, const struct xseg_peer_info *peer, uint64_t now_ms)
@@ -102,7 +103,7 @@ int stop_flush_run(struct stop_flush *f, const struct xseg_peer_info *peer, uint
 		send(f);
 	if (!was_answered(f, &result))
 		return STOP_FLUSH_WAITS;
-	if (has_flushed(result)) {
+	if (has_flushed(f, peer->index, result)) {
 		f->flushed[peer->index] = peer->generation;
 		f->tries = 0;
 		return STOP_FLUSH_DONE;

@@ -267,14 +267,32 @@ bool units_comes_back(struct units *us, const struct xseg_peer_info *below)
 	return at != STACK_NONE && units_needs(us, at);
 }
 
-uint32_t units_stranded(struct units *us, struct xseg_peer_info *below)
+bool units_stands_on_lost(struct units *us, const struct xseg_peer_info *peer,
+			  struct xseg_peer_info *lost)
 {
-	struct xseg_peer_info info;
+	uint32_t next = peer->downstream, hops;
+
+	for (hops = 0; next != XSEG_NONE && hops < XSEG_MAX_PORTS; hops++) {
+		if (!xseg_peer_get_info(us->seg, next, lost))
+			return false;
+		if (!xseg_peer_is_up(lost->state))
+			return !units_comes_back(us, lost);
+		next = lost->downstream;
+	}
+	return false;
+}
+
+bool units_stranded(struct units *us, struct xseg_peer_info *peer, struct xseg_peer_info *lost)
+{
 	uint32_t i;
 
 	for (i = 0; i < us->stack->nr_peers; i++)
-		if (xseg_peer_is_up(units_peer_state(us, i, &info)) && look_below(us, i, below) &&
-			!xseg_peer_is_up(below->state) && !units_comes_back(us, below))
-			return i;
-	return STACK_NONE;
+		if (xseg_peer_is_up(units_peer_state(us, i, peer)) && look_below(us, i, lost) &&
+			!xseg_peer_is_up(lost->state) && !units_comes_back(us, lost))
+			return true;
+	for (i = 0; i < xseg_nr_peers(us->seg); i++)
+		if (xseg_peer_get_info(us->seg, i, peer) && xseg_peer_is_up(peer->state) &&
+			units_stands_on_lost(us, peer, lost))
+			return true;
+	return false;
 }

@@ -84,9 +84,13 @@ bool units_needs(struct units *us, uint32_t peer);
 bool units_must_serve(struct units *us, uint32_t peer);
 /* The same: whether a peer that is not alive comes back: it is in the stack, and is needed. */
 bool units_comes_back(struct units *us, const struct xseg_peer_info *below);
-/* The same: a peer that is alive, and stands on one, *below, that is not and will not come back, as
- * one that is not in the stack; STACK_NONE: there is none. */
-uint32_t units_stranded(struct units *us, struct xseg_peer_info *below);
+/* The same: whether the peer stands on one, *lost, that is not alive and will not come back, as one
+ * that is not in the stack; any peer of the segment, by its route. */
+bool units_stands_on_lost(struct units *us, const struct xseg_peer_info *peer,
+			  struct xseg_peer_info *lost);
+/* The same: whether a peer that is alive, *peer, does; one of the stack that has no route yet by
+ * the file. */
+bool units_stranded(struct units *us, struct xseg_peer_info *peer, struct xseg_peer_info *lost);
 /* "cached" or "volumed, cached"; until the next call. */
 const char *unit_name(const struct units *us, const struct unit *u);
 

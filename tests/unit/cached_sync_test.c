@@ -523,6 +523,20 @@ static void who_stops_waits_until_all_is_dirty_that_a_failure_made_so(void **sta
 	assert_true(is_quiet());
 }
 
+/* It answers so to all, and for ever. */
+static void who_stops_above_a_cache_that_is_off_the_path_waits_for_nothing(void **state)
+{
+	(void)state;
+	up();
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_fail_next(XSEG_OP_FLUSH, -ENOTCONN, 1);
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(50 * CRIG_MS);
+	assert_true(is_quiet());
+}
+
 static void who_has_written_nothing_back_needs_no_store_to_stop(void **state)
 {
 	(void)state;
@@ -577,6 +591,7 @@ int main(void)
 		CRIG_T(and_writes_all_again_when_that_fails),
 		CRIG_T(what_was_written_after_that_needs_another_one),
 		CRIG_T(who_stops_waits_until_all_is_dirty_that_a_failure_made_so),
+		CRIG_T(who_stops_above_a_cache_that_is_off_the_path_waits_for_nothing),
 		CRIG_T(who_has_written_nothing_back_needs_no_store_to_stop),
 		CRIG_T(what_a_predecessor_wrote_back_is_made_stable_too),
 	};

@@ -20,6 +20,7 @@
 #define START_LIMIT_NS	(10 * TOOL_SECOND)	/* for a peer that is being started again */
 #define LOOK_EVERY_NS	(TOOL_SECOND / 10)
 #define STALL_NS	(5 * TOOL_SECOND)	/* without an answer, which is said */
+#define LACKS_NS	(5 * TOOL_SECOND)	/* C2: somebody may just be starting it by hand */
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
@@ -204,9 +205,26 @@ static int call_begin(struct client_call *call, struct xreq *r, uint32_t peer)
 	return 0;
 }
 
+/* C2. A peer that needs what is gone may answer all the same: that takes longer to be sure of. */
 static bool call_is_lost(struct client *c, struct client_call *call)
 {
-	return tool_span_ns(&call->gone, peer_gone(c, call->peer)) > TOOL_GONE_NS;
+	struct xseg_peer_info info;
+	bool gone = peer_gone(c, call->peer), lacks;
+
+	lacks = !gone && xseg_peer_get_info(c->seg, call->peer, &info) &&
+		view_stranded(c->seg, &info, &c->lacks);
+	if (!lacks)
+		c->lacks.name[0] = '\0';
+	return tool_span_ns(&call->gone, gone || lacks) > (lacks ? LACKS_NS : TOOL_GONE_NS);
+}
+
+int client_fail_lacks(const struct client *c, const char *what)
+{
+	char how[VIEW_START_MAX];
+
+	return tool_fail(TOOL_FAILED,
+		"%s: it needs %s, which is %s; %s, then do this again", what, c->lacks.name,
+		view_state_name(c->lacks.state), view_how_to_start(c->seg, c->lacks.name, how));
 }
 
 /* True when it was answered: *result. Waits up to wait_ns. *result is -EHOSTDOWN when nobody will
@@ -355,6 +373,8 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 		return tool_later("%s: no answer yet, %s; see 'xseg status'", what,
 				  c->told ? "the work goes on if the peer has begun it" :
 					    "nothing was changed");
+	if (rc == -EHOSTDOWN && c->lacks.name[0])
+		return client_fail_lacks(c, what);
 	if (rc == -EHOSTDOWN)
 		return tool_fail(
 			TOOL_FAILED,

@@ -7,7 +7,7 @@
  *
  * Invariants:
  *   C1  a call that was not answered is never waited for again, and its port is not used any more
- *   C2  nobody waits for a peer that no one will start again
+ *   C2  nobody waits for a peer that no one will start again, or that needs such a one below it
  */
 #ifndef TOOLS_XSEG_CLIENT_H
 #define TOOLS_XSEG_CLIENT_H
@@ -24,7 +24,7 @@ struct client_call {
 	struct xport *port;
 	struct xreq *r;				/* NULL: none is out */
 	uint32_t peer;
-	struct tool_span gone;			/* nobody serves it */
+	struct tool_span gone;			/* nobody serves it, or what it needs */
 };
 
 struct client {
@@ -35,6 +35,7 @@ struct client {
 	uint32_t *page;
 	struct client_call call[CLIENT_NR_PORTS];
 	bool told;				/* it has sent what changes something */
+	struct xseg_peer_info lacks;		/* C2: what a peer needs that did not answer */
 	/* the last answer, or the peer's reason */
 	char text[CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE + 1];
 };
@@ -62,6 +63,9 @@ int64_t client_tell(struct client *c, uint32_t peer, const char *fmt, ...)
  * code. */
 int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* The same of c->lacks; `what` is the command and its object. */
+int client_fail_lacks(const struct client *c, const char *what);
 
 /* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT NAME:
  * ..." on failure. */

@@ -64,22 +64,6 @@ static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer,
 	return now->generation == peer->generation && view_peer_alive(now);
 }
 
-/* Whether something below it is not alive, and nobody starts it again: *below is that. */
-static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
-			struct xseg_peer_info *below)
-{
-	uint32_t next = peer->downstream, hops;
-
-	for (hops = 0; next != XSEG_NONE && hops < xseg_nr_peers(seg); hops++) {
-		if (!xseg_peer_get_info(seg, next, below))
-			return false;
-		if (!view_peer_alive(below))
-			return xseg_peer_is_gone(seg, below) || !view_in_stack(seg, below->name);
-		next = below->downstream;
-	}
-	return false;
-}
-
 static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 			 const struct xseg_peer_info *below)
 {
@@ -114,9 +98,10 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 					? ""
 					: "'xseg down --cancel' takes the stop back, ";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
-	char text[HALTED_TEXT];
+	char text[HALTED_TEXT], users[512];
 	struct xseg_peer_info halted;
 
+	volume_users_any(seg, users, sizeof(users));
 	if (halted_find(seg, &halted)) {
 		tool_note(t, "stopping%s%s: %s", space, name,
 			halted_tell(halted.name, halted.pid, text));
@@ -135,9 +120,11 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 	else
 		tool_note(t,
 			"stopping%s%s: nothing is dirty and nothing has ended for 5 s, as while "
-			"the store does not answer or cannot make its data stable; the log says "
-			"why, %s'%s' does not wait for that",
-			space, name, take_back, way_out);
+			"the store does not answer or cannot make its data stable%s%s; the log "
+			"says why, %s'%s' does not wait for that",
+			space, name,
+			users[0] ? ", or one of these keeps data that it was lent:" : "", users,
+			take_back, way_out);
 }
 
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s)
@@ -167,7 +154,7 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 	char dirty[OUT_TEXT];
 
 	while (still_runs(seg, peer, now)) {
-		if (tool_span_ns(&stranded, is_stranded(seg, now, &below)) >= STRANDED_NS)
+		if (tool_span_ns(&stranded, view_stranded(seg, now, &below)) >= STRANDED_NS)
 			return fail_stranded(seg, peer, &below);
 		if (tool_out_of_time(t))
 			return tool_later(
@@ -292,9 +279,20 @@ int ending_fail_undone(struct tool *t, struct xseg *seg, struct peer_undone undo
 			"down: the stop of segment %s was taken back by 'xseg down --cancel' or "
 			"'xseg up'; the stack serves on",
 			t->segment);
+	if (undone.error == EPERM)
+		return tool_fail(TOOL_FAILED,
+			"down: %s is another user's process, %" PRIu32 ", and cannot be asked to "
+			"stop; the stack serves on: have its owner do that by 'xseg peer stop %s', "
+			"then run 'xseg down' again",
+			p.name, p.pid, p.name);
+	if (undone.error == EPROTO)
+		return tool_fail(TOOL_FAILED,
+			"down: the process of %s cannot be found, as the segment is damaged; the "
+			"stack serves on: see 'xseg check', then run 'xseg down' again",
+			p.name);
 	if (undone.error == EHOSTDOWN)
 		return tool_fail(TOOL_FAILED,
-			"down: a cache with dirty data needs %s, which is %s; the stack serves on: "
+			"down: a peer needs %s to stop, which is %s; the stack serves on: "
 			"%s, then run 'xseg down' again",
 			p.name, view_state_name(p.state), view_how_to_start(seg, p.name, how));
 	return fail_flush(seg, &p, undone.error);
@@ -471,7 +469,7 @@ static int wait_flushed(struct client *c, const struct xseg_peer_info *cache, in
 			*result = 0;		/* how it ended is seen when it would be stopped */
 			break;
 		}
-		if (tool_span_ns(&stranded, is_stranded(c->seg, cache, &below)) >= STRANDED_NS)
+		if (tool_span_ns(&stranded, view_stranded(c->seg, cache, &below)) >= STRANDED_NS)
 			return fail_stranded(c->seg, cache, &below);
 		if (tool_out_of_time(c->t))
 			return still_stopping(c->t);
@@ -495,7 +493,7 @@ static int try_flush(struct client *c, const struct xseg_peer_info *cache, int64
 		*result = client_flush_begin(c, cache->index, 0);
 		if (!*result)
 			rc = wait_flushed(c, cache, result);
-		if (rc || *result >= 0 || *result == -EBUSY || *result == -ENOTCONN)
+		if (rc || *result >= 0 || *result == -EBUSY)
 			break;
 	}
 	return rc;
@@ -516,8 +514,10 @@ static int flush_one(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 		return TOOL_DONE;
 	rc = try_flush(c, cache, &result);
 	client_close(c);
-	/* another cache has it to itself; it is off the path; its end is seen elsewhere */
-	if (rc || result >= 0 || result == -EBUSY || result == -ENOTCONN || result == -EHOSTDOWN)
+	/* another cache has it to itself; what is below is off the path, and it is clean; its end
+	 * is seen elsewhere */
+	if (rc || result >= 0 || result == -EBUSY || result == -EHOSTDOWN ||
+		(result == -ENOTCONN && !dirty_bytes_of(seg, cache->index)))
 		return rc;
 	how->flush_failed = true;
 	return fail_flush(seg, cache, (int)-result);
@@ -529,7 +529,7 @@ static bool may_flush(struct xseg *seg, const struct xseg_peer_info *p)
 
 	return p->state == XSEG_PEER_LIVE && !strcmp(p->kind, "cached") &&
 	       p->downstream != XSEG_NONE && !peer_word_stopping(p) &&
-	       (dirty_bytes_of(seg, p->index) || !is_stranded(seg, p, &below));
+	       (dirty_bytes_of(seg, p->index) || !view_stranded(seg, p, &below));
 }
 
 static bool has_cache_above(const struct view_peers *peers, const struct xseg_peer_info *p)
@@ -694,7 +694,7 @@ int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
 		if (!xseg_peer_get_info(seg, i, &info) || !view_peer_alive(&info))
 			continue;
 		dirty = dirty_bytes_of(seg, i);
-		if (dirty && is_stranded(seg, &info, &below))
+		if (dirty && view_stranded(seg, &info, &below))
 			return tool_fail(TOOL_REFUSED,
 				"%s %s: %s has %s (%" PRIu64 " bytes) that the store has not got, "
 				"and needs %s for that, which is %s; %s; do that first, or add "

@@ -90,15 +90,18 @@ static const char *name_of(struct plugging *p, uint32_t index)
 
 /* ---- watching ---------------------------------------------------------------------------- */
 
-/* One of the three that does not serve, or XSEG_NONE. */
+/* One of the three, or of those below them, that does not serve, or XSEG_NONE. */
 static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 {
 	const uint32_t all[] = { p->cache, p->upper, p->lower };
+	struct xseg_peer_info lower;
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (xseg_peer_get_info(p->seg, all[i], info) && info->state != XSEG_PEER_LIVE)
 			return all[i];
+	if (xseg_peer_get_info(p->seg, p->lower, &lower) && view_stranded(p->seg, &lower, info))
+		return info->index;
 	return XSEG_NONE;
 }
 

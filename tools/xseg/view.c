@@ -47,6 +47,21 @@ bool view_in_stack(struct xseg *seg, const char *name)
 	return is;
 }
 
+bool view_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
+		   struct xseg_peer_info *below)
+{
+	uint32_t next = peer->downstream, hops;
+
+	for (hops = 0; next != XSEG_NONE && hops < xseg_nr_peers(seg); hops++) {
+		if (!xseg_peer_get_info(seg, next, below))
+			return false;
+		if (!view_peer_alive(below))
+			return xseg_peer_is_gone(seg, below) || !view_in_stack(seg, below->name);
+		next = below->downstream;
+	}
+	return false;
+}
+
 const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_START_MAX])
 {
 	snprintf(buf, VIEW_START_MAX,

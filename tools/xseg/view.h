@@ -46,6 +46,10 @@ const char *view_dirty_command(struct xseg *seg, uint32_t peer, char buf[VIEW_CO
 /* Whether the stack of the segment has it: nothing else is started by its supervisor, or by
  * 'xseg peer start'. */
 bool view_in_stack(struct xseg *seg, const char *name);
+/* Whether something below the peer is not alive, and nobody starts it again: *below is that. What
+ * needs it waits for ever, unless somebody starts it. */
+bool view_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
+		   struct xseg_peer_info *below);
 /* Writes what starts a peer that nobody starts, as the half of a sentence. Returns buf. */
 #define VIEW_START_MAX (XSEG_NAME_MAX + 64)
 const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_START_MAX]);

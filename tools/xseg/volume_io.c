@@ -67,6 +67,7 @@ struct mover {
 	uint32_t nr_slots;
 	bool ended;				/* import: the input has ended */
 	bool noted;				/* that it has to wait for long */
+	struct tool_span lacks;			/* what volumed needs is gone */
 	int64_t error;				/* first of the volume's errors, by offset */
 	uint64_t error_offset;
 	struct slot slot[MAX_SLOTS];
@@ -208,6 +209,21 @@ static int went_away(const struct mover *m)
 		m->what, m->v->name, m->next, left_behind(m, left));
 }
 
+/* C2 of client.h: what volumed needs has been gone for a while. */
+static int look_for_lost(struct mover *m)
+{
+	struct client *c = m->v->c;
+	struct xseg_peer_info info;
+	char what[2 * XSEG_NAME_MAX];
+	bool lacks = xseg_peer_get_info(c->seg, m->v->peer, &info) &&
+		     view_stranded(c->seg, &info, &c->lacks);
+
+	if (tool_span_ns(&m->lacks, lacks) <= STALL_NS)
+		return TOOL_DONE;
+	snprintf(what, sizeof(what), "%s %s", m->what, m->v->name);
+	return client_fail_lacks(c, what);
+}
+
 /* Waits for at least one answer; TOOL_DONE, or why nobody should wait any longer. */
 static int mover_reap(struct mover *m)
 {
@@ -220,6 +236,8 @@ static int mover_reap(struct mover *m)
 	while (!(nr = xseg_queue_wait(m->q, done, MAX_SLOTS, WAIT_NS))) {
 		if (tool_out_of_time(c->t))
 			return stopped(m);
+		if (look_for_lost(m))
+			return TOOL_FAILED;
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
 			m->noted = true;
 			tool_note(c->t,
