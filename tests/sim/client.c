@@ -319,9 +319,11 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 	io->volume = it->volume == ORACLE_VOLUMES ? ORACLE_VOLUMES
 						  : it->volume % s->plan.nr_volumes;
 	total = io->volume == ORACLE_VOLUMES ? UINT32_MAX : s->plan.sectors[io->volume];
-	if (io->volume != ORACLE_VOLUMES && s->volume[io->volume].most && !it->beyond) {
-		total = s->volume[io->volume].most;
-		first %= s->plan.cuts ? total : UINT32_MAX;
+	if (io->volume != ORACLE_VOLUMES && s->plan.cuts && !it->beyond) {
+		const struct sim_volume *v = &s->volume[io->volume];
+
+		total = v->least ? v->least : v->most ? v->most : total;
+		first %= total;
 	}
 	io->first = first < total ? first : total - 1;
 	io->nr = it->nr < total - io->first ? it->nr : total - io->first;
@@ -366,7 +368,7 @@ bool client_issue(struct sim *s, struct client *c)
 	const struct item *it = script_next(s);
 	struct io *io = it && it->act == ACT_IO ? free_io(s, c, it->give) : NULL;
 
-	if (!io || !c->port)
+	if (!io || !c->port || (!it->beyond && keeper_is_making(s, it)))
 		return false;
 	fit_range(s, io, it);
 	if (disturbs_copy(s, io))

@@ -17,8 +17,8 @@
  *
  *   V1  it is refused (-ENXIO; -ENOENT if the volume is gone) only if it reaches beyond the
  *       smallest size, and is done only if it does not reach beyond the largest
- *   V2  a write that is refused was not done, not even half of it (oracle.h); but of one that is
- *       split parts may be, if volumed was killed meanwhile: its successor refuses the rest
+ *   V2  a write that is refused was not done, not even half of it (oracle.h); also if it was
+ *       split, and volumed was killed meanwhile
  *   V3  a request with the id of a volume that is gone is refused, also when there is another
  *       volume of that name
  *   V4  a new volume, and what a volume has grown by, is zeroes until it is written (oracle.h)
@@ -98,7 +98,6 @@ void keeper_note_io(const struct sim *s, struct io *io)
 	io->id = io->volume == ORACLE_VOLUMES ? 0 : v->id;
 	io->least = io->volume == ORACLE_VOLUMES ? UINT32_MAX : v->least;
 	io->most = io->volume == ORACLE_VOLUMES ? UINT32_MAX : v->most;
-	io->kills = s->node[NODE_VOLUMED].kills;
 }
 
 static struct io *next_out(struct sim *s, uint32_t *at)
@@ -145,25 +144,12 @@ bool keeper_may_refuse(const struct io *io, int64_t result)
 	return (result == -ENXIO && io->least < end_of(io)) || (result == gone && !io->least);
 }
 
-/* One that is split, and whose volumed was killed, is not whole: some parts of it were done. */
-static bool may_be_half(const struct sim *s, const struct io *io)
-{
-	uint32_t n = s->plan.object_size / ORACLE_SECTOR;
-
-	return io->first / n != (io->first + io->nr - 1) / n &&
-	       io->kills != s->node[NODE_VOLUMED].kills;
-}
-
 void keeper_refused(struct sim *s, const struct io *io)
 {
 	s->nr_refused++;
 	if (io->op == XSEG_OP_READ || io->ranged)
 		oracle_read_drop(&s->oracle, io->begin);
-	if (!is_write(io->op))
-		return;
-	if (may_be_half(s, io))
-		oracle_write_end(&s->oracle, io->write, false);
-	else if (!oracle_write_refused(&s->oracle, io->write))
+	if (is_write(io->op) && !oracle_write_refused(&s->oracle, io->write))
 		sim_fail(s, "%s", s->oracle.error);
 }
 
@@ -179,6 +165,15 @@ void keeper_check_done(struct sim *s, const struct io *io)
 bool keeper_idle(struct sim *s)
 {
 	return s->keeper.step == KEEPER_IDLE;
+}
+
+bool keeper_is_making(const struct sim *s, const struct item *it)
+{
+	const struct keeper *k = &s->keeper;
+
+	return k->step != KEEPER_IDLE && it->volume != ORACLE_VOLUMES &&
+	       it->volume % s->plan.nr_volumes == k->volume && !s->volume[k->volume].most &&
+	       k->size[0];
 }
 
 uint64_t keeper_due_ns(const struct sim *s)

@@ -13,7 +13,7 @@
 #include "peers/cached/cached.h"
 #include "tests/sim/sim.h"
 
-#define CUTS_PERCENT 0	/* of the runs, beside those of the theme */
+#define CUTS_PERCENT 20	/* of the runs, beside those of the theme */
 
 #define AT(field) offsetof(struct plan, field)
 const struct knob knobs[] = {
@@ -88,6 +88,7 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
 	uint32_t dice = rng_below(&s->rng, 100), i;
+	bool several;
 
 	p->node[NODE_MEMD] = true;
 	p->node[NODE_CACHED] = dice < 92;
@@ -97,8 +98,10 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 		p->node[i] = (p->node[i] || p->about.with & 1u << i) &&
 			     !(p->about.without & 1u << i);
 	p->off = p->node[NODE_CACHED] && p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 10);
+	several = p->about.ports && rng_percent(&s->rng, p->about.ports);
 	for (i = 0; i < NR_NODES; i++)
 		p->threads[i] = threads                    ? threads
+				: several                  ? rng_range(&s->rng, 2, MAX_PORTS)
 				: rng_percent(&s->rng, 55) ? 1
 				: rng_percent(&s->rng, 70) ? 2
 							   : rng_range(&s->rng, 3, MAX_PORTS);

@@ -313,16 +313,16 @@ static void add_share(struct sim *s)
 }
 
 /* As the kernel does with a thread: others get far ahead of it. */
-static void choose_sleep(struct sim *s, struct item *it, enum node_id id)
+static void choose_sleep(struct sim *s, struct rng *g, struct item *it, enum node_id id)
 {
 	it->with = (uint8_t)id;
-	it->calls = rng_below(&s->rng, s->plan.threads[id]);
-	it->down = 1 + rng_below(&s->rng, 600);
+	it->calls = rng_below(g, s->plan.threads[id]);
+	it->down = 1 + rng_below(g, 600);
 }
 
 static void add_sleep(struct sim *s)
 {
-	choose_sleep(s, script_add(s, ACT_SLEEP), choose_cache(s));
+	choose_sleep(s, &s->rng, script_add(s, ACT_SLEEP), choose_cache(s));
 }
 
 static void add_plug(struct sim *s)
@@ -333,7 +333,7 @@ static void add_plug(struct sim *s)
 	it->nr = rng_below(&s->rng, 2);
 	if (rng_one_in(&s->rng, 2))
 		return;
-	choose_sleep(s, it, rng_below(&s->rng, NR_NODES));
+	choose_sleep(s, &s->rng, it, rng_below(&s->rng, NR_NODES));
 }
 
 /* A size that ends somewhere, or at an object's end; 0: the volume goes. */
@@ -346,12 +346,17 @@ static uint32_t choose_size(struct sim *s, struct rng *g, uint32_t volume)
 	return rng_range(g, 1, rng_one_in(g, 3) ? most : most / 4 + 1);
 }
 
-/* Mostly what is cut off, or goes, is there again soon. */
+/* Mostly what is cut off, or goes, is there again soon; and somebody has older requests, and is not
+ * run meanwhile. */
 static void add_cut(struct sim *s, struct rng *g)
 {
-	struct item *it = script_add(s, ACT_VOLUME);
 	uint32_t dice = rng_below(g, 100);
+	struct item *it;
 
+	if (rng_one_in(g, 2))
+		choose_sleep(s, g, script_add(s, ACT_SLEEP),
+			rng_range(g, NODE_CACHED_LOW, NODE_VOLUMED));
+	it = script_add(s, ACT_VOLUME);
 	it->volume = rng_below(g, s->plan.nr_volumes);
 	it->nr = dice < 60 ? choose_size(s, g, it->volume) : 0;
 	it->then = rng_one_in(g, 3) ? choose_size(s, g, it->volume)
@@ -430,6 +435,7 @@ void script_make(struct sim *s, uint32_t ops)
 	m.cuts = p->cuts ? rng_range(&m.own, 1, rng_one_in(&m.own, 3) ? 16 : 4) : 0;
 	m.steers = rng_one_in(&m.own, 4) ? rng_range(&m.own, 1, 12) : 0;
 	at_least(&m.cuts, p->about.cuts * ops / 300);
+	at_least(&m.steers, p->about.ports * ops / 3000);
 	at_least(&m.kills, p->about.kills * ops / 300);
 	at_least(&m.faults, p->about.faults * ops / 300);
 	at_least(&m.plugs, p->about.plugs * ops / 300);

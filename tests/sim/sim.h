@@ -67,6 +67,7 @@ struct about {
 	uint32_t together;			/* and all of them at once */
 	uint32_t gifts;			/* there may be some: these have places of their own */
 	uint32_t cuts;			/* at least, in a run of 300 I/Os */
+	uint32_t ports;			/* percent: of the runs in which all peers have several */
 };
 
 /* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes
@@ -163,7 +164,6 @@ struct node {
 	const struct item *death;		/* the last kill that was planned for it */
 	uint32_t deaths;			/* by that one */
 	uint64_t up_step;			/* killed: when its successor begins */
-	uint32_t kills;				/* how often it was */
 	bool cutting;				/* to be killed in the middle of a callback, */
 	uint32_t cut_calls;			/* after as many calls (cut.c) */
 	uint32_t nr_pages;			/* of a cache, when it was last seen to */
@@ -177,9 +177,8 @@ struct io {
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
 	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
-	/* of its volume; the smallest and the largest size it may have had since (keeper.c); how
-	 * often volumed had been killed */
-	uint32_t id, least, most, kills;
+	/* of its volume; the smallest and the largest size it may have had since (keeper.c) */
+	uint32_t id, least, most;
 	/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
 	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
@@ -387,6 +386,8 @@ void keeper_change(struct sim *s, const struct item *it);
 bool keeper_tend(struct sim *s);		/* the keeper's lines and answers */
 bool keeper_idle(struct sim *s);		/* the keeper has nothing to do */
 uint64_t keeper_due_ns(const struct sim *s);
+/* The volume of an I/O is gone, and there is to be one again: most clients wait for that. */
+bool keeper_is_making(const struct sim *s, const struct item *it);
 /* The keeper is gone, with the clients or by a loss of power, and another one comes. */
 void keeper_lost(struct sim *s, bool power);
 void keeper_note_io(const struct sim *s, struct io *io);	/* it is sent */

@@ -194,7 +194,8 @@ static const struct theme {
 	/* parts of requests fail, and who split them is killed */
 	{ 3, { .with = NODE(VOLUMED), .kills = 6, .faults = 10, .victims = NODE(VOLUMED) }, parts },
 	/* volumes shrink, grow, go and come again while writes to them wait */
-	{ 0, { .with = NODE(CACHED) | NODE(VOLUMED), .places = 3, .cuts = 20 }, cut },
+	{ 8, { .with = NODE(CACHED) | NODE(VOLUMED), .places = 3, .cuts = 20,
+	  .ports = 60 }, cut },
 };
 #define NR_THEMES (sizeof(themes) / sizeof(themes[0]))
 

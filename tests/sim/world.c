@@ -195,7 +195,6 @@ static void node_kill(struct sim *s, enum node_id id)
 	n->serving = false;
 	n->up_step = s->step + (n->death ? n->death->down : 0);
 	s->nr_kills++;
-	n->kills++;
 	n->cutting = s->issuing && n->death && n->deaths < MAX_AGAIN && n->death->again[n->deaths];
 	if (n->cutting)
 		n->cut_calls = n->death->again[n->deaths++] - 1;
