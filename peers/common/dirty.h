@@ -12,5 +12,8 @@
 
 /* Of that peer (XSEG_NONE: of all), in bytes. UINT64_MAX where there is no memory to look. */
 uint64_t dirty_bytes_of(struct xseg *seg, uint32_t peer);
+/* The same of data of writes that were answered with an error, which is kept as long as there is
+ * room. */
+uint64_t unpromised_bytes_of(struct xseg *seg, uint32_t peer);
 
 #endif

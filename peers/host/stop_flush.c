@@ -79,11 +79,15 @@ static bool was_answered(struct stop_flush *f, int64_t *result)
 	return answered;
 }
 
-/* F3. What is below it may be off the path, too, which a cache that is clean does not mind. */
+/* F3. What is below it may be off the path, too, which a cache that is clean does not mind. A FLUSH
+ * also fails over data of writes that were answered with an error: no stop is refused for that, and
+ * whatever else the FLUSH has failed for is dirty again before it is answered. */
 static bool has_flushed(struct stop_flush *f, uint32_t peer, int64_t result)
 {
-	return result >= 0 || result == -EBUSY ||
-	       (result == -ENOTCONN && !dirty_bytes_of(f->seg, peer));
+	if (result >= 0 || result == -EBUSY)
+		return true;
+	return !dirty_bytes_of(f->seg, peer) &&
+	       (result == -ENOTCONN || unpromised_bytes_of(f->seg, peer));
 }
 
 int stop_flush_run(struct stop_flush *f, const struct xseg_peer_info *peer, uint64_t now_ms)
