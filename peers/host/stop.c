@@ -446,12 +446,14 @@ void stop_note_death(struct supervisor *s)
 		end_returning(s);
 }
 
+/* The incarnation that was asked to stop, and killed for that, may not have died yet. */
 static bool has_returned(struct supervisor *s, uint32_t peer)
 {
 	struct xseg_peer_info info;
 	enum xseg_peer_state state = units_peer_state(&s->units, peer, &info);
 
-	return state == XSEG_PEER_LIVE || (state == XSEG_PEER_STOPPED && !stop_was_asked(s, &info));
+	return (state == XSEG_PEER_LIVE || state == XSEG_PEER_STOPPED) &&
+	       !stop_was_asked(s, &info);
 }
 
 static bool all_returned(struct supervisor *s)
@@ -459,10 +461,13 @@ static bool all_returned(struct supervisor *s)
 	const struct unit *u;
 	uint32_t i;
 
-	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)
+	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++) {
+		if (u->return_once)
+			return false;
 		for (i = 0; u->returns && i < u->nr; i++)
 			if (!has_returned(s, u->peer[i]))
 				return false;
+	}
 	return true;
 }
 
