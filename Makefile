@@ -306,7 +306,7 @@ $(BUILD)/tests/wakes_test: private LDFLAGS += -Wl,--wrap=xseg_port_wait
 $(BUILD)/tests/reactors_test: private LDFLAGS += -Wl,--wrap=xseg_peer_serve
 # And this one has filed's system calls fail.
 FILED_WRAPS = io_setup io_destroy io_submit io_getevents pread pwrite openat mkdirat unlinkat \
-	      ftruncate fallocate fstat faccessat fsync fdatasync
+	      ftruncate fallocate fstat faccessat fsync fdatasync fgetxattr fsetxattr
 $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(FILED_WRAPS))
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)

@@ -141,6 +141,8 @@
 	X(BLOCKS_WRITTEN, \
 		"the blocks of an unaligned write are written; the file's length is not right") \
 	X(FILE_MADE, "a new file is there; nothing is in it") \
+	X(FILE_TAGGED, "a file's attribute says a length that it does not have") \
+	X(FILE_GROWN, "a file has its length; its attribute does not say that it is sure") \
 	X(FILE_UNLINKED, "a file is deleted; its mark speaks of data") \
 	X(FILE_RELEASED, "a file that was synced is closed; its mark says used") \
 	X(SYNC_MARKED, "what a sync is to cover is marked twice: as written, and as being synced") \

@@ -135,6 +135,15 @@ static const char *remedy(struct filed *f, const struct filed_op *op)
 		return "what is lost has to be written again (filed(8)); the kernel's log may say "
 			"why";
 	switch (-op->result) {
+	case FILED_EOTHER:
+		return "its file is another object's: put back the right one, or remove the "
+		       "object (filed(8))";
+	case FILED_ESHORT:
+		return "its file was cut short: put back the right one, or remove the object "
+		       "(filed(8))";
+	case FILED_ETAG:
+		return "its file's attribute user.xseg is none of this version of filed: use the "
+		       "filed that made it, or put back the right file (filed(8))";
 	case EFBIG:
 		return "raise ulimit -f";
 	case ENOSPC:
@@ -151,20 +160,40 @@ static const char *remedy(struct filed *f, const struct filed_op *op)
 	}
 }
 
+static bool is_wrong_file(int64_t result)
+{
+	return result == -FILED_EOTHER || result == -FILED_ESHORT || result == -FILED_ETAG;
+}
+
+/* Of the object, or of a COPY's source: below the directory, with a '/' before it, where it is
+ * what is to be looked at. */
+static void wrong_path(const struct filed_op *op, char path[FILED_PATH_MAX + 1])
+{
+	path[0] = '\0';
+	if (is_wrong_file(op->result) &&
+		!filed_dir_path(op->of_source ? op->source : op->r->target,
+			op->of_source ? op->source_hash : op->hash, path + 1))
+		path[0] = '/';
+}
+
 static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 {
 	struct filed *f = filed_of(pp->peer);
+	int error = is_wrong_file(op->result) ? EIO : (int)-op->result;
+	char path[FILED_PATH_MAX + 1];
 	uint32_t nr;
 
 	pthread_mutex_lock(&f->lock);
 	nr = ops_failed(&f->failures, pp->now_ns);
 	pthread_mutex_unlock(&f->lock);
+	wrong_path(op, path);
 	if (nr)
 		log_warn(
-			"%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
+			"%s: %s of %s in %s%s failed: %s; %s (failures since the last such line: "
+			"%u)",
 			f->peer.name, xseg_op_name((enum xseg_op)op->r->op),
-			op->r->target[0] ? op->r->target : "all objects", f->dir_path,
-			strerror((int)-op->result), remedy(f, op), nr);
+			op->r->target[0] ? op->r->target : "all objects", f->dir_path, path,
+			strerror(error), remedy(f, op), nr);
 }
 
 static void op_ready(struct filed_port *port, struct filed_op *op)
@@ -184,7 +213,7 @@ static void op_answer(struct peer_port *pp, struct filed_op *op)
 		filed_files_idle(f);
 	if (is_store_error(op->result))
 		tell_failure(pp, op);
-	peer_answer(pp, op->r, op->result);
+	peer_answer(pp, op->r, is_wrong_file(op->result) ? -EIO : op->result);
 	if (op->order.nr)
 		ready = order_leave(&f->order, &op->order);
 	ops_put(&f->ops, &op->order);
@@ -291,8 +320,9 @@ static void op_begin(struct peer_port *pp, struct filed_op *op)
 		return;
 	}
 	if (shapes[r->op].data && filed_aligned(f, r))
-		op->file = filed_file_try(&f->files, op->hash, r->target, r->op == XSEG_OP_WRITE,
-			&op->fd);
+		op->file = filed_file_try(&f->files, op->hash, r->target,
+			r->op == XSEG_OP_WRITE ? FILED_MAKE : FILED_USE,
+			r->op == XSEG_OP_WRITE ? r->obj_offset + r->size : 0, &op->fd);
 	if (!op->file) {
 		op_work(f, op);
 	} else if (op->fd < 0) {

@@ -1,9 +1,9 @@
 /* filed - a blocker whose objects are files of a directory. For users: filed.8.
  *
- * Where things are: filed_dir (the directory), filed_rights (who may read it), filed_marks (what is
- * unsynced, in the arena), filed_files (the table of files), filed_aio (asynchronous I/O),
- * filed_work (threads for what blocks), filed_jobs (what those do), filed_list (what a LIST names),
- * filed.c (the way of a request), filed_life (beginning and end).
+ * Where things are: filed_dir (the directory), filed_rights (who may read it), filed_tag (whose a
+ * file is), filed_marks (what is unsynced, in the arena), filed_files (the table of files),
+ * filed_aio (asynchronous I/O), filed_work (threads for what blocks), filed_jobs (what those do),
+ * filed_list (what a LIST names), filed.c (the way of a request), filed_life (beginning and end).
  *
  * The way of a request, an op:
  *
@@ -68,6 +68,7 @@ struct filed_op {
 	struct filed_change change;
 	bool changing;			/* `change` has begun */
 	bool again;			/* a predecessor may have done it */
+	bool of_source;			/* it failed for the file that a COPY is from */
 	enum filed_step step;
 	uint32_t done;			/* bytes that were moved */
 	int64_t result;

@@ -13,6 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "peers/filed/filed_tag.h"
+
 #define FORMAT_NAME "xseg-filed"
 #define FORMAT_TEXT "xseg-filed 1\n"
 #define ALIGN_MAX   4096u
@@ -419,6 +421,7 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct, const cha
 	}
 	if (direct)
 		find_align(d);
+	d->tags = filed_tag_can(d->fd);
 	return 0;
 }
 

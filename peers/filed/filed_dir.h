@@ -27,6 +27,7 @@ struct filed_dir {
 	bool found;			/* a filed has made it, and perhaps files, before */
 	bool direct;			/* files are opened with O_DIRECT */
 	uint32_t align;			/* of offsets and lengths; 1 without O_DIRECT */
+	bool tags;			/* files have attributes (filed_tag.h) */
 	struct filed_rights rights;	/* of what is made */
 	struct filed_mended mended;	/* what was not so at the start */
 };

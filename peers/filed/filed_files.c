@@ -205,9 +205,10 @@ static struct filed_file *find_locked(struct filed_files *ff, uint64_t hash, con
 	return slot == XHASH_NONE ? NULL : &ff->file[slot];
 }
 
-static bool ready(const struct filed_file *file, bool create)
+static bool ready(const struct filed_file *file, enum filed_use use)
 {
-	return file->state == FILED_OPEN || (file->state == FILED_ABSENT && !create);
+	return file->state == FILED_OPEN ? file->checked || use == FILED_REMOVE
+					 : file->state == FILED_ABSENT && use != FILED_MAKE;
 }
 
 static void ref_locked(struct filed_files *ff, struct filed_file *file, int *fd)
@@ -218,13 +219,13 @@ static void ref_locked(struct filed_files *ff, struct filed_file *file, int *fd)
 }
 
 struct filed_file *filed_file_try(struct filed_files *ff, uint64_t hash, const char *name,
-	bool create, int *fd)
+	enum filed_use use, uint64_t end, int *fd)
 {
 	struct filed_file *file;
 
 	pthread_mutex_lock(&ff->lock);
 	file = find_locked(ff, hash, name);
-	if (file && ready(file, create))
+	if (file && ready(file, use) && (file->state == FILED_ABSENT || end <= file->length))
 		ref_locked(ff, file, fd);
 	else
 		file = NULL;
@@ -342,6 +343,71 @@ int filed_file_sync(struct filed_files *ff, struct filed_file *file)
 	return rc;
 }
 
+/* A BUSY file is unlinked: ABSENT, or OPEN as it was. The lock is given up meanwhile. */
+static int delete_locked(struct filed_files *ff, struct filed_file *file)
+{
+	char path[FILED_PATH_MAX];
+	int rc, fd = file->fd;
+
+	filed_mark_deleting(mark_of(ff, file));
+	pthread_mutex_unlock(&ff->lock);
+	file_path(ff, file, path);
+	rc = filed_dir_unlink(ff->dir, path);
+	XKILL(FILE_UNLINKED);
+	if (!rc)
+		close(fd);
+	pthread_mutex_lock(&ff->lock);
+	if (!rc) {
+		file->fd = NO_FD;
+		filed_mark_deleted(mark_of(ff, file));
+		failed_count(ff, file, false);
+	} else {
+		filed_mark_kept(mark_of(ff, file));
+	}
+	state_set_locked(ff, file, rc ? FILED_OPEN : FILED_ABSENT);
+	return rc;
+}
+
+int filed_file_delete(struct filed_files *ff, struct filed_file *file)
+{
+	int rc;
+
+	pthread_mutex_lock(&ff->lock);
+	while (file->syncing || file->state == FILED_BUSY)
+		pthread_cond_wait(&ff->changed, &ff->lock);
+	assert(file->state == FILED_OPEN && !file->changes);
+	state_set_locked(ff, file, FILED_BUSY);
+	rc = delete_locked(ff, file);
+	pthread_mutex_unlock(&ff->lock);
+	return rc;
+}
+
+void filed_file_emptied(struct filed_files *ff, struct filed_file *file)
+{
+	pthread_mutex_lock(&ff->lock);
+	file->emptied = true;
+	pthread_mutex_unlock(&ff->lock);
+}
+
+/* F7; that it could not be deleted is no error: it reads as zeroes. */
+static void drop_if_empty_locked(struct filed_files *ff, struct filed_file *file)
+{
+	bool empty;
+
+	if (!file->emptied || file->refs || file->syncing || file->state != FILED_OPEN ||
+		filed_mark_lost(mark_of(ff, file)))
+		return;
+	file->emptied = false;
+	state_set_locked(ff, file, FILED_BUSY);
+	pthread_mutex_unlock(&ff->lock);
+	empty = lseek(file->fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
+	pthread_mutex_lock(&ff->lock);
+	if (empty)
+		(void)delete_locked(ff, file);
+	else
+		state_set_locked(ff, file, FILED_OPEN);
+}
+
 void filed_files_sync(struct filed_files *ff, const struct filed_asker *asker)
 {
 	uint32_t i;
@@ -351,6 +417,7 @@ void filed_files_sync(struct filed_files *ff, const struct filed_asker *asker)
 	for (i = 0; i < ff->nr; i++) {
 		if (ff->file[i].state == FILED_FREE || !asker->wants(asker->arg, ff->marks[i].name))
 			continue;
+		drop_if_empty_locked(ff, &ff->file[i]);
 		rc = sync_if_needed_locked(ff, &ff->file[i]);
 		if (!rc && ff->file[i].state != FILED_FREE && filed_mark_lost(&ff->marks[i]))
 			rc = -EIO;
@@ -408,12 +475,13 @@ void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok)
 
 /* ---- opening, giving away, deleting ------------------------------------------------------ */
 
-/* Opens what may be there; with create makes what is not. The descriptor or -errno. */
+/* Opens what may be there, or makes what is not. The descriptor or -errno. */
 static int open_or_make(struct filed_files *ff, struct filed_file *file, const char *path,
-	bool create)
+	enum filed_use use)
 {
 	int fd = filed_dir_open_file(ff->dir, path, false);
 	uint32_t dirs = FILED_MARK_ENTRY;
+	bool create = use == FILED_MAKE;
 
 	if (fd != -ENOENT)
 		return fd;
@@ -430,28 +498,39 @@ static int open_or_make(struct filed_files *ff, struct filed_file *file, const c
 	return fd;
 }
 
-/* CLOSED or ABSENT -> BUSY -> OPEN, ABSENT or back. */
-static int open_locked(struct filed_files *ff, struct filed_file *file, bool create)
+/* CLOSED or ABSENT -> BUSY -> OPEN, ABSENT or back; OPEN and not checked -> BUSY -> OPEN. */
+static int open_locked(struct filed_files *ff, struct filed_file *file, enum filed_use use)
 {
 	enum filed_file_state was = file->state;
 	char path[FILED_PATH_MAX];
-	int fd;
+	int fd = file->fd, rc = 0;
+	uint64_t length = 0;
 
 	state_set_locked(ff, file, FILED_BUSY);
 	pthread_mutex_unlock(&ff->lock);
 	file_path(ff, file, path);
-	fd = open_or_make(ff, file, path, create);
+	if (fd == NO_FD)
+		fd = open_or_make(ff, file, path, use);
+	if (fd >= 0 && use != FILED_REMOVE)
+		rc = filed_tag_check(fd, mark_of(ff, file)->name, &length);
+	if (rc && was != FILED_OPEN)
+		close(fd);
 	pthread_mutex_lock(&ff->lock);
-	if (fd == -ENOENT && !create) {
+	if (fd == -ENOENT && use != FILED_MAKE) {
 		state_set_locked(ff, file, FILED_ABSENT);
 		return 0;
 	}
-	if (fd >= 0) {
-		file->fd = fd;
-		filed_mark_kept(mark_of(ff, file));
+	if (fd < 0 || rc) {
+		state_set_locked(ff, file, was);
+		return rc ? rc : fd;
 	}
-	state_set_locked(ff, file, fd >= 0 ? FILED_OPEN : was);
-	return fd >= 0 ? 0 : fd;
+	file->fd = fd;
+	file->emptied = false;
+	file->checked = use != FILED_REMOVE;
+	file->length = length;
+	filed_mark_kept(mark_of(ff, file));
+	state_set_locked(ff, file, FILED_OPEN);
+	return 0;
 }
 
 static bool may_give_away(struct filed_files *ff, const struct filed_file *file)
@@ -541,8 +620,8 @@ out_none:
 }
 
 /* One step towards a slot that is ready: 0 and *file, or 1: look again, or -errno. */
-static int get_step_locked(struct filed_files *ff, uint64_t hash, const char *name, bool create,
-	struct filed_file **found, int *fd)
+static int get_step_locked(struct filed_files *ff, uint64_t hash, const char *name,
+	enum filed_use use, struct filed_file **found, int *fd)
 {
 	struct filed_file *file = find_locked(ff, hash, name);
 	int rc;
@@ -555,7 +634,7 @@ static int get_step_locked(struct filed_files *ff, uint64_t hash, const char *na
 		rc = evict_locked(ff);
 		return rc ? rc : 1;
 	}
-	if (ready(file, create)) {
+	if (ready(file, use)) {
 		ref_locked(ff, file, fd);
 		*found = file;
 		return 0;
@@ -564,11 +643,11 @@ static int get_step_locked(struct filed_files *ff, uint64_t hash, const char *na
 		pthread_cond_wait(&ff->changed, &ff->lock);
 		return 1;
 	}
-	rc = open_locked(ff, file, create);
+	rc = open_locked(ff, file, use);
 	return rc ? rc : 1;
 }
 
-int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, bool create,
+int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, enum filed_use use,
 	struct filed_file **file, int *fd)
 {
 	char path[FILED_PATH_MAX];
@@ -578,39 +657,30 @@ int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, bool
 		return rc;
 	pthread_mutex_lock(&ff->lock);
 	do
-		rc = get_step_locked(ff, hash, name, create, file, fd);
+		rc = get_step_locked(ff, hash, name, use, file, fd);
 	while (rc > 0);
 	pthread_mutex_unlock(&ff->lock);
 	return rc;
 }
 
-int filed_file_delete(struct filed_files *ff, struct filed_file *file)
+int filed_file_grow(struct filed_files *ff, struct filed_file *file, uint64_t end)
 {
-	char path[FILED_PATH_MAX];
-	int rc, fd;
+	uint64_t length = 0;
+	int rc = 0;
 
 	pthread_mutex_lock(&ff->lock);
-	while (file->syncing || file->state == FILED_BUSY)
+	while (file->growing)
 		pthread_cond_wait(&ff->changed, &ff->lock);
-	assert(file->state == FILED_OPEN && !file->changes);
-	state_set_locked(ff, file, FILED_BUSY);
-	filed_mark_deleting(mark_of(ff, file));
-	fd = file->fd;
-	pthread_mutex_unlock(&ff->lock);
-	file_path(ff, file, path);
-	rc = filed_dir_unlink(ff->dir, path);
-	XKILL(FILE_UNLINKED);
-	if (!rc)
-		close(fd);
-	pthread_mutex_lock(&ff->lock);
-	if (!rc) {
-		file->fd = NO_FD;
-		filed_mark_deleted(mark_of(ff, file));
-		failed_count(ff, file, false);
-	} else {
-		filed_mark_kept(mark_of(ff, file));
+	if (!file->length || end > file->length) {
+		file->growing = true;
+		pthread_mutex_unlock(&ff->lock);
+		rc = filed_tag_grow(file->fd, mark_of(ff, file)->name, end, &length);
+		pthread_mutex_lock(&ff->lock);
+		file->growing = false;
+		if (!rc)
+			file->length = length;
+		pthread_cond_broadcast(&ff->changed);
 	}
-	state_set_locked(ff, file, rc ? FILED_OPEN : FILED_ABSENT);
 	pthread_mutex_unlock(&ff->lock);
 	return rc;
 }

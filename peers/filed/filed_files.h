@@ -1,5 +1,5 @@
 /* filed_files - the files that filed knows of at the moment: open ones, unsynced ones, and names
- * known not to be there.
+ * known not to be there. What is opened is checked first (filed_tag.h).
  *
  * A bounded table; slot i has mark i in the arena (filed_marks.h). The least recently used slot
  * is given to another name when nobody has it; what is unsynced is synced before. When that fails
@@ -10,12 +10,17 @@
  *   FREE            CLOSED   a predecessor left a mark                         filed_files_open
  *   CLOSED, ABSENT  BUSY     it is to be opened or made                        filed_file_get
  *   BUSY            OPEN, ABSENT   that succeeded; there is no such file       filed_file_get
- *   BUSY            CLOSED, ABSENT  that failed: what it was before            filed_file_get
+ *   BUSY            CLOSED, ABSENT  that failed, or it is a wrong file: what   filed_file_get
+ *                                   it was before
+ *   OPEN            BUSY     it was opened to be deleted, and is to be checked  filed_file_get
+ *   BUSY            OPEN     it was checked, whatever that said                filed_file_get
  *   OPEN, ABSENT, CLOSED  BUSY     the slot is wanted for another name         filed_file_get
  *   BUSY            FREE     it was synced and closed                          filed_file_get
  *   BUSY            OPEN, ABSENT, CLOSED  it could not be synced: what it was  filed_file_get
  *   OPEN            BUSY     it is to be deleted                               filed_file_delete
  *   BUSY            ABSENT, OPEN   that succeeded; failed                      filed_file_delete
+ *   OPEN            BUSY     it may have no data left                          filed_files_sync
+ *   BUSY            ABSENT, OPEN   it had none, and was deleted; it stays      filed_files_sync
  *
  * Contract: any thread. `lock` is a leaf and held for a few instructions, or for a look at each
  * slot, where one is to be given away or all are counted. The functions marked "blocks" also wait
@@ -28,6 +33,10 @@
  *       deleted
  *   F3  a slot with lost data is not given to another name
  *   F4  refs counts the requests that use the slot; only slots without are given away
+ *   F5  a file whose check failed is used by nobody, but may be deleted
+ *   F6  who makes a file grow has a reference; there is one at a time
+ *   F7  a file without data that nobody uses goes in a sync of all: it reads as if it were not
+ *       there. One that has lost data stays, as F3 is about it
  */
 #ifndef PEERS_FILED_FILED_FILES_H
 #define PEERS_FILED_FILED_FILES_H
@@ -38,6 +47,7 @@
 
 #include "peers/filed/filed_dir.h"
 #include "peers/filed/filed_marks.h"
+#include "peers/filed/filed_tag.h"
 #include "xtypes/xhash.h"
 #include "xtypes/xlist.h"
 #include "xtypes/xpool.h"
@@ -57,7 +67,10 @@ struct filed_file {
 	enum filed_file_state state;
 	int fd; /* of an OPEN one; does not change while refs > 0, but by a delete */
 	uint32_t refs;
-	bool syncing;
+	bool syncing, growing;
+	bool emptied;			/* data was taken out since somebody looked for some */
+	bool checked;			/* of an OPEN one: its check succeeded (F5) */
+	uint64_t length;		/* of a checked one, as filed_tag_check() says */
 	/* what is not stable of it, if its last sync failed or it has lost data; else 0 */
 	uint64_t failed_bytes;
 	uint64_t hash;
@@ -92,6 +105,13 @@ struct filed_files {
 	uint8_t durable[65536 / 8];
 };
 
+/* What a file is asked for. */
+enum filed_use {
+	FILED_USE,				/* as it is, or to learn that it is not there */
+	FILED_MAKE,				/* it is made where it is not there */
+	FILED_REMOVE				/* to be deleted, even a wrong one */
+};
+
 struct filed_counts {
 	uint32_t open, unsynced, lost;
 	uint64_t sync_errors;
@@ -106,14 +126,18 @@ void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer);
 /* Closes all; syncs nothing. Nobody may be in. */
 void filed_files_close(struct filed_files *ff);
 
-/* The slot of a name if it is OPEN, or ABSENT and `create` is not set; else NULL. Takes a
- * reference. *fd is the file's descriptor, or -1: there is no such file. */
+/* The slot of a name if it is OPEN and reaches to `end`, or ABSENT and not to be made; else NULL.
+ * Takes a reference. *fd is the file's descriptor, or -1: there is no such file. */
 struct filed_file *filed_file_try(struct filed_files *ff, uint64_t hash, const char *name,
-	bool create, int *fd);
-/* The same, opened or made first. Blocks. -EAGAIN: all slots are in use, try when one has been put;
- * -EIO: all slots have lost data, or cannot be synced. */
-int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, bool create,
+	enum filed_use use, uint64_t end, int *fd);
+/* The same, opened or made first, whatever its length. Blocks. -EAGAIN: all slots are in use, try
+ * when one has been put; -EIO: all slots have lost data, or cannot be synced; errors of
+ * filed_tag_check(): it is a wrong file. */
+int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, enum filed_use use,
 	struct filed_file **file, int *fd) XSEG_MUST_CHECK;
+/* Before a change of an OPEN file that the caller has: it reaches to `end`, and has its attribute.
+ * Blocks. */
+int filed_file_grow(struct filed_files *ff, struct filed_file *file, uint64_t end) XSEG_MUST_CHECK;
 /* Gives the reference back; true: nobody uses the slot now. */
 bool filed_file_put(struct filed_files *ff, struct filed_file *file);
 
@@ -135,8 +159,10 @@ struct filed_asker {
 	void *arg;
 };
 /* All files that it wants. Blocks. It is told of those that could not be synced, and of those that
- * have lost data. */
+ * have lost data. What has no data left goes (F7). */
 void filed_files_sync(struct filed_files *ff, const struct filed_asker *asker);
+/* Of a file that the caller has, data was taken out. */
+void filed_file_emptied(struct filed_files *ff, struct filed_file *file);
 /* The caller has a reference and is the only one to use the file. Blocks. */
 int filed_file_delete(struct filed_files *ff, struct filed_file *file) XSEG_MUST_CHECK;
 /* Of a file that is ABSENT, which the caller has: nothing is lost any more, or nothing of a

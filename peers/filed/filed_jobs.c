@@ -190,6 +190,7 @@ static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
 {
 	struct range g = range_of(f, op, bounce), from = g;
 	char path[FILED_PATH_MAX];
+	uint64_t length;
 	int rc = filed_dir_path(op->source, op->source_hash, path);
 
 	if (rc)
@@ -197,7 +198,10 @@ static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	from.fd = filed_dir_open_file(&f->dir, path, false);
 	if (from.fd < 0)
 		return from.fd;
-	rc = range_read(f, &from);
+	rc = filed_tag_check(from.fd, op->source, &length);
+	op->of_source = rc;
+	if (!rc)
+		rc = range_read(f, &from);
 	close(from.fd);
 	if (!rc)
 		rc = range_write(f, &g);
@@ -231,28 +235,49 @@ static int64_t job_zeroes(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	struct stat st;
 	int rc;
 
-	if (op->fd < 0) {				/* DISCARD of what is not there */
+	if (op->fd < 0) {				/* a hole stays a hole */
 		filed_file_forget(&f->files, op->file, false, g.off, g.end);
 		return op->r->size;
 	}
 	if (fstat(g.fd, &st))
 		return -errno;
 	rc = punch(f, &g, (uint64_t)st.st_size);
-	if (!rc && op->r->op == XSEG_OP_WRITE_ZEROES && g.end > (uint64_t)st.st_size &&
-		TEMP_FAILURE_RETRY(ftruncate(g.fd, (off_t)g.end)))
-		rc = -errno;
+	filed_file_emptied(&f->files, op->file);
 	return rc ? rc : (int64_t)op->r->size;
 }
 
+/* Where the file's last hole begins, or the file ends; 0: it is all hole. */
+static int64_t last_hole(int fd)
+{
+	off_t from, to = 0;
+
+	while ((from = lseek(fd, to, SEEK_DATA)) >= 0) {
+		to = lseek(fd, from, SEEK_HOLE);
+		if (to < 0)
+			return -errno;
+	}
+	return errno == ENXIO ? to : -errno;
+}
+
+/* The end of the last data: files end behind it. The file system knows it by blocks, of which the
+ * last has zeroes up to its end. */
 static int64_t job_info(struct filed *f, struct filed_op *op, uint8_t *bounce)
 {
-	struct stat st;
+	int64_t end, from;
+	int rc;
 
-	(void)f;
-	(void)bounce;
 	if (op->fd < 0)
 		return -ENOENT;
-	return fstat(op->fd, &st) ? -errno : st.st_size;
+	end = last_hole(op->fd);
+	if (end <= 0)
+		return end;
+	from = (end - 1) / FILED_BLOCK_MAX * FILED_BLOCK_MAX;
+	rc = read_blocks(f, op->fd, bounce, FILED_BLOCK_MAX, (uint64_t)from);
+	if (rc)
+		return rc;
+	while (end > from && !bounce[end - from - 1])
+		end--;
+	return end > from ? end : from + FILED_BLOCK_MAX;
 }
 
 static int64_t job_delete(struct filed *f, struct filed_op *op, uint8_t *bounce)
@@ -267,15 +292,16 @@ static int64_t job_delete(struct filed *f, struct filed_op *op, uint8_t *bounce)
 
 static const struct filed_job {
 	int64_t (*run)(struct filed *f, struct filed_op *op, uint8_t *bounce);
-	bool create, change;
+	enum filed_use use;
+	bool change;
 } jobs[XSEG_NR_OPS] = {
-	[XSEG_OP_READ] = { job_read, false, false },
-	[XSEG_OP_WRITE] = { job_write, true, true },
-	[XSEG_OP_DISCARD] = { job_zeroes, false, true },
-	[XSEG_OP_WRITE_ZEROES] = { job_zeroes, true, true },
-	[XSEG_OP_COPY] = { job_copy, true, true },
-	[XSEG_OP_INFO] = { job_info, false, false },
-	[XSEG_OP_DELETE] = { job_delete, false, false },
+	[XSEG_OP_READ] = { job_read, FILED_USE, false },
+	[XSEG_OP_WRITE] = { job_write, FILED_MAKE, true },
+	[XSEG_OP_DISCARD] = { job_zeroes, FILED_USE, true },
+	[XSEG_OP_WRITE_ZEROES] = { job_zeroes, FILED_USE, true },
+	[XSEG_OP_COPY] = { job_copy, FILED_MAKE, true },
+	[XSEG_OP_INFO] = { job_info, FILED_USE, false },
+	[XSEG_OP_DELETE] = { job_delete, FILED_REMOVE, false },
 };
 
 /* A file comes into being by a COPY only when there is something to copy. */
@@ -300,7 +326,7 @@ static bool job_get_file(struct filed *f, struct filed_op *op, int *rc)
 		pthread_mutex_lock(&f->lock);
 		seq = f->idle_seq;
 		pthread_mutex_unlock(&f->lock);
-		*rc = filed_file_get(&f->files, op->hash, op->r->target, job->create, &op->file,
+		*rc = filed_file_get(&f->files, op->hash, op->r->target, job->use, &op->file,
 			&op->fd);
 		if (*rc != -EAGAIN)
 			return true;
@@ -311,6 +337,12 @@ static bool job_get_file(struct filed *f, struct filed_op *op, int *rc)
 		pthread_mutex_unlock(&f->lock);
 	} while (!waits);
 	return false;
+}
+
+/* How long its file has to be for a change: behind its end are zeroes. */
+static uint64_t reach(const struct xreq *r)
+{
+	return r->op == XSEG_OP_WRITE || r->op == XSEG_OP_COPY ? r->obj_offset + r->size : 0;
 }
 
 void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce)
@@ -326,6 +358,8 @@ void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce)
 		rc = check_source(f, op);
 	if (!rc && !had_file && !job_get_file(f, op, &rc))
 		return;
+	if (!rc && job->change && op->fd >= 0)
+		rc = filed_file_grow(&f->files, op->file, reach(op->r));
 	if (rc) {
 		filed_give_back(op, FILED_ENDED, rc);
 		return;

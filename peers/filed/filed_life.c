@@ -200,6 +200,11 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	if (f->want_direct && !f->dir.direct)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
 			"direct=no says so", f->peer.name, f->dir_path);
+	if (!f->dir.tags)
+		log_warn("%s: the file system of %s has no user attributes, so a file there that "
+			"is cut short or another object's is not noticed; put the store on one "
+			"that has them",
+			f->peer.name, f->dir_path);
 	rc = filed_files_open(&f->files, &f->dir, place, arena, bytes, nr, err);
 	if (!rc)
 		filed_marks_note_path(arena, place);
@@ -309,9 +314,11 @@ static int64_t filed_admin(struct peer_port *pp, struct xreq *r, char *line, cha
 		return -ENOSYS;
 	filed_files_count(&f->files, &counts);
 	return snprintf(out, size,
-		"dir=%s\ncapacity_bytes=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\nopen_files=%u\nunsynced_files=%u\n"
-		"lost_files=%u\nsync_errors=%lu\n",
-		f->dir_path, filed_dir_capacity(&f->dir), f->dir.direct ? "yes" : "no", f->dir.align, counts.open,
+		"dir=%s\ncapacity_bytes=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\n"
+		"attributes=%s\nopen_files=%u\nunsynced_files=%u\nlost_files=%u\n"
+		"sync_errors=%lu\n",
+		f->dir_path, filed_dir_capacity(&f->dir), f->dir.direct ? "yes" : "no",
+		f->dir.align, f->dir.tags ? "yes" : "no", counts.open,
 		counts.unsynced, counts.lost, (unsigned long)counts.sync_errors);
 }
 

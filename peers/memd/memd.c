@@ -108,14 +108,8 @@ static int64_t apply_write(struct memd *m, struct xreq *r, uint32_t size)
 	return put(m, r, size, src);
 }
 
+/* DISCARD and WRITE_ZEROES: a hole stays a hole. */
 static int64_t apply_zeroes(struct memd *m, struct xreq *r, uint32_t size)
-{
-	static const void *const none[XSEG_REQ_PAGES];
-
-	return put(m, r, size, none);
-}
-
-static int64_t apply_discard(struct memd *m, struct xreq *r, uint32_t size)
 {
 	static const void *const none[XSEG_REQ_PAGES];
 	bool fua = r->flags & XSEG_REQ_FUA;
@@ -155,7 +149,7 @@ static int64_t apply_info(struct memd *m, struct xreq *r, uint32_t size)
 	uint32_t object = memd_object_find(&m->store, r->hash, r->target);
 
 	(void)size;
-	return object == MEMD_NONE ? -ENOENT : (int64_t)memd_object_size(&m->store, object);
+	return object == MEMD_NONE ? -ENOENT : (int64_t)memd_object_end(&m->store, object);
 }
 
 static int64_t apply_delete(struct memd *m, struct xreq *r, uint32_t size)
@@ -190,7 +184,7 @@ static int64_t apply_list(struct memd *m, struct xreq *r, uint32_t size)
 
 static int64_t (*const applies[XSEG_NR_OPS])(struct memd *m, struct xreq *r, uint32_t size) = {
 	[XSEG_OP_READ] = apply_read, [XSEG_OP_WRITE] = apply_write, [XSEG_OP_FLUSH] = apply_flush,
-	[XSEG_OP_DISCARD] = apply_discard, [XSEG_OP_WRITE_ZEROES] = apply_zeroes,
+	[XSEG_OP_DISCARD] = apply_zeroes, [XSEG_OP_WRITE_ZEROES] = apply_zeroes,
 	[XSEG_OP_COPY] = apply_copy, [XSEG_OP_INFO] = apply_info, [XSEG_OP_DELETE] = apply_delete,
 	[XSEG_OP_LIST] = apply_list,
 };

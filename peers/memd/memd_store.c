@@ -447,6 +447,20 @@ void memd_store_get(struct memd_store *s, uint32_t object, uint32_t first, uint3
 		page[i] = idx[i] == MEMD_NONE ? NULL : page_data(s, idx[i]);
 }
 
+uint64_t memd_object_end(struct memd_store *s, uint32_t object)
+{
+	uint64_t size = memd_object_size(s, object), end;
+	uint32_t nr = (uint32_t)((size + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE);
+	const void *page = NULL;
+
+	while (nr && !page)
+		memd_store_get(s, object, --nr, 1, &page);
+	if (!page)
+		return 0;
+	end = (nr + 1) * (uint64_t)XSEG_PAGE_SIZE;
+	return size < end ? size : end;
+}
+
 /* A write in progress: what it does to each page that it touches. */
 struct put {
 	struct memd_store *s;

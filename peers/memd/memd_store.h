@@ -81,6 +81,8 @@ uint32_t memd_object_find_lost(struct memd_store *s, uint64_t hash, const char *
 uint32_t memd_object_make(struct memd_store *s, uint64_t hash, const char *name);
 void memd_object_delete(struct memd_store *s, uint32_t object);
 uint64_t memd_object_size(struct memd_store *s, uint32_t object);
+/* The end of the last data: what is behind it is holes. */
+uint64_t memd_object_end(struct memd_store *s, uint32_t object);
 /* The name of the object at an index below nr_pages, in XSEG_TARGET_MAX bytes. False: there is none.
  * An object keeps its index as long as it exists, also in a successor. */
 bool memd_object_name(struct memd_store *s, uint32_t object, char *name) XSEG_MUST_CHECK;

@@ -182,7 +182,8 @@ static void filed_use(struct filed_files *ff, struct input *in)
 			filed_files_count(ff, &counts);
 			continue;
 		}
-		if (filed_file_get(ff, hash_of(target), target, what & 1, &file, &fd))
+		if (filed_file_get(ff, hash_of(target), target, what & 1 ? FILED_MAKE : FILED_USE,
+			    &file, &fd))
 			continue;
 		if (fd >= 0 && what % 8 < 5) {
 			filed_change_begin(

@@ -55,7 +55,7 @@ static int up(void **state)
 	assert_non_null(arena);
 	assert_int_equal(filed_dir_open(&dir, path, false, "", &err), 0);
 	assert_int_equal(filed_files_open(&files, &dir, "", arena, bytes, NR_FILES, &err), 0);
-	assert_int_equal(filed_file_get(&files, 1, "a", true, &file, &fd), 0);
+	assert_int_equal(filed_file_get(&files, 1, "a", FILED_MAKE, &file, &fd), 0);
 	return 0;
 }
 

@@ -46,6 +46,8 @@ const char *const fk_call_names[FK_NR_CALLS] = {
 	[FK_FACCESSAT] = "faccessat",
 	[FK_FSYNC] = "fsync",
 	[FK_FDATASYNC] = "fdatasync",
+	[FK_FGETXATTR] = "fgetxattr",
+	[FK_FSETXATTR] = "fsetxattr",
 };
 
 #define CAN(f) (1u << (f))
@@ -67,6 +69,8 @@ static const uint32_t can[FK_NR_CALLS] = {
 	[FK_FACCESSAT] = CAN(FK_EIO),
 	[FK_FSYNC] = CAN(FK_EIO) | CAN(FK_EINTR) | CAN(FK_LATE),
 	[FK_FDATASYNC] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_LATE),
+	[FK_FGETXATTR] = CAN(FK_EIO) | CAN(FK_EOPNOTSUPP),
+	[FK_FSETXATTR] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EOPNOTSUPP) | CAN(FK_LATE),
 };
 
 #define LATE_US	   300u
@@ -349,6 +353,8 @@ int __real_openat(int dir, const char *path, int flags, ...);
 int __real_mkdirat(int dir, const char *path, mode_t mode);
 int __real_unlinkat(int dir, const char *path, int flags);
 int __real_ftruncate(int fd, off_t size);
+ssize_t __real_fgetxattr(int fd, const char *name, void *value, size_t size);
+int __real_fsetxattr(int fd, const char *name, const void *value, size_t size, int flags);
 int __real_fallocate(int fd, int mode, off_t at, off_t len);
 int __real_faccessat(int dir, const char *path, int mode, int flags);
 
@@ -363,6 +369,8 @@ int __wrap_openat(int dir, const char *path, int flags, ...);
 int __wrap_mkdirat(int dir, const char *path, mode_t mode);
 int __wrap_unlinkat(int dir, const char *path, int flags);
 int __wrap_ftruncate(int fd, off_t size);
+ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t size);
+int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t size, int flags);
 int __wrap_fallocate(int fd, int mode, off_t at, off_t len);
 int __wrap_fstat(int fd, struct stat *st);
 int __wrap_faccessat(int dir, const char *path, int mode, int flags);
@@ -592,6 +600,16 @@ int __wrap_fallocate(int fd, int mode, off_t at, off_t len)
 		return -1;
 	file_written(fd, (uint64_t)at, (uint64_t)len);
 	return __real_fallocate(fd, mode, at, len);
+}
+
+ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t size)
+{
+	return refused(FK_FGETXATTR) ? -1 : __real_fgetxattr(fd, name, value, size);
+}
+
+int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
+{
+	return refused(FK_FSETXATTR) ? -1 : __real_fsetxattr(fd, name, value, size, flags);
 }
 
 int __wrap_fstat(int fd, struct stat *st)

@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,6 +79,24 @@ int ftruncate(int fd, off_t size)
 	return (int)syscall(SYS_ftruncate, fd, size);
 }
 
+static _Atomic int no_attributes;
+
+ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
+{
+	if (!no_attributes)
+		return syscall(SYS_fgetxattr, fd, name, value, size);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
+{
+	if (!no_attributes)
+		return (int)syscall(SYS_fsetxattr, fd, name, value, size, flags);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
 static _Atomic int odd_writes, fail_submits;
 
 /* An odd one ends within a block, as often as it is tried. */
@@ -125,8 +144,8 @@ static const char *fresh_dir(const char *below)
 	remove_tree(opt_dir + 4);
 	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs =
 		nr_begun_data_syncs = hold_data_syncs = no_holes = hold_truncates =
-			nr_begun_truncates = nr_fs_syncs = fail_fs_syncs = odd_writes =
-				fail_submits = 0;
+			nr_begun_truncates = no_attributes = nr_fs_syncs = fail_fs_syncs =
+				odd_writes = fail_submits = 0;
 	return opt_dir;
 }
 
@@ -165,6 +184,7 @@ static const struct contract contract = {
 	.close = filed_close,
 	.hold = hold,
 	.lists = true,
+	.thin = true,
 	.align = 512,
 	.nr_random = 1000,
 	.nr_torn = 1000,
@@ -259,6 +279,7 @@ static void a_discard_without_holes_does_not_cut_off_what_is_written_behind_it(v
 		print_message("skipped: no O_DIRECT in %s\n", base);
 		skip();
 	}
+	no_attributes = 1;			/* else no file ends there */
 	memset(data, 0x22, sizeof(data));
 	assert_int_equal(rig_fill(&g, "a", 0, 4196, 0x11, 0), 4196);
 	no_holes = hold_truncates = 1;
@@ -305,6 +326,163 @@ static void what_the_kernel_refuses_is_answered_at_once(void **state)
 	assert_in_range(peer_port_step_poll(pp), 0, pp->now_ns);
 	assert_int_equal(fail_submits, 0);
 	assert_int_equal(rig_wait(&g, io), -EIO);
+}
+
+static void what_has_no_data_left_goes_when_it_is_synced(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 100000, 0x11, 0), 100000);
+	assert_int_equal(rig_fill(&g, "b", 0, 8192, 0x11, 0), 8192);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 0, 50000), 50000);
+	assert_int_equal(rig_op(&g, XSEG_OP_WRITE_ZEROES, "b", 0, 4096), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_true(rig_holds(&g, "a", 50000, 50000, 0x11));
+	assert_true(rig_holds(&g, "b", 4096, 4096, 0x11));
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 0, 200000), 200000);
+	assert_int_equal(rig_op(&g, XSEG_OP_WRITE_ZEROES, "b", 0, MIB), MIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "b", 0, 0), -ENOENT);
+	rig_status_has(&g, "unsynced_files=0\n");
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	rig_restart(&g);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0x22));
+	assert_true(rig_holds(&g, "a", 4096, MIB - 4096, 0));
+	assert_true(rig_holds(&g, "b", 0, MIB, 0));
+}
+
+/* ---- wrong files ------------------------------------------------------------------------- */
+
+/* The path of an object's file. */
+static const char *file_of(const char *name)
+{
+	static char path[2][700];
+	static uint32_t nr;
+	char below[FILED_PATH_MAX], *at = path[nr++ % 2];
+
+	assert_int_equal(filed_dir_path(name, xseg_hash(name, strlen(name)), below), 0);
+	snprintf(at, sizeof(path[0]), "%s/%s", opt_dir + 4, below);
+	return at;
+}
+
+/* The store has the objects a and b, and is stopped. */
+static void stop_with_two(void)
+{
+	assert_int_equal(rig_fill(&g, "a", 0, 8192, 0x11, 0), 8192);
+	assert_int_equal(rig_fill(&g, "b", 0, 8192, 0x22, 0), 8192);
+	rig_stop(&g);
+}
+
+/* Nothing of an object is read or changed, but it can be deleted, and made anew. */
+static void is_wrong(const char *name)
+{
+	assert_int_equal(rig_fill(&g, name, 0, 4096, 0x33, 0), -EIO);
+	assert_int_equal(rig_fill(&g, name, 100, 100, 0x33, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_READ, name, 0, 4096), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_READ, name, 100, 100), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, name, 0, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, name, 0, 4096), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_WRITE_ZEROES, name, 0, 4096), -EIO);
+	assert_int_equal(rig_copy(&g, name, "copy", 0, 4096), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, name, 0, 0), 0);
+	assert_true(rig_holds(&g, name, 0, 8192, 0));
+	assert_int_equal(rig_fill(&g, name, 0, 4096, 0x44, 0), 4096);
+	assert_true(rig_holds(&g, name, 0, 4096, 0x44));
+}
+
+static void the_files_of_two_objects_that_were_swapped_are_not_served(void **state)
+{
+	char other[720];
+
+	(void)state;
+	stop_with_two();
+	snprintf(other, sizeof(other), "%s/other", opt_dir + 4);
+	assert_int_equal(rename(file_of("a"), other), 0);
+	assert_int_equal(rename(file_of("b"), file_of("a")), 0);
+	assert_int_equal(rename(other, file_of("b")), 0);
+	assert_int_equal(rig_start(&g), 0);
+	is_wrong("a");
+	is_wrong("b");
+}
+
+static void a_file_that_was_cut_short_is_not_served(void **state)
+{
+	(void)state;
+	stop_with_two();
+	assert_int_equal(truncate(file_of("a"), 8192), 0);	/* all data is there: who knows */
+	assert_int_equal(truncate(file_of("b"), 0), 0);
+	assert_int_equal(rig_start(&g), 0);
+	is_wrong("a");
+	is_wrong("b");
+}
+
+static void a_file_with_another_attribute_is_not_served(void **state)
+{
+	(void)state;
+	stop_with_two();
+	assert_int_equal(setxattr(file_of("a"), "user.xseg", "2 65536 65536 a", 15, 0), 0);
+	assert_int_equal(setxattr(file_of("b"), "user.xseg", "", 0, 0), 0);
+	assert_int_equal(rig_start(&g), 0);
+	is_wrong("a");
+	is_wrong("b");
+}
+
+/* Whoever puts it back need not start filed again. */
+static void the_right_file_that_is_put_back_is_served(void **state)
+{
+	char other[720];
+
+	(void)state;
+	stop_with_two();
+	snprintf(other, sizeof(other), "%s/other", opt_dir + 4);
+	assert_int_equal(link(file_of("a"), other), 0);
+	assert_int_equal(rename(file_of("b"), file_of("a")), 0);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_READ, "a", 0, 4096), -EIO);
+	assert_int_equal(rename(other, file_of("a")), 0);
+	assert_true(rig_holds(&g, "a", 0, 8192, 0x11));
+}
+
+static void a_file_without_attribute_is_served_and_gets_it_at_its_first_change(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	stop_with_two();
+	assert_int_equal(removexattr(file_of("a"), "user.xseg"), 0);
+	assert_int_equal(truncate(file_of("a"), 8192), 0);
+	assert_int_equal(rig_start(&g), 0);
+	assert_true(rig_holds(&g, "a", 0, 8192, 0x11));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 8192);
+	assert_int_equal(getxattr(file_of("a"), "user.xseg", NULL, 0), -1);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 0, 4096), 4096);
+	assert_int_equal(getxattr(file_of("a"), "user.xseg", NULL, 0), 15);
+	assert_int_equal(stat(file_of("a"), &st), 0);
+	assert_int_equal(st.st_size, 64 * KIB);
+	assert_true(rig_holds(&g, "a", 4096, 4096, 0x11));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 8192);
+}
+
+static void a_store_without_attributes_serves_and_says_so(void **state)
+{
+	const char *options[] = { fresh_dir(base), NULL };
+
+	(void)state;
+	no_attributes = 1;
+	filed_open(&g, options);
+	rig_status_has(&g, "attributes=no\n");
+	assert_int_equal(rig_fill(&g, "a", 0, 70000, 0x11, 0), 70000);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 70000);
+	rig_restart(&g);
+	assert_true(rig_holds(&g, "a", 0, 70000, 0x11));
+	no_attributes = 0;
+	rig_restart(&g);
+	rig_status_has(&g, "attributes=yes\n");
+	assert_true(rig_holds(&g, "a", 0, 70000, 0x11));
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	assert_int_equal(getxattr(file_of("a"), "user.xseg", NULL, 0), 17);
 }
 
 /* ---- syncs ------------------------------------------------------------------------------- */
@@ -1183,6 +1361,13 @@ int main(void)
 		T(a_discard_without_holes_does_not_cut_off_what_is_written_behind_it),
 		T(a_transfer_that_comes_no_block_further_is_an_error),
 		T(what_the_kernel_refuses_is_answered_at_once),
+		T(what_has_no_data_left_goes_when_it_is_synced),
+		T(the_files_of_two_objects_that_were_swapped_are_not_served),
+		T(a_file_that_was_cut_short_is_not_served),
+		T(a_file_with_another_attribute_is_not_served),
+		T(the_right_file_that_is_put_back_is_served),
+		T(a_file_without_attribute_is_served_and_gets_it_at_its_first_change),
+		O(a_store_without_attributes_serves_and_says_so),
 		T(flush_syncs_what_was_written_and_nothing_else),
 		T(a_successor_flushes_what_the_dead_one_wrote),
 		T(an_orderly_stop_syncs),

@@ -49,6 +49,7 @@ static const struct contract contract = {
 	.close = rig_close,
 	.hold = hold,
 	.lists = true,
+	.thin = true,
 	.align = 4096,
 	.nr_random = 4000,
 	.nr_torn = 4000,

@@ -237,10 +237,29 @@ static json_t *pool_json(struct asker *a, const struct xseg_peer_info *p)
 	return j;
 }
 
+/* Files, as their filed says; all but the name is null when that does not answer. */
+static json_t *files_json(struct asker *a, const struct xseg_peer_info *p)
+{
+	struct client *c = asker_client(a);
+	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
+	json_t *j = json_object();
+	char word[PATH_MAX];
+
+	out_set_text(j, "name", p->name);
+	out_set_text(j, "dir",
+		answers && client_line(c->text, "dir", word, sizeof(word)) ? word : NULL);
+	if (answers && client_value(c->text, "attributes", word, sizeof(word)))
+		out_set_bool(j, "attributes", !strcmp(word, "yes"));
+	else
+		json_object_set_new(j, "attributes", json_null());
+	return j;
+}
+
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *p = NULL;
-	json_t *j = json_object(), *caches = json_array(), *pools = json_array();
+	json_t *j = json_object(), *caches = json_array(), *pools = json_array(),
+	       *files = json_array();
 	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
 	struct xseg_lock_watch locks = { .nr = 0 };
 	uint64_t begun_ns = tool_now_ns();
@@ -258,6 +277,9 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	while ((p = view_peer_of_kind(peers, "sosd", p)))
 		json_array_append_new(pools, pool_json(&a, p));
 	json_object_set_new(j, "pools", pools);
+	while ((p = view_peer_of_kind(peers, "filed", p)))
+		json_array_append_new(files, files_json(&a, p));
+	json_object_set_new(j, "files", files);
 	/* last: that may have to be waited for */
 	add_volumes(j, &a, peers);
 	asker_fini(&a);
@@ -405,6 +427,26 @@ static void print_pools(const json_t *j)
 	}
 }
 
+/* What is noticed of damage, for nobody else says it. */
+static void print_files(const json_t *j)
+{
+	json_t *files = json_object_get(j, "files"), *p, *attributes;
+	size_t i;
+
+	json_array_foreach(files, i, p) {
+		attributes = json_object_get(p, "attributes");
+		printf("%-12s%s: ", i ? "" : "files", out_text(p, "name"));
+		if (!json_is_boolean(attributes))
+			printf("unknown: it does not answer\n");
+		else if (json_is_true(attributes))
+			printf("swapped and short files are noticed, flipped bits by a file system "
+			       "with checksums only\n");
+		else
+			printf("swapped and short files are NOT NOTICED: no user attributes in "
+			       "%s\n", out_text(p, "dir"));
+	}
+}
+
 /* p: the supervisor, or a peer. */
 static void print_if_halted(const char *name, const json_t *p)
 {
@@ -470,6 +512,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_chains(j);
 		print_caches(j);
 		print_pools(j);
+		print_files(j);
 		print_halted(j);
 		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
