@@ -392,6 +392,65 @@ static struct xreq *step_request(struct peer_port *pp)
 }
 
 static void step_over(struct peer_port *pp, int rc);
+static void step_send(struct peer_port *pp);
+
+/* The object that a step writes, as its loading names it. */
+static enum vd_load_step object_of(enum vd_write step)
+{
+	if (writes_head(step))
+		return VD_LOAD_HEAD;
+	return writes_copy(step) ? VD_LOAD_COPY : VD_LOAD_RECORDS;
+}
+
+/* A store that knows an object to be wrong (one that was cut short, or has another's name) may
+ * refuse writes to it too. When the catalogue is recovered such an object is deleted, once, and
+ * written as a whole. Nothing is lost by that: the loading could not read it. An object that was
+ * read is never deleted, since it may be all that is left when this program is killed next. */
+static bool may_write_anew(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+
+	return vd->recover.step == VD_RECOVER_MENDING &&
+	       vd->catalog.loading->unreadable[object_of(vd->catalog.write)];
+}
+
+static void deleted(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	int64_t result = r->result;
+
+	xseg_req_free(pp->port, r);
+	c->r = NULL;
+	if (result < 0 && result != -ENOENT) {
+		step_over(pp, (int)result);
+		return;
+	}
+	c->loading->unreadable[object_of(c->write)] = false;
+	if (c->write == VD_MEND_COPY)
+		c->mend_copy = UINT64_MAX;
+	else if (c->write == VD_MEND_RECORD)
+		c->mend_record = UINT64_MAX;
+	step_send(pp);
+}
+
+static void write_anew(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct xreq *r = vd_catalog_request(
+		pp, vd_load_target(object_of(c->write)), XSEG_OP_DELETE, 0, 0, 0);
+	int rc;
+
+	if (!r) {
+		step_over(pp, -ENOBUFS);
+		return;
+	}
+	c->r = r;
+	rc = vd_submit(pp, r, deleted);
+	if (rc) {
+		r->result = rc;
+		deleted(pp, r);
+	}
+}
 
 static void write_done(struct peer_port *pp, struct xreq *r)
 {
@@ -404,7 +463,10 @@ static void write_done(struct peer_port *pp, struct xreq *r)
 	if (result >= 0)
 		result = result == size ? 0 : -EIO;
 	XKILL(RECORD_WRITTEN);
-	step_over(pp, (int)result);
+	if (result == -EIO && may_write_anew(pp))
+		write_anew(pp);
+	else
+		step_over(pp, (int)result);
 }
 
 static void step_send(struct peer_port *pp)

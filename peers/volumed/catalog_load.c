@@ -25,8 +25,8 @@
  * mended before somebody asks for it (recover.c).
  *
  * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
- * tries if the others tell of volumes; while none does the store is what fails, and it is tried
- * on.
+ * tries if the others tell of volumes. While none does the store is what fails, and it is tried
+ * on. Until an object that was given up is recovered the catalogue is not changed.
  *
  * Contract: port 0's thread. It begins when the predecessor's requests have been drained
  * (`wanted`), goes on by replies, and is tried again each second by vd_load_poll(). Meanwhile
@@ -46,6 +46,7 @@
 #define PAGE_RECORDS (XSEG_PAGE_SIZE / VD_RECORD_BYTES)
 #define LIST_BYTES   (VD_LIST_PAGES * XSEG_PAGE_SIZE)
 #define TRIES	     4u				/* of an object that is EIO */
+#define TRY_NS	     (VD_RETRY_NS / 10)		/* the first pause between them; each doubles */
 _Static_assert(VD_SLOTS % LOAD_RECORDS == 0, "read in whole parts");
 
 static struct vd_loading *loading_of(const struct peer_port *pp)
@@ -280,8 +281,9 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 	if (l->head_rc)
 		return "the object " VD_CATALOG_HEAD " is gone";
 	if (t->right[VD_LOAD_RECORDS] || t->ahead[VD_LOAD_RECORDS])
-		return !t->count[0] ? "the object " VD_CATALOG_COPY " is gone or empty"
-				    : "the object " VD_CATALOG_COPY " does not fit";
+		return l->unreadable[VD_LOAD_COPY] ? "the object " VD_CATALOG_COPY " cannot be read"
+		       : !t->count[0] ? "the object " VD_CATALOG_COPY " is gone or empty"
+				      : "the object " VD_CATALOG_COPY " does not fit";
 	if (t->damaged[1])
 		return "records of the object " VD_CATALOG " are damaged";
 	if (t->right[VD_LOAD_COPY] || t->ahead[VD_LOAD_COPY])
@@ -407,7 +409,15 @@ static void load_judge(struct peer_port *pp)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-static const char *target_of(enum vd_load_step step)
+const char *vd_unreadable(const struct volumed *vd)
+{
+	for (enum vd_load_step step = VD_LOAD_COPY; step < VD_LOAD_LIST; step++)
+		if (vd->catalog.loading->unreadable[step])
+			return vd_load_target(step);
+	return NULL;
+}
+
+const char *vd_load_target(enum vd_load_step step)
 {
 	static const char *const targets[] = { [VD_LOAD_COPY] = VD_CATALOG_COPY,
 		[VD_LOAD_RECORDS] = VD_CATALOG, [VD_LOAD_HEAD] = VD_CATALOG_HEAD,
@@ -416,7 +426,7 @@ static const char *target_of(enum vd_load_step step)
 	return targets[step];
 }
 
-/* The next object; after the last all is judged, if it tells of anything. */
+/* The next object; after the last all is judged, if it tells of anything. Else the store fails. */
 static void step_next(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
@@ -435,15 +445,19 @@ static void step_next(struct peer_port *pp)
 	}
 	memset(l->unreadable, 0, sizeof(l->unreadable));
 	l->step = VD_LOAD_COPY;
+	load_failed(pp, -EIO);
 }
 
-/* True: the object is given up. */
-static bool gives_up(struct peer_port *pp, int64_t rc)
+/* An object that is EIO: it is asked for again soon, since volumes wait for the catalogue, or is
+ * given up after some tries. */
+static void object_failed(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
 
-	if (rc != -EIO || l->step == VD_LOAD_LIST || ++l->failed < TRIES)
-		return false;
+	if (++l->failed < TRIES) {
+		vd_of(pp)->catalog.retry_ns = pp->now_ns + (TRY_NS << (l->failed - 1));
+		return;
+	}
 	l->unreadable[l->step] = true;
 	if (l->step == VD_LOAD_HEAD)
 		l->head_rc = -EBADMSG;
@@ -452,7 +466,7 @@ static bool gives_up(struct peer_port *pp, int64_t rc)
 			memset(meta_of(vd_of(pp), l->step, slot), 0, sizeof(struct vd_meta));
 			l->sum[l->step][slot] = 0;
 		}
-	return true;
+	step_next(pp);
 }
 
 /* Takes in a part that has been read; false: of a foreign version. Nothing is published yet
@@ -476,7 +490,7 @@ static bool take_records(struct peer_port *pp)
 		name = meta_of(vd, l->step, slot)->name;
 		if (rc)
 			log_error("%s: record %u of %s is damaged%s%s%s; its slot is left as it is",
-				  pp->peer->name, slot, target_of(l->step),
+				  pp->peer->name, slot, vd_load_target(l->step),
 				  *name ? " and was of a volume '" : "", name, *name ? "'" : "");
 	}
 	l->read += LOAD_RECORDS;
@@ -513,8 +527,8 @@ static void load_done(struct peer_port *pp, struct xreq *r)
 	if (result >= 0 && result < size)
 		result = -EIO;		/* what is not there is answered, too, as zeroes */
 	if (result < 0 && result != -ENOENT) {
-		if (gives_up(pp, result))
-			step_next(pp);
+		if (result == -EIO)
+			object_failed(pp);
 		else
 			load_failed(pp, (int)result);
 		return;
@@ -583,7 +597,7 @@ static void list_done(struct peer_port *pp, struct xreq *r)
 static struct xreq *load_request(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
-	const char *target = target_of(l->step);
+	const char *target = vd_load_target(l->step);
 
 	if (l->step == VD_LOAD_LIST)
 		return vd_catalog_request(

@@ -456,7 +456,7 @@ struct vd_loading {
 	} step;
 	uint32_t read;				/* records of this object */
 	uint32_t failed;			/* times that this object was not read */
-	bool unreadable[VD_LOAD_LIST];		/* by step: given up */
+	bool unreadable[VD_LOAD_LIST];		/* by step: given up, and not deleted since */
 	uint64_t cursor;			/* of the LIST */
 	/* as read, by slot; the catalogue's records are in the table itself */
 	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
@@ -471,6 +471,10 @@ struct vd_loading {
 int vd_load_init(struct volumed *vd) XSEG_MUST_CHECK;
 void vd_load_fini(struct volumed *vd);
 uint64_t vd_load_poll(struct peer_port *pp);
+/* The name of the object that a step before VD_LOAD_END reads; "" of LIST. */
+const char *vd_load_target(enum vd_load_step step);
+/* The object of the catalogue that was given up, or NULL. Port 0's thread. */
+const char *vd_unreadable(const struct volumed *vd);
 /* What does not fit, or NULL. Any port reads it. */
 const char *vd_damage(const struct volumed *vd);
 void vd_damage_set(struct volumed *vd, const char *damage);

@@ -42,7 +42,8 @@
 struct command {
 	const char *word;
 	int64_t (*run)(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t);
-	bool changes;
+	bool changes;				/* the catalogue */
+	bool needs_all;				/* its three objects, to do that */
 };
 
 /* ---- answering --------------------------------------------------------------------------- */
@@ -569,13 +570,13 @@ static int64_t run_recover(struct peer_port *pp, struct xreq *r, char *args, str
 }
 
 static const struct command commands[] = {
-	{ "create", run_create, true },
-	{ "resize", run_resize, true },
-	{ "remove", run_remove, true },
-	{ "info", run_info, false },
-	{ "list", run_list, false },
-	{ "lost", run_lost, false },
-	{ "recover", run_recover, true },
+	{ "create", run_create, true, true },
+	{ "resize", run_resize, true, true },
+	{ "remove", run_remove, true, true },
+	{ "info", run_info, false, false },
+	{ "list", run_list, false, false },
+	{ "lost", run_lost, false, false },
+	{ "recover", run_recover, true, false },
 };
 
 static const struct command *find_command(const char *word)
@@ -622,6 +623,11 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 			"the last change of the catalogue failed (%s) and is still "
 			"being undone; see the log of the store, then try again",
 			strerror(-vd->admin.error));
+	if (c->needs_all && vd_unreadable(vd))
+		return REASON(t, -EBUSY,
+			"the object %s cannot be read, and until then the catalogue of volumes is "
+			"not changed; 'xseg volume recover' writes it anew",
+			vd_unreadable(vd));
 	return c->run(pp, r, cursor, t);
 }
 

@@ -434,6 +434,76 @@ static void it_can_be_recovered_after_an_error_at_any_io(void **state)
 	snapshot_free(&s);
 }
 
+/* Until a restart has read what it can; an object that is EIO is read four times. */
+static void restart_with_tries(void)
+{
+	restart();
+	for (int n = 0; n < 4; n++) {
+		pass_ns(400 * MS);
+		steps(100);
+	}
+}
+
+/* The store knows an object to be wrong: it refuses all but its removal. */
+static void wrong_do(int i, const struct snapshot *s)
+{
+	objects_set(s);
+	wrong_target = object_name[i];
+	restart_with_tries();
+	assert_true(is_damaged());
+	nr_notes = 0;
+}
+
+static void an_object_that_its_store_refuses_is_written_anew(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = 0; i < NR_OBJECTS; i++) {
+		wrong_do(i, &s);
+		all_expect();
+		assert_int_equal(admin("volume create d size=4M"), -EBUSY);
+		assert_true(says(object_name[i]) && says("cannot be read"));
+		assert_int_equal(admin("volume resize a size=4M"), -EBUSY);
+		assert_int_equal(admin("volume remove a"), -EBUSY);
+		fail_target = object_name[i];
+		assert_int_equal(admin("volume recover"), -EIO);
+		all_expect();
+		fail_target = NULL;
+		pass_ns(1000 * MS);
+		recover_all();
+		all_expect();
+		/* one that fails, and one; of the others none */
+		assert_int_equal(count_exact(XSEG_OP_DELETE, object_name[i]), 2);
+		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 2);
+	}
+	snapshot_free(&s);
+}
+
+static void killed_while_it_is_written_anew_it_can_be_recovered_again(void **state)
+{
+	struct snapshot s;
+	struct xreq *r;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = 0; i < NR_OBJECTS; i++)
+		for (uint32_t n = 0; n < 300; n += 7) {
+			wrong_do(i, &s);
+			r = send_admin("volume recover", 0);
+			steps(n);
+			restart_with_tries();
+			all_expect();
+			assert_true(admin_result(r) > 0);
+			recover_all();
+			all_expect();
+		}
+	snapshot_free(&s);
+}
+
 /* A change that a kill leaves half written, while there is damage. */
 static void a_change_that_is_killed_beside_damage_costs_no_volume(void **state)
 {
@@ -488,6 +558,8 @@ int main(void)
 		T(a_name_that_is_taken_is_not_given_twice),
 		T(killed_at_any_step_it_can_be_recovered_again),
 		T(it_can_be_recovered_after_an_error_at_any_io),
+		T(an_object_that_its_store_refuses_is_written_anew),
+		T(killed_while_it_is_written_anew_it_can_be_recovered_again),
 		T(a_change_that_is_killed_beside_damage_costs_no_volume),
 		T(a_sound_catalogue_has_nothing_to_recover),
 	};

@@ -43,6 +43,7 @@ static int fail_op = -1, fail_errno;		/* that op (XSEG_NR_OPS: any) gets that er
 static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
 static uint32_t fail_done;			/* so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
+static const char *wrong_target;		/* all else of it does, until it is deleted */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
 static bool knows_no_list;
@@ -171,6 +172,13 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 	if (fail_target && r->op == XSEG_OP_DELETE && !strcmp(r->target, fail_target)) {
 		peer_answer(pp, r, -EIO);
 		return;
+	}
+	if (wrong_target && !strcmp(r->target, wrong_target)) {
+		if (r->op != XSEG_OP_DELETE) {
+			peer_answer(pp, r, -EIO);
+			return;
+		}
+		wrong_target = NULL;
 	}
 	if (may_fail && fail_after) {
 		fail_after--;

@@ -593,6 +593,8 @@ static void stopping_answers_who_waits_for_a_store_that_fails(void **state)
 	steps(50);
 	assert_false(answered(r));
 	atomic_store(&vd->stopping, true);
+	for (uint32_t n = 0; n < 9; n++)	/* it tries for two seconds */
+		pass_ns(400 * MS);
 	assert_int_equal(result_of(r), -EIO);
 	assert_true(volumed_class.quiesced(vd, &left));
 	volumed_close(XSEG_CLOSE_FREE_ARENA);
