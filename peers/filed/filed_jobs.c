@@ -186,28 +186,6 @@ static int64_t job_write(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	return rc ? rc : (int64_t)op->r->size;
 }
 
-static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
-{
-	struct range g = range_of(f, op, bounce), from = g;
-	char path[FILED_PATH_MAX];
-	uint64_t length;
-	int rc = filed_dir_path(op->source, op->source_hash, path);
-
-	if (rc)
-		return rc;
-	from.fd = filed_dir_open_file(&f->dir, path, false);
-	if (from.fd < 0)
-		return from.fd;
-	rc = filed_tag_check(from.fd, op->source, &length);
-	op->of_source = rc;
-	if (!rc)
-		rc = range_read(f, &from);
-	close(from.fd);
-	if (!rc)
-		rc = range_write(f, &g);
-	return rc ? rc : (int64_t)op->r->size;
-}
-
 /* Makes the bytes of the range that are in the file a hole, or zeroes where the file system has
  * no holes. */
 static int punch(struct filed *f, const struct range *range, uint64_t size)
@@ -243,6 +221,36 @@ static int64_t job_zeroes(struct filed *f, struct filed_op *op, uint8_t *bounce)
 		return -errno;
 	rc = punch(f, &g, (uint64_t)st.st_size);
 	filed_file_emptied(&f->files, op->file);
+	return rc ? rc : (int64_t)op->r->size;
+}
+
+static bool is_zero(const uint8_t *data, uint32_t size)
+{
+	return !size || (!data[0] && !memcmp(data, data + 1, size - 1));
+}
+
+static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	struct range g = range_of(f, op, bounce), from = g;
+	char path[FILED_PATH_MAX];
+	uint64_t length;
+	int rc = filed_dir_path(op->source, op->source_hash, path);
+
+	if (rc)
+		return rc;
+	from.fd = filed_dir_open_file(&f->dir, path, false);
+	if (from.fd < 0)
+		return from.fd;
+	rc = filed_tag_check(from.fd, op->source, &length);
+	op->of_source = rc;
+	if (!rc)
+		rc = range_read(f, &from);
+	close(from.fd);
+	if (rc)
+		return rc;
+	if (is_zero(range_data(&g), op->r->size))	/* a hole stays a hole */
+		return job_zeroes(f, op, bounce);
+	rc = range_write(f, &g);
 	return rc ? rc : (int64_t)op->r->size;
 }
 

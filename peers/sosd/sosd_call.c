@@ -162,20 +162,7 @@ int sosd_call_remove(struct sosd_rados *s, struct sosd_call *c, const char *name
 	return rados_aio_remove(s->io, name, c->completion);
 }
 
-/* The OSD makes a zeroing that reaches the object's end a truncation; the byte then puts the end
- * where it belongs. */
-int sosd_call_zero(
-	struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset, uint64_t len)
-{
-	rados_write_op_t op = rados_create_write_op();
-
-	if (!op)
-		return -ENOMEM;
-	rados_write_op_zero(op, offset, len);
-	rados_write_op_write(op, "", 1, offset + len - 1);
-	return send_write_op(s, c, name, op);
-}
-
+/* The OSD makes a zeroing that reaches the object's end a truncation. */
 int sosd_call_punch(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset,
 	uint64_t len, uint64_t size)
 {

@@ -2,9 +2,9 @@
  *
  *   READ          one trip; what is not there is zeroes
  *   WRITE         one
- *   WRITE_ZEROES  one: zeroes, and an end that is not before theirs
- *   DISCARD       two: how large the object is; zeroes within that, as a zeroing over its end would
- *                 cut it
+ *   DISCARD,      two: how large the object is; zeroes within that, as a zeroing over its end would
+ *   WRITE_ZEROES  cut it. Where that is all of it the object is removed. One that is not there is
+ *                 not made: a hole stays a hole
  *   COPY          two: the range of the source into the port's buffer; from there to the object.
  *                 RADOS can copy whole objects alone by itself
  *   INFO, DELETE  one
@@ -69,11 +69,6 @@ static int send_write(struct sosd *s, struct sosd_op *op, const char *name)
 		&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
 }
 
-static int send_zeroes(struct sosd *s, struct sosd_op *op, const char *name)
-{
-	return sosd_call_zero(&s->rados, op->call, name, op->r->obj_offset, op->r->size);
-}
-
 static int64_t size_came(struct sosd *s, struct sosd_op *op, int result)
 {
 	result = missing(s, result);
@@ -87,7 +82,17 @@ static int64_t size_came(struct sosd *s, struct sosd_op *op, int result)
 
 static int send_punch(struct sosd *s, struct sosd_op *op, const char *name)
 {
+	if (!op->r->obj_offset && op->r->size >= op->size)
+		return sosd_call_remove(&s->rados, op->call, name);
 	return sosd_call_punch(&s->rados, op->call, name, op->r->obj_offset, op->r->size, op->size);
+}
+
+/* A try whose answer was lost may have removed it. */
+static int64_t punch_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	int64_t rc = came(s, op, result);
+
+	return rc == -ENOENT ? (int64_t)op->r->size : rc;
 }
 
 static int send_remove(struct sosd *s, struct sosd_op *op, const char *name)
@@ -134,22 +139,27 @@ static int send_store(struct sosd *s, struct sosd_op *op, const char *name)
 const struct sosd_trip sosd_trips[XSEG_NR_OPS][SOSD_TRIPS] = {
 	[XSEG_OP_READ] = { { send_read, read_came } },
 	[XSEG_OP_WRITE] = { { send_write, came } },
-	[XSEG_OP_DISCARD] = { { send_stat, size_came }, { send_punch, came } },
-	[XSEG_OP_WRITE_ZEROES] = { { send_zeroes, came } },
+	[XSEG_OP_DISCARD] = { { send_stat, size_came }, { send_punch, punch_came } },
+	[XSEG_OP_WRITE_ZEROES] = { { send_stat, size_came }, { send_punch, punch_came } },
 	[XSEG_OP_COPY] = { { send_load, load_came }, { send_store, came } },
 	[XSEG_OP_INFO] = { { send_stat, info_came } },
 	[XSEG_OP_DELETE] = { { send_remove, remove_came } },
 };
 
-/* What is written by the sector is exact; zeroes and copies may set the object's end, and so may a
- * write. An end that is set too early or twice is where the furthest write put it, whatever the
- * order: only a DISCARD, which keeps the size that it was told, must be alone. */
+static bool is_zeroing(const struct xreq *r)
+{
+	return r->op == XSEG_OP_DISCARD || r->op == XSEG_OP_WRITE_ZEROES;
+}
+
+/* What is written by the sector is exact; copies may set the object's end, and so may a write. An
+ * end that is set too early or twice is where the furthest write put it, whatever the order: only
+ * zeroing, which keeps the size that it was told, must be alone. */
 void sosd_add_ranges(struct sosd_op *op)
 {
 	const struct xreq *r = op->r;
 	const struct shape *shape = &shapes[r->op];
 	uint64_t hash = xseg_hash(r->target, strlen(r->target));
-	uint64_t to = r->op == XSEG_OP_DISCARD ? ORDER_END : r->obj_offset + r->size;
+	uint64_t to = is_zeroing(r) ? ORDER_END : r->obj_offset + r->size;
 
 	order_op_init(&op->order);
 	if (shape->range == SHAPE_OBJECT)

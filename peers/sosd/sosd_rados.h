@@ -103,10 +103,6 @@ int sosd_call_write(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_cal
 	const char *name, struct xseg *seg, const struct xreq *r) XSEG_MUST_CHECK;
 int sosd_call_stat(struct sosd_rados *s, struct sosd_call *c, const char *name) XSEG_MUST_CHECK;
 int sosd_call_remove(struct sosd_rados *s, struct sosd_call *c, const char *name) XSEG_MUST_CHECK;
-/* Zeroes; the object ends at `offset + len` or behind it after that, and is made if there is
- * none. */
-int sosd_call_zero(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset,
-	uint64_t len) XSEG_MUST_CHECK;
 /* Zeroes within an object of `size` bytes, which keeps its size. offset < size. */
 int sosd_call_punch(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset,
 	uint64_t len, uint64_t size) XSEG_MUST_CHECK;

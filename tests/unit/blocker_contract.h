@@ -12,7 +12,7 @@ struct contract {
 	/* Lets the store take in the n requests that were sent, and complete none. */
 	void (*hold)(struct rig *g, uint32_t n);
 	bool lists;			/* it answers LIST; else with EOPNOTSUPP */
-	bool thin;			/* zeroes make no object, and INFO does not count them */
+	bool thin;			/* INFO answers the end of the data, not of the last write */
 	uint32_t align;			/* half of the random ranges are in units of it */
 	uint32_t nr_random, nr_torn;	/* steps of the long tests */
 };

@@ -353,6 +353,20 @@ static void what_has_no_data_left_goes_when_it_is_synced(void **state)
 	assert_true(rig_holds(&g, "b", 0, MIB, 0));
 }
 
+static void a_copy_of_a_hole_is_a_hole(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 64 * KIB, 64 * KIB, 0x11, 0), 64 * KIB);
+	assert_int_equal(rig_copy(&g, "a", "none", 0, 64 * KIB), 64 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "none", 0, 0), -ENOENT);
+	assert_int_equal(rig_fill(&g, "b", 0, 128 * KIB, 0x22, 0), 128 * KIB);
+	assert_int_equal(rig_copy(&g, "a", "b", 1000, 63000), 63000);
+	assert_true(rig_holds(&g, "b", 0, 1000, 0x22));
+	assert_true(rig_holds(&g, "b", 1000, 63000, 0));
+	assert_true(rig_holds(&g, "b", 64000, 64 * KIB, 0x22));
+}
+
 /* ---- wrong files ------------------------------------------------------------------------- */
 
 /* The path of an object's file. */
@@ -1362,6 +1376,7 @@ int main(void)
 		T(a_transfer_that_comes_no_block_further_is_an_error),
 		T(what_the_kernel_refuses_is_answered_at_once),
 		T(what_has_no_data_left_goes_when_it_is_synced),
+		T(a_copy_of_a_hole_is_a_hole),
 		T(the_files_of_two_objects_that_were_swapped_are_not_served),
 		T(a_file_that_was_cut_short_is_not_served),
 		T(a_file_with_another_attribute_is_not_served),
