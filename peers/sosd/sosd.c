@@ -38,7 +38,7 @@ static void count(struct sosd_port *port, enum sosd_count what)
 
 /* ---- between threads --------------------------------------------------------------------- */
 
-static void post(struct sosd_op *op)
+void sosd_post(struct sosd_op *op)
 {
 	if (sosd_mail_post(&sosd_port_of(op->pp)->mail, &op->letter))
 		peer_port_kick(op->pp);
@@ -50,7 +50,7 @@ static void trip_ended(rados_completion_t c, void *arg)
 	struct sosd_op *op = arg;
 
 	op->result = rados_aio_get_return_value(c);
-	post(op);
+	sosd_post(op);
 }
 
 static void op_ready(struct sosd_port *port, struct sosd_op *op)
@@ -109,7 +109,7 @@ static void op_end(struct peer_port *pp, struct sosd_op *op, int64_t result)
 		if (other->pp == pp)
 			op_ready(sosd_port_of(pp), other);
 		else
-			post(other);
+			sosd_post(other);
 	}
 }
 
@@ -223,7 +223,7 @@ static void op_send(struct peer_port *pp, struct sosd_op *op)
 	rc = trip_of(op)->send(s, op, name);
 	if (rc < 0) {				/* it did not go: no callback */
 		op->result = rc;
-		post(op);
+		sosd_post(op);
 	}
 }
 
@@ -275,7 +275,7 @@ static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct sosd *s = sosd_of(pp->peer);
 	struct sosd_op *op;
-	int rc = r->op == XSEG_OP_LIST ? -EOPNOTSUPP : shape_check(r, END_MAX);
+	int rc = shape_check(r, END_MAX);
 
 	if (rc) {
 		peer_answer(pp, r, rc);

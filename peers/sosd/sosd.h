@@ -2,8 +2,8 @@
  *
  * Where things are: sosd_rados and sosd_call (the pool, and trips to it), sosd_name (what objects
  * are called there), sosd_error (what errors mean), sosd_owner (who may serve them), sosd_mail
- * (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd.c
- * (the way of a request), sosd_life (options, beginning and end).
+ * (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd_list
+ * (the names of objects), sosd.c (the way of a request), sosd_life (options, beginning and end).
  *
  * The way of a request, an op. It may take several trips (sosd_ops.c):
  *
@@ -26,11 +26,11 @@
  * by all OSDs that have the object, and nothing is answered before it was acknowledged.
  *
  * Contract: as peer.h says; I/O is librados', on threads of its own, so sosd is never simulated.
- * Those threads write an op's `result`, post it to its port and ring the doorbell; nothing else.
+ * Those threads, and the lister, write an op's `result`, post it to its port and ring the doorbell.
  *
  * Invariants:
  *   S1  an op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the
- *       free ones; or OUT
+ *       free ones; or OUT, when it may be in the lister's
  *   S2  of two ops that overlap, of which one changes data, the later is sent after the earlier was
  *       answered (R3)
  *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that
@@ -47,6 +47,7 @@
 #include "peers/common/ops.h"
 #include "peers/common/peer.h"
 #include "peers/common/shape.h"
+#include "peers/sosd/sosd_list.h"
 #include "peers/sosd/sosd_mail.h"
 #include "peers/sosd/sosd_name.h"
 #include "peers/sosd/sosd_owner.h"
@@ -107,6 +108,7 @@ struct sosd {
 	_Atomic uint64_t timeout_ns;		/* io_timeout, for the ports' threads */
 	struct sosd_rados rados;
 	struct sosd_owner owner;
+	struct sosd_lister lister;
 	struct order order;
 	struct sosd_port port[PEER_MAX_THREADS];
 	struct ops_table ops;
@@ -128,6 +130,8 @@ static inline struct sosd_port *sosd_port_of(struct peer_port *pp)
 void sosd_request(struct peer_port *pp, struct xreq *r);
 void sosd_recover(struct peer_port *pp, struct xreq *r);
 uint64_t sosd_poll(struct peer_port *pp);
+/* The op's `result` is set: it is given back to its port. Any thread. */
+void sosd_post(struct sosd_op *op);
 
 /* sosd_ops.c: what is asked of RADOS. */
 

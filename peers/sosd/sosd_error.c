@@ -45,6 +45,7 @@ static const struct known {
 	{ EOPNOTSUPP, false, true, EOPNOTSUPP,
 		"the pool cannot do that; one that is erasure coded needs allow_ec_overwrites" },
 	{ EPROTO, false, false, EPROTO, "" },
+	{ ESTALE, false, false, ESTALE, "" },		/* a cursor of a LIST */
 };
 
 static const struct known *find(int error)

@@ -42,6 +42,7 @@ static void sosd_fini(struct peer *p)
 	struct sosd *s = sosd_of(p);
 
 	sosd_owner_close(&s->owner);
+	sosd_lister_close(&s->lister);
 	sosd_rados_close(&s->rados);
 	for (uint32_t i = 0; i < PEER_MAX_THREADS; i++) {
 		sosd_calls_close(&s->port[i].calls);
@@ -106,6 +107,11 @@ static int sosd_init(struct peer *p, struct xseg_error *err)
 	rc = pool_open(s, err);
 	if (rc)
 		goto out_fini;
+	rc = sosd_lister_open(&s->lister, &s->rados, p->seg, s->prefix, sosd_post);
+	if (rc) {
+		xseg_fail(err, rc, "no thread can be had for listings: %s", strerror(-rc));
+		goto out_fini;
+	}
 	return 0;
 out_fini:
 	sosd_fini(p);

@@ -11,6 +11,7 @@
 #define PEERS_SOSD_SOSD_NAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "xseg/xseg.h"
 
@@ -20,5 +21,8 @@
 /* 1 to 31 characters of [A-Za-z0-9_-]. */
 bool sosd_prefix_ok(const char *prefix);
 void sosd_name(const char *prefix, const char *target, char name[SOSD_NAME_MAX]);
+/* The way back. False: a name of `len` bytes that sosd_name() gives no target of this prefix. */
+bool sosd_name_target(
+	const char *prefix, const char *name, size_t len, char target[XSEG_TARGET_MAX]);
 
 #endif

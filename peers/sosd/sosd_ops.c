@@ -8,6 +8,7 @@
  *   COPY          two: the range of the source into the port's buffer; from there to the object.
  *                 RADOS can copy whole objects alone by itself
  *   INFO, DELETE  one
+ *   LIST          the lister's (sosd_list.h)
  *   FLUSH         none (sosd.h)
  *
  * Contract: called by the op's port's thread. Nothing here knows lists, states or time.
@@ -134,6 +135,21 @@ static int send_store(struct sosd *s, struct sosd_op *op, const char *name)
 		op->r->size, op->r->obj_offset);
 }
 
+/* ---- listing ----------------------------------------------------------------------------- */
+
+static int send_list(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	(void)name;
+	sosd_lister_give(&s->lister, op);
+	return 0;
+}
+
+static int64_t list_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	(void)op;
+	return missing(s, result);
+}
+
 /* ---- trips ------------------------------------------------------------------------------- */
 
 const struct sosd_trip sosd_trips[XSEG_NR_OPS][SOSD_TRIPS] = {
@@ -144,6 +160,7 @@ const struct sosd_trip sosd_trips[XSEG_NR_OPS][SOSD_TRIPS] = {
 	[XSEG_OP_COPY] = { { send_load, load_came }, { send_store, came } },
 	[XSEG_OP_INFO] = { { send_stat, info_came } },
 	[XSEG_OP_DELETE] = { { send_remove, remove_came } },
+	[XSEG_OP_LIST] = { { send_list, list_came } },
 };
 
 static bool is_zeroing(const struct xreq *r)

@@ -11,8 +11,7 @@ struct contract {
 	void (*close)(struct rig *g);
 	/* Lets the store take in the n requests that were sent, and complete none. */
 	void (*hold)(struct rig *g, uint32_t n);
-	bool lists;			/* it answers LIST; else with EOPNOTSUPP */
-	bool thin;			/* INFO answers the end of the data, not of the last write */
+	bool thin;			/* INFO answers the end of the data, not of writes */
 	uint32_t align;			/* half of the random ranges are in units of it */
 	uint32_t nr_random, nr_torn;	/* steps of the long tests */
 };

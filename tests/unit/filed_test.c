@@ -183,7 +183,6 @@ static const struct contract contract = {
 	.open = open_empty,
 	.close = filed_close,
 	.hold = hold,
-	.lists = true,
 	.thin = true,
 	.align = 512,
 	.nr_random = 1000,

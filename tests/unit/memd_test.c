@@ -48,7 +48,6 @@ static const struct contract contract = {
 	.open = open_empty,
 	.close = rig_close,
 	.hold = hold,
-	.lists = true,
 	.thin = true,
 	.align = 4096,
 	.nr_random = 4000,

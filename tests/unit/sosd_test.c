@@ -55,6 +55,35 @@ static void no_two_names_are_the_same(void **state)
 				name_of(prefixes[k / nt], targets[k % nt]));
 }
 
+static bool is_target(const char *prefix, const char *name, char target[XSEG_TARGET_MAX])
+{
+	return sosd_name_target(prefix, name, strlen(name), target);
+}
+
+static void a_target_is_had_from_its_name(void **state)
+{
+	static const char *const targets[] = { "a b", "a%20b", ".a", "a", "\n\x7f\xc3\xa4",
+		":catalog", "vol:000000000000002a" };
+	static const char *const others[] = { "", "x", "x.", "y.a", "xx.a", "x:owner", "xa.b",
+		"x.a b", "x.a%2", "x.a%", "x.%41", "x.%00", "x.%2a", "x.%GG" };
+	char target[XSEG_TARGET_MAX], name[3 * XSEG_TARGET_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		assert_true(is_target("x", name_of("x", targets[i]), target));
+		assert_string_equal(target, targets[i]);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(is_target("x", others[i], target));
+	memset(name, 'n', sizeof(name));
+	memcpy(name, "x.", 2);
+	name[2 + XSEG_TARGET_MAX - 1] = '\0';
+	assert_true(is_target("x", name, target));
+	name[2 + XSEG_TARGET_MAX - 1] = 'n';
+	name[2 + XSEG_TARGET_MAX] = '\0';
+	assert_false(is_target("x", name, target));
+}
+
 static void the_longest_name_fits(void **state)
 {
 	char prefix[SOSD_PREFIX_MAX], target[XSEG_TARGET_MAX];
@@ -229,6 +258,7 @@ int main(void)
 		cmocka_unit_test(names_can_be_read_and_begin_with_the_prefix),
 		cmocka_unit_test(bytes_that_no_terminal_shows_are_written_in_hex),
 		cmocka_unit_test(no_two_names_are_the_same),
+		cmocka_unit_test(a_target_is_had_from_its_name),
 		cmocka_unit_test(the_longest_name_fits),
 		cmocka_unit_test(a_prefix_has_no_dot),
 		cmocka_unit_test(what_passes_is_tried_again_and_nothing_else),

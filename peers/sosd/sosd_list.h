@@ -1,0 +1,51 @@
+/* sosd_list - the names of the pool's objects, for LIST.
+ *
+ * RADOS lists a pool in the order of its objects' hashes, and says how far it came by a cursor that
+ * only this process understands. So the space of the hashes is cut into 2^N slices of the same
+ * size, and an answer holds the names of whole slices. A LIST's cursor says which slice is next and
+ * what N is. If the names of a slice have no room in the answer it is cut in two; where slices
+ * bring few names the next one is twice as large. All of the pool is read, also what is not of this
+ * prefix: RADOS finds no object by the beginning of its name.
+ *
+ * librados lists by calls that block. So a thread of its own makes them, one LIST at a time.
+ *
+ * Contract: sosd_lister_open() and _close() belong to init and fini. Ports' threads hand over ops;
+ * `done` is called on the lister's thread when op->result is set, and the op is the port's again.
+ *
+ * Invariants
+ *   L1  an object that is there all the time is named at least once: it is in one slice of each
+ *       size, and a slice is named as a whole or asked for again
+ */
+#ifndef PEERS_SOSD_SOSD_LIST_H
+#define PEERS_SOSD_SOSD_LIST_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "peers/common/ops.h"
+#include "peers/sosd/sosd_rados.h"
+
+struct sosd_op;
+
+struct sosd_lister {
+	struct sosd_rados *rados;
+	struct xseg *seg;
+	const char *prefix;
+	void (*done)(struct sosd_op *op);
+	pthread_t thread;
+	bool begun;				/* the thread is there; init's and fini's */
+	pthread_mutex_t lock;			/* of the two below */
+	pthread_cond_t wake;
+	struct ops_list waiting;
+	bool stop;
+};
+
+/* Begins the thread. `rados` is open, and stays so until sosd_lister_close(). */
+int sosd_lister_open(struct sosd_lister *l, struct sosd_rados *rados, struct xseg *seg,
+	const char *prefix, void (*done)(struct sosd_op *op)) XSEG_MUST_CHECK;
+/* Waits for the LIST that is being done, for librados' time-out at most. One that was not opened is
+ * all zeroes. */
+void sosd_lister_close(struct sosd_lister *l);
+void sosd_lister_give(struct sosd_lister *l, struct sosd_op *op);
+
+#endif
