@@ -111,7 +111,7 @@ bool around_write(struct cport *ps, struct creq *c)
 
 	if (!may_go(ps, c))
 		return false;
-	need = room_get(ps, c->obj, c->first, c->nr, NULL, 0, c->turn);
+	need = room_get(ps, c->obj, c->first, c->nr, NULL, 0, TURN_URGENT);
 	if (need.nr) {
 		pages_wait(ps, c, need);
 		return true;

@@ -14,6 +14,8 @@
 static const char *const policy_names[] = { "write-back", "write-through", "write-around",
 	"pass-through", NULL };
 
+static const char *const full_names[] = { "wait", "fail", NULL };
+
 #define AT(field) offsetof(struct cached, field)
 static const struct opt cached_opts[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = SIZE_MIN_BYTES,
@@ -44,6 +46,9 @@ static const struct opt cached_opts[] = {
 	  .def = "4M", .flags = OPT_LIVE, .arg = "SIZE",
 	  .help = "when the cache is full, do not keep what a sequential reader reads beyond this; "
 		  "0: keep all" },
+	{ .name = "store_full", .kind = OPT_ENUM, .off = AT(store_full), .names = full_names,
+	  .def = "wait", .flags = OPT_LIVE, .arg = "wait|fail",
+	  .help = "when the store is full, let the writes of that volume wait for room, or fail" },
 	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 8, .max = 4096,
 	  .def = "128", .arg = "N",
 	  .help = "requests of its own that each thread may have at the store" },
@@ -131,6 +136,7 @@ static void options_hold(struct cached *k)
 	atomic_store_explicit(&k->high_percent, k->dirty_high, memory_order_relaxed);
 	atomic_store_explicit(&k->low_percent, k->dirty_low, memory_order_relaxed);
 	atomic_store_explicit(&k->age_ns, k->dirty_age_ns, memory_order_relaxed);
+	atomic_store_explicit(&k->full_fails, k->store_full, memory_order_relaxed);
 	dirty_is_news(k);
 	/* what the last flush was charged is by the old rate */
 	if (atomic_exchange(&k->flush_bytes_per_s, k->flush_rate) != k->flush_rate)
@@ -194,6 +200,7 @@ static void parts_init(struct cached *k)
 	CDS_INIT_LIST_HEAD(&k->again);
 	CDS_INIT_LIST_HEAD(&k->wanted);
 	group_init(&k->all);
+	xwaitq_init(&k->want_urgent);
 	xwaitq_init(&k->want_owed);
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
@@ -208,6 +215,7 @@ static void parts_fini(struct cached *k)
 	waiters_drop(&k->want_entries);
 	waiters_drop(&k->want_pages);
 	waiters_drop(&k->want_owed);
+	waiters_drop(&k->want_urgent);
 	throttle_fini(&k->throttle);
 	pthread_mutex_destroy(&k->volume_lock);
 	pthread_mutex_destroy(&k->dirty_lock);
@@ -253,6 +261,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	if (rc == 0)
 		rc = arena_load(k, err);
 	if (rc == 0) {
+		reserve_begin(k);
 		policy_open(k);
 		plug_open(k);
 		volumes_drain(k);
@@ -331,6 +340,10 @@ static uint64_t cached_poll(struct peer_port *pp)
 		ps->request_freed = false;
 		requests_signal(ps);
 	}
+	if (pp->nr == 0) {
+		reserve_fill(ps);
+		full_run(ps);
+	}
 	if (ps->freed) {
 		ps->freed = false;
 		pages_signal(ps);
@@ -394,6 +407,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	if (rc)
 		return rc;
 	options_hold(k);
+	full_ask(k);
 	policy_note(k,
 		(uint32_t)(atomic_load_explicit(&k->head->policy, memory_order_relaxed) >> 32) - 1);
 	atomic_store(&k->gauges_ns, 0);		/* whoever dies now leaves the policy that holds */

@@ -156,9 +156,10 @@ struct cached {
 	struct peer peer;
 	/* options */
 	uint64_t memory, dirty_age_ns, flush_rate, seq_cutoff, read_ahead;
-	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low;
+	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low, store_full;
 	/* as they hold now: any thread may change an option */
 	_Atomic uint32_t high_percent, low_percent;
+	_Atomic bool full_fails;		/* store_full=fail */
 	_Atomic uint64_t age_ns, flush_bytes_per_s;
 	/* arena */
 	_Atomic(const struct policy *) policy;	/* of writes from now on */
@@ -207,6 +208,7 @@ struct cached {
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
 	_Atomic uint32_t nr_zeroes;	/* clean buckets of zeroes: they have slots but no page */
 	uint32_t withheld;			/* pages kept out of use (tests) */
+	struct reserve reserve;
 	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
 	union page_use *page_use;		/* by page */
 	struct shares shares;
@@ -218,7 +220,7 @@ struct cached {
 	struct xpool free_lists;		/* under mem_lock */
 	uint32_t (*lists)[XSEG_REQ_PAGES];
 
-	struct xwaitq want_owed, want_pages, want_entries, want_lists;
+	struct xwaitq want_urgent, want_owed, want_pages, want_entries, want_lists;
 	struct streams streams;
 
 	pthread_mutex_t dirty_lock;
@@ -252,6 +254,8 @@ struct cached {
 	} giving_up;				/* unpromised_run() */
 	_Atomic uint64_t sync_epoch;		/* counts FLUSHes sent to the store */
 
+	_Atomic uint32_t nr_full;	/* volumes for which the store is full (full.c) */
+	_Atomic bool full_look;			/* full_run() has something to do: any thread */
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;		/* left write-back: until what was dirty then is clean */
 	/* at the last switch, for the status: what was dirty, when that was (0: no port has seen it
@@ -349,11 +353,13 @@ static inline void count_wait(struct cport *ps, enum wait_why w)
 {
 	count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1);
 }
-/* Pages that may hold data. */
+/* Pages that may hold data, but for the reserve. */
 static inline uint32_t data_pages(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld -
-	       atomic_load_explicit(&k->nr_chunk_pages, memory_order_relaxed);
+	uint32_t nr = atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld -
+		      atomic_load_explicit(&k->nr_chunk_pages, memory_order_relaxed);
+
+	return nr > k->reserve.size ? nr - k->reserve.size : 0;
 }
 /* Clean zeroes that are kept at most: they take slots, and only the end of their object evicts
  * them. */
@@ -410,5 +416,6 @@ void cached_check_idle(struct peer *p);
  * some into chunks before, for good, where n is to be room for data alone. */
 void cached_limit_pages(struct peer *p, uint32_t n);
 void cached_cut_pages(struct peer *p);
+void cached_drop_reserve(struct peer *p);	/* none is kept, and its pages are out of use */
 
 #endif

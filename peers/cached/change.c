@@ -14,6 +14,9 @@
  *   overlaps it in part, is a COPY, or is    waits for it
  *   on its way to the store
  *
+ * So a cut may wait for a change that waits for memory. In a full store nothing would end that:
+ * such a change is refused (full.c).
+ *
  * A voided change ends with success and no effect: the state is the same as if it had been applied
  * just before the cut. So a DELETE never waits for pages. A voided change keeps its promises: with
  * FUA, or under write-through, it is answered when the store has the cut. It leaves its parking
@@ -23,8 +26,8 @@
  * in the segment before the cut is applied: no successor applies it. The cut is STARTED before
  * that, and a successor does it again before it serves anything else of the object. It then voids
  * a STARTED change that lies within the cut: its predecessor was killed while it did that. A
- * successor takes all requests that its predecessor left for older than the cuts among them: none of
- * them is answered, so that is an order that their clients may see. It begins these cuts last
+ * successor takes all requests that its predecessor left for older than the cuts among them: none
+ * of them is answered, so that is an order that their clients may see. It begins these cuts last
  * (changes_recovered).
  *
  * A request that waits for an entry is in no object yet. A cut that finds its entry first takes in
@@ -129,15 +132,21 @@ static bool can_be_voided(const struct creq *d, const struct creq *cut)
 
 bool change_waits(struct cached *k, struct object *o, const struct creq *cut)
 {
-	const struct creq *d;
+	bool waits = false;
+	struct creq *d;
 
 	/* when its predecessor started it, nothing that it has to wait for was left */
 	if (cut->redo)
 		return false;
-	for (d = creq_at(k, o->changes); d != cut; d = creq_at(k, d->newer))
-		if (overlaps(d, cut) && !d->voided && !can_be_voided(d, cut))
-			return true;
-	return false;
+	for (d = creq_at(k, o->changes); d != cut; d = creq_at(k, d->newer)) {
+		if (!overlaps(d, cut) || d->voided || can_be_voided(d, cut))
+			continue;
+		atomic_store_explicit(&d->in_way, true, memory_order_relaxed);
+		waits = true;
+	}
+	if (waits && atomic_load_explicit(&k->nr_full, memory_order_relaxed))
+		full_ask(k);
+	return waits;
 }
 
 /* ---- voiding ---- */

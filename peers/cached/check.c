@@ -228,7 +228,7 @@ void cached_check_idle(struct peer *p)
 	struct cached *k = cached_of(p);
 	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE + xpool_nr(&k->free_pages) +
 			 k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out +
-			 k->loans.nr_limbo + k->withheld;
+			 k->loans.nr_limbo + k->withheld + k->reserve.nr;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		pages += k->ports[i].nr_magazine + early_pages(&k->ports[i]) +
@@ -262,6 +262,18 @@ static void pool_withhold(struct cached *k, uint32_t i)
 	page_extent(k, page)->nr_free--;
 	xseg_page_owner_set(k->peer.seg, page, OWNER_WITHHELD);
 	k->withheld++;
+}
+
+void cached_drop_reserve(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	k->reserve.size = 0;
+	for (; k->reserve.nr; k->reserve.nr--) {
+		xseg_page_owner_set(
+			p->seg, k->reserve.page[k->reserve.nr - 1], OWNER_WITHHELD);
+		k->withheld++;
+	}
 }
 
 void cached_limit_pages(struct peer *p, uint32_t n)

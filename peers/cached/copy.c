@@ -19,6 +19,7 @@
  * Contract: c->obj is the object that the step is inside of, c->other the other one of the two; it
  * holds a reference to each.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -49,6 +50,10 @@ void copy_step(struct cport *ps, struct creq *c)
 
 	if (!c->policy)
 		c->policy = object_policy(ps, c->obj);
+	if (full_refuses(ps, c))
+		c->error = -ENOSPC;
+	if (!rc)
+		rc = c->error;
 	if (rc || strcmp(name, c->r->target) == 0) {
 		write_end(ps, c, rc ? rc : (int64_t)c->r->size);
 		return;
@@ -102,6 +107,7 @@ static void take_source(struct cport *ps, struct creq *c)
 	cl = share_claim_all(ps->cache, object_volume(c->other), c->grow, c->turn);
 	need = pages_get(ps, n + parts, page, &cl);
 	if (need.nr) {
+		list_put(ps, c);
 		pages_wait(ps, c, need);
 		return;
 	}
@@ -145,7 +151,9 @@ static void copy_source(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	if (!c->policy->writes_around && !object_passes(c->other) && source_is_here(ps, c))
+	if (c->error)
+		change_sides(ps, c, copy_by_store);
+	else if (!c->policy->writes_around && !object_passes(c->other) && source_is_here(ps, c))
 		take_source(ps, c);
 	else
 		source_flush(ps, c);

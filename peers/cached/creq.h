@@ -7,6 +7,7 @@
 #define PEERS_CACHED_CREQ_H
 
 #include "peers/cached/object.h"
+#include "peers/cached/share.h"
 #include "peers/common/peer.h"
 
 #define RUN_MAX	       256		/* buckets in one child: 1 MiB */
@@ -77,6 +78,7 @@ struct creq {
 	bool inherited : 1;
 	bool listed : 1;			/* it is among the changes of its object, */
 	bool voided : 1;			/* and has no effect: a cut came (change.c) */
+	_Atomic bool in_way;			/* a cut waits for it (full.c) */
 	int error;
 	const struct policy *policy;		/* as of its first step */
 	uint32_t aside[2]; /* COPY: the source's data for its first and last bucket, or NO_PAGE */
@@ -248,10 +250,21 @@ static inline bool op_is_cut(uint8_t op)
 {
 	return op == XSEG_OP_DELETE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES;
 }
+/* Urgent: see room.c. */
+static inline bool creq_is_urgent(const struct creq *c)
+{
+	return op_is_cut(c->r->op) || c->r->target[0] == ':';
+}
+/* With which it takes pages. */
+static inline enum turn creq_turn(const struct creq *c)
+{
+	return creq_is_urgent(c) ? TURN_URGENT : (enum turn)c->turn;
+}
 /* It is inside the object for the first time; it is applied or answered. */
 void change_enter(struct cached *k, struct object *o, struct creq *c);
 void change_leave(struct cached *k, struct object *o, struct creq *c);
-/* The cut has to wait for an older change, whose end wakes the object's waiters. */
+/* The cut has to wait for an older change, whose end wakes the object's waiters. That change is
+ * noted as in its way. */
 bool change_waits(struct cached *k, struct object *o, const struct creq *cut);
 /* Voids the older changes that the cut covers, in the segment. The cut is STARTED. Returns those
  * that were parked; the caller hands them to changes_end() when the cut is applied, and is answered

@@ -410,8 +410,12 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		throttle_flush_back(ps, error ? 0 : bytes);
 	if (error) {
 		back_off(ps, o);
+		if (error == -ENOSPC)
+			full_begin(ps, o);
 	} else {
 		back_off_end(ps, o);
+		if (atomic_load_explicit(&ps->cache->nr_full, memory_order_relaxed))
+			full_end(ps, o);
 		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {

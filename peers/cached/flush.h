@@ -139,6 +139,21 @@ void flush_job(struct cport *ps, struct object *o);
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 
+/* ---- full.c ---- */
+/* Inside: a flush of the object has failed, as the store is full; has succeeded. */
+void full_begin(struct cport *ps, struct object *o);
+void full_end(struct cport *ps, struct object *o);
+/* Inside: the store has no room for the volume of that record, and its new writes are refused. */
+bool full_is_refused(struct cport *ps, uint32_t rec);
+/* The same of c, at its first step or again, while it has nothing. */
+bool full_refuses(struct cport *ps, const struct creq *c);
+/* Port 0's poll: those that wait for memory, and are to be refused, go on. */
+void full_run(struct cport *ps);
+/* Any thread: there may be such ones. */
+void full_ask(struct cached *k);
+/* The volume for which the store is full the longest, or UINT32_MAX; how many there are. */
+uint32_t full_first(struct cached *k, uint32_t *nr);
+
 /* ---- throttle.c ---- */
 void throttle_init(struct throttle *t);
 void throttle_fini(struct throttle *t);

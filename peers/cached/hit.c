@@ -213,7 +213,8 @@ static bool write_is_plain(struct cport *ps, const struct hit *h, const struct x
 {
 	bool slowed = atomic_load_explicit(&ps->cache->throttle.on, memory_order_relaxed);
 
-	if (h->obj->waiters || policy_of(ps, h, r) != &policy_write_back)
+	if (h->obj->waiters || policy_of(ps, h, r) != &policy_write_back ||
+		full_is_refused(ps, h->volume))
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);

@@ -8,7 +8,7 @@
  * (share.h). A page of an extent that leaves the cache (extent.c) is never handed out: where it
  * would be free it is *out*. One that was lent to write in is in nobody's list (gift.c). One that
  * may be on loan is not free before nobody reads it: where it would be free it goes to *limbo*
- * (loan.c).
+ * (loan.c). A few free pages are kept for urgent requests (reserve, room.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
@@ -182,7 +182,8 @@ void page_relist(struct cached *k, uint32_t page)
 
 bool pages_wanted(struct cached *k)
 {
-	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages);
+	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages) ||
+	       !xwaitq_empty(&k->want_urgent);
 }
 
 /* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find
@@ -372,6 +373,105 @@ static uint32_t take_clean(
 	return limbo_look(ps) ? take_free(ps) : XPOOL_NONE;
 }
 
+/* ---- the reserve ---- */
+
+static uint32_t reserve_nr(struct cached *k)
+{
+	return atomic_load_explicit(&k->reserve.nr, memory_order_relaxed);
+}
+
+/* Under mem_lock. */
+static uint32_t reserve_pop_locked(struct cached *k)
+{
+	uint32_t nr = reserve_nr(k);
+
+	if (nr == 0)
+		return XPOOL_NONE;
+	atomic_store_explicit(&k->reserve.nr, nr - 1, memory_order_relaxed);
+	return k->reserve.page[nr - 1];
+}
+
+static uint32_t reserve_take(struct cached *k)
+{
+	uint32_t page = XPOOL_NONE;
+
+	if (reserve_nr(k) == 0)
+		return XPOOL_NONE;
+	pthread_mutex_lock(&k->mem_lock);
+	while ((page = reserve_pop_locked(k)) != XPOOL_NONE && page_leaves(k, page))
+		pool_put(k, page);
+	pthread_mutex_unlock(&k->mem_lock);
+	return page;
+}
+
+static void reserve_put(struct cached *k, uint32_t page)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = reserve_nr(k);
+	if (nr < k->reserve.size && !page_leaves(k, page)) {
+		k->reserve.page[nr] = page;
+		atomic_store_explicit(&k->reserve.nr, nr + 1, memory_order_relaxed);
+	} else {
+		pool_put(k, page);
+		pages_count(k);
+	}
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+/* While extents leave it is taken again: none of theirs stays in it. */
+static void reserve_sweep(struct cached *k)
+{
+	uint32_t page, kept = 0;
+
+	pthread_mutex_lock(&k->mem_lock);
+	for (uint32_t i = 0; i < reserve_nr(k); i++) {
+		page = k->reserve.page[i];
+		if (page_leaves(k, page))
+			pool_put(k, page);
+		else
+			k->reserve.page[kept++] = page;
+	}
+	atomic_store_explicit(&k->reserve.nr, kept, memory_order_relaxed);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+void reserve_begin(struct cached *k)
+{
+	uint32_t page;
+
+	k->reserve.size = RESERVE_PAGES;
+	while (reserve_nr(k) < k->reserve.size) {
+		pthread_mutex_lock(&k->mem_lock);
+		page = pool_get(k);
+		pages_count(k);
+		pthread_mutex_unlock(&k->mem_lock);
+		if (page == XPOOL_NONE)
+			return;
+		reserve_put(k, page);
+	}
+}
+
+void reserve_fill(struct cport *ps)
+{
+	const struct claim any = { .rec = OTHERS };
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	if (atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
+		reserve_sweep(k);
+	for (unsigned n = 0; n < RESERVE_PAGES && reserve_nr(k) < k->reserve.size; n++) {
+		page = take_free(ps);
+		if (page == XPOOL_NONE && pages_available(k))
+			page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+		if (page == XPOOL_NONE)
+			return;
+		reserve_put(k, page);
+		ps->freed |= !xwaitq_empty(&k->want_urgent);
+	}
+}
+
 static void magazine_fill(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -493,6 +593,8 @@ uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct c
 		page[got] = take_free(ps);
 		if (page[got] == XPOOL_NONE)
 			page[got] = take_clean(ps, NULL, cl, CC_EVICTED_CLEAN);
+		if (page[got] == XPOOL_NONE && cl->turn == TURN_URGENT)
+			page[got] = reserve_take(ps->cache);
 		if (page[got] == XPOOL_NONE)
 			break;
 	}

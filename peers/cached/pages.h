@@ -44,6 +44,15 @@ struct resize {
 	uint64_t next_ns, pause_ns;
 };
 
+#define RESERVE_PAGES 16u
+
+/* Pages that only urgent requests get (room.c). */
+struct reserve {
+	uint32_t size;				/* RESERVE_PAGES, or 0 (tests) */
+	_Atomic uint32_t nr;			/* written under mem_lock, read without */
+	uint32_t page[RESERVE_PAGES];		/* under mem_lock */
+};
+
 /* ---- pages.c ---- */
 /* As many as there are of n, for that claim: free ones, then clean ones; returns how many. */
 uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
@@ -71,6 +80,9 @@ uint32_t pages_drop(struct cport *ps);		/* evicts all that is clean; returns how
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
 void magazine_empty(struct cport *ps);		/* they are anybody's */
 void magazine_return(struct cport *ps, uint32_t page);	/* one that was taken, and not used */
+void reserve_begin(struct cached *k);	/* of what is free before it serves */
+/* Port 0's poll: fills the reserve; what of it leaves the cache goes out. */
+void reserve_fill(struct cport *ps);
 void pages_ahead(struct cport *ps);		/* each round: gets some before they are needed */
 /* Under mem_lock. */
 void pool_put(struct cached *k, uint32_t page);	/* it is free, or out, as its extent leaves */

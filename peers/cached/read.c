@@ -148,27 +148,41 @@ static void load_send(
 	child_submit(ps, ch, XSEG_OP_READ, 0);
 }
 
+/* Pages for as many of *n buckets as there are. */
+static struct need load_room(
+	struct cport *ps, struct object *o, uint32_t b, uint32_t *page, uint32_t *n, enum turn turn)
+{
+	struct need need = { .nr = 0 };
+
+	for (; *n > 0; *n /= 2) {
+		need = room_get(ps, o, b, *n, page, *n, turn);
+		if (!need.nr)
+			break;
+	}
+	return need;
+}
+
 /* Starts one load of up to nr buckets from b on, which is absent, as many as there are pages for.
  * False: nothing was started, and, if it may, c has gone past the cache that is full, or is in the
- * queue for what is missing; it does not go past one that owes it pages. */
+ * queue for what is missing; it does not go past one that owes it pages. If it cannot go past, as
+ * some of it is newer here, it is urgent for one bucket: its page is clean when it is loaded. */
 static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
 	uint32_t page[RUN_MAX], n = nr < RUN_MAX ? nr : RUN_MAX;
-	struct need need = { .nr = 0 };
+	struct need need = load_room(ps, o, b, page, &n, c->turn);
 	struct child *ch;
 
-	for (; n > 0; n /= 2) {
-		need = room_get(ps, o, b, n, page, n, c->turn);
-		if (!need.nr)
-			break;
-	}
-	if (n == 0) {
-		if (may_queue &&
-			(need.queue == &ps->cache->want_owed || !around_read(ps, c, BYPASS_FULL)))
+	if (n == 0 && may_queue) {
+		if (need.queue != &ps->cache->want_owed && around_read(ps, c, BYPASS_FULL))
+			return false;
+		n = 1;
+		need = load_room(ps, o, b, page, &n, TURN_URGENT);
+		if (n == 0)
 			pages_wait(ps, c, need);
-		return false;
 	}
+	if (n == 0)
+		return false;
 	c->turn = TURN_NONE;
 	ch = child_get(ps, CHILD_LOAD, o);
 	if (!ch) {

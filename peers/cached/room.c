@@ -4,11 +4,29 @@
  * A request gets all that it asked for, or nothing and the name of what to wait for. Whoever lets
  * something go sets `freed`; the port's round then has pages_signal() wake those who can go on.
  *
+ * A request is *urgent* if it takes data away (DELETE, DISCARD, WRITE_ZEROES) or is for an object
+ * whose name begins with ':' (the catalogue of volumes). By these a full store gets room again. An
+ * urgent request waits for no other request, is not bound by its volume's maximum, and may take the
+ * pages of a *reserve*. It needs few: for the edges of its range, and for chunks. If the reserve is
+ * in use, and nothing of its range is newer here than at the store, it goes past the cache
+ * (around.c). Else it waits before all others. In their turn these replace pages, so they give back
+ * as many as they take. So an urgent request never waits for a flush of dirty data, which a full
+ * store does not take.
+ *
+ * Two others may take the reserve, as they give it back when the store has answered, whatever it
+ * answers: a write that goes past the cache, for its chunks; and a read of a range that is newer
+ * here in parts, for one bucket at a time.
+ *
+ * Port 0 fills the reserve again before others get what is free. Clean zeroes give up their chunks
+ * for it.
+ *
  * Contract: pages_get() and room_get() run inside the object; pages_signal() outside of any.
  *
  * Invariants:
- *   G2  whoever waits for pages holds none; those who wait in a queue are served in order,
- *       newcomers behind them; those in want_owed before those in want_pages
+ *   G2  whoever waits for pages holds none, and no list; those who wait in a queue are served in
+ *       order, newcomers behind them; those in want_urgent before those in want_owed before those
+ *       in want_pages
+ *   G3  pages of the reserve go to urgent requests, and to those two
  */
 #include "peers/cached/cached.h"
 
@@ -22,7 +40,7 @@ static struct need make_room(struct cport *ps, const struct claim *cl)
 	struct need need = share_need_room(k, cl);
 	uint32_t over = share_over(k, cl);
 
-	if (cl->grow == 0 || need.nr == 0 || cl->turn == TURN_PAGES)
+	if (cl->grow == 0 || need.nr == 0 || cl->turn >= TURN_PAGES)
 		return none;
 	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
 		return need;
@@ -35,8 +53,15 @@ static struct need make_room(struct cport *ps, const struct claim *cl)
 /* Others wait for what this claim is for. */
 static bool is_behind(struct cached *k, const struct claim *cl)
 {
-	return cl->turn != TURN_PAGES &&
+	return cl->turn < TURN_PAGES &&
 	       (!xwaitq_empty(&k->want_owed) || (!cl->owed && !xwaitq_empty(&k->want_pages)));
+}
+
+static struct xwaitq *queue_of(struct cached *k, const struct claim *cl)
+{
+	if (cl->turn == TURN_URGENT)
+		return &k->want_urgent;
+	return cl->owed ? &k->want_owed : &k->want_pages;
 }
 
 struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
@@ -52,9 +77,7 @@ struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct
 	if (got == n)
 		return (struct need){ .nr = 0 };
 	pages_return(ps, page, got);
-	return (struct need){
-		.nr = n, .queue = cl->owed ? &k->want_owed : &k->want_pages, .turn = TURN_PAGES
-	};
+	return (struct need){ .nr = n, .queue = queue_of(k, cl), .turn = TURN_PAGES };
 }
 
 /* Chunks come last: to get a page may empty one of the object's. */
@@ -213,12 +236,33 @@ static struct xwait *next_waiter(struct cached *k)
 	return xwaitq_pop(q, share_available(k));
 }
 
+static void urgent_signal(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	unsigned tries = SIGNAL_BATCH;
+	struct xwait *w;
+
+	if (!xwaitq_has_waiters(&k->want_urgent))
+		return;
+	magazine_empty(ps);
+	if (atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed))
+		zeroes_drop(ps);
+	for (; tries && (w = xwaitq_pop(&k->want_urgent,
+				 share_available(k) + atomic_load_explicit(&k->reserve.nr,
+							      memory_order_relaxed))) != NULL;
+		tries--)
+		w->fn(w, ps);
+	if (!tries)
+		ps->freed = true;
+}
+
 void pages_signal(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	struct xwait *w;
 	unsigned tries = SIGNAL_BATCH;
 
+	urgent_signal(ps);
 	lists_signal(ps);
 	entries_signal(ps);
 	share_signal(ps);

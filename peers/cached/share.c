@@ -49,7 +49,7 @@ static bool has_share(struct cached *k, uint32_t rec)
 
 static uint32_t reserve(struct cached *k, uint32_t pages)
 {
-	uint32_t nr = LARGEST + MAGAZINE * k->peer.nr_ports;
+	uint32_t nr = LARGEST + MAGAZINE * k->peer.nr_ports + RESERVE_PAGES;
 
 	return nr < pages / 3 ? nr : pages / 3;
 }

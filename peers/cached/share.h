@@ -90,7 +90,8 @@ struct shares {
 };
 
 /* what a request waited for, and now may take before those who wait */
-enum turn { TURN_NONE, TURN_ROOM, TURN_PAGES };
+/* URGENT: it waits behind nobody, and may have the reserve (room.c) */
+enum turn { TURN_NONE, TURN_ROOM, TURN_PAGES, TURN_URGENT };
 
 /* What somebody takes pages for. */
 struct claim {

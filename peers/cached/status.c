@@ -61,7 +61,8 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 /* In the wait queues now: for memory, for requests of our own, for what is being flushed. */
 static uint32_t nr_waiting(struct cached *k)
 {
-	uint32_t n = xwaitq_nr(&k->want_owed) + xwaitq_nr(&k->want_pages) +
+	uint32_t n = xwaitq_nr(&k->want_urgent) + xwaitq_nr(&k->want_owed) +
+		     xwaitq_nr(&k->want_pages) +
 		     xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
 		     atomic_load_explicit(&k->shares.waiting, memory_order_relaxed) +
 		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) +
@@ -97,6 +98,25 @@ static void add_draining(const struct cport *ps, struct kv_text *t, uint64_t dir
 		kv_add(t, "draining.eta_ms=%" PRIu64 "\n", rate ? dirty * 1000 / rate : 0);
 }
 
+/* Since when the store is full, and for what. */
+static void add_full(const struct cport *ps, struct kv_text *t)
+{
+	struct cached *k = ps->cache;
+	uint32_t nr, rec = full_first(k, &nr), entry;
+	uint64_t since_ns, now = ps->pp->now_ns;
+
+	kv_add(t, "store_full=%s\n",
+		atomic_load_explicit(&k->full_fails, memory_order_relaxed) ? "fail" : "wait");
+	if (rec == UINT32_MAX)
+		return;
+	since_ns = atomic_load_explicit(&k->volume[rec].full_ns, memory_order_relaxed);
+	entry = atomic_load_explicit(&k->volume[rec].full_entry, memory_order_relaxed);
+	kv_add(t, "full.ms=%" PRIu64 "\n", now > since_ns ? (now - since_ns) / 1000000 : 0);
+	kv_add(t, "full.id=%u\n", k->volume_ids[rec]);
+	kv_add(t, "full.object=%.*s\n", XSEG_TARGET_MAX - 1, k->entries[entry].name);
+	kv_add(t, "full.volumes=%u\n", nr);
+}
+
 static void add_resizing(struct cached *k, struct kv_text *t)
 {
 	kv_add(t, "resizing.to_bytes=%" PRIu64 "\n",
@@ -124,6 +144,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 		add_draining(ps, &t, dirty);
 	if (resizing(k))
 		add_resizing(k, &t);
+	add_full(ps, &t);
 	kv_add(&t, "state=%s\n", off ? "drained" : draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)
 		if (i != CC_POLICY && i != CC_OBJECTS)

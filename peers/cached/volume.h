@@ -68,6 +68,10 @@ struct volume {					/* private */
 	/* written under dirty_lock: its group, while these are being flushed */
 	struct flush_group *_Atomic drains;
 	uint64_t drain_bytes;			/* how much was dirty then */
+	/* since when the store has no room for it, 0: it has; and the entry of the object that it
+	 * was found out by (full.c): any thread */
+	_Atomic uint64_t full_ns;
+	_Atomic uint32_t full_entry;
 	struct share share;
 };
 

@@ -280,6 +280,15 @@ void write_void(struct cport *ps, struct creq *c)
 		object_wake(ps, o);
 }
 
+/* What is urgent does not wait for pages if it can do without: what is not newer here than at the
+ * store goes past the cache. */
+static void need_wait(struct cport *ps, struct creq *c, struct need need)
+{
+	list_put(ps, c);
+	if (!creq_is_urgent(c) || c->r->op == XSEG_OP_COPY || c->redo || !around_write(ps, c))
+		pages_wait(ps, c, need);
+}
+
 static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
 {
 	if (is_ours(ps, c, i))
@@ -290,8 +299,10 @@ static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
  * anew when there is one more than it needs. */
 static void write_restart(struct cport *ps, struct creq *c)
 {
-	uint32_t need = c->nr + 1u;
+	uint32_t need = 1;
 
+	for (uint32_t i = 0; i < c->nr_pages; i++)
+		need += c->page[i] != NO_PAGE;
 	edge_release(ps, c, 0);
 	edge_release(ps, c, c->nr - 1u);
 	room_put(ps, c->obj, c->first, c->nr, c->page, c->nr_pages);
@@ -306,8 +317,11 @@ static void write_restart(struct cport *ps, struct creq *c)
 	}
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
-	pages_wait(ps, c,
-		(struct need){ .nr = need, .queue = &ps->cache->want_pages, .turn = TURN_PAGES });
+	need_wait(ps, c,
+		(struct need){ .nr = need,
+			.queue = creq_is_urgent(c) ? &ps->cache->want_urgent
+						   : &ps->cache->want_pages,
+			.turn = TURN_PAGES });
 }
 
 /* Pages for the buckets that need one, and chunks. */
@@ -317,9 +331,9 @@ static struct need write_room(struct cport *ps, struct creq *c)
 	struct need need;
 
 	if (c->r->op == XSEG_OP_WRITE)
-		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, c->turn);
+		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, creq_turn(c));
 	n = request_is_partial(c->r, 0) + (c->nr > 1 && request_is_partial(c->r, c->nr - 1u));
-	need = room_get(ps, c->obj, c->first, c->nr, page, n, c->turn);
+	need = room_get(ps, c->obj, c->first, c->nr, page, n, creq_turn(c));
 	if (need.nr)
 		return need;
 	for (uint32_t i = 0; i < c->nr; i++)
@@ -337,7 +351,7 @@ static bool write_pages(struct cport *ps, struct creq *c)
 		return false;
 	need = write_room(ps, c);
 	if (need.nr) {
-		pages_wait(ps, c, need);
+		need_wait(ps, c, need);
 		return false;
 	}
 	c->nr_pages = c->nr;
@@ -356,6 +370,12 @@ void write_step(struct cport *ps, struct creq *c)
 	}
 	if (!c->policy)
 		c->policy = object_policy(ps, o);
+	if (full_refuses(ps, c))
+		c->error = -ENOSPC;
+	if (c->error && c->nr_pages == 0 && c->edges_out == 0) {
+		write_fail(ps, c);
+		return;
+	}
 	if (!object_passes(o) && throttle_holds(ps, c))
 		return;
 	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c) ||
@@ -380,7 +400,9 @@ void write_step(struct cport *ps, struct creq *c)
 		return;
 	/* a copy comes without; of a write's one may have gone to another thread while an edge was
 	 * loaded */
-	if (room_get(ps, o, c->first, c->nr, NULL, 0, TURN_NONE).nr) {
+	if (room_get(ps, o, c->first, c->nr, NULL, 0,
+		    creq_is_urgent(c) ? TURN_URGENT : TURN_NONE)
+			.nr) {
 		write_restart(ps, c);
 		return;
 	}

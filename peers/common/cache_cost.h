@@ -21,7 +21,7 @@
 #define CACHE_HEAD_BYTES    128u	/* head of the arena; the volumes follow it */
 #define CACHE_VOLUME_BYTES  76u		/* a volume's record in the arena */
 #define CACHE_VOLUME_COUNTERS 120u	/* and its counters, for each port */
-#define CACHE_VOLUME_PRIVATE 136u
+#define CACHE_VOLUME_PRIVATE 152u
 #define CACHE_GROUP_BYTES   184u	/* tickets of a group of volumes */
 /* a bucket's page: links, a place in the free pool, which chunks of it are free, when it was seen
  * on loan */

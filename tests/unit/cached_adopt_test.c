@@ -149,7 +149,7 @@ static void pages_that_an_old_load_fills_are_not_used_before_it_ends(void **stat
 	crig_settle();
 	assert_true(crig_data_is(io, 0, B(8), 5));
 	crig_expect(io, B(8));
-	crig_limit(1000);
+	crig_limit(900);
 	crig_settle();
 	crig_expect(more, B(8));
 	crig_expect_data("b", 0, B(7), 6);

@@ -195,6 +195,7 @@ static void a_write_around_waits_for_slots_while_all_pages_are_dirty(void **stat
 	crig_fill(24, 0);
 	crig_hold(true);
 	crig_set("policy=write-around");
+	cached_drop_reserve(crig.peer);
 	io = crig_write("a", 512, B(1), 5);
 	crig_expect_waits(io);
 	assert_int_equal(crig_creq(io)->state, CREQ_WAITS_MEMORY);

@@ -170,6 +170,7 @@ static void a_read_of_which_a_part_is_not_flushed_waits_for_a_page(void **state)
 	crig_store_fill("a", 0, B(4), 6);
 	crig_expect(crig_write("a", B(1), B(2), 5), B(2));
 	crig_hold(true);
+	cached_drop_reserve(crig.peer);
 	io = crig_read("a", 0, B(3));
 	crig_expect_waits(io);
 	assert_int_equal(crig_count_calls(XSEG_OP_READ, 0), 0);

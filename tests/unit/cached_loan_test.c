@@ -483,13 +483,13 @@ static void minima_of_volumes_leave_less_to_be_lent(void **state)
 	(void)state;
 	crig_up("");
 	crig_volume(1);
-	crig_volume_set("id=1 min=2368k");
+	crig_volume_set("id=1 min=2304k");
 	crig_expect(crig_write("a", 0, B(160), 5), B(160));
 	for (uint32_t i = 0; i < 80; i++) {
 		io[i] = loan("a", B(2 * i), B(2));
 		lent += is_lent(io[i], 0) ? 2 : 0;
 	}
-	assert_in_range(lent, 1, data_pages(crig.k) - 592 - 257);
+	assert_in_range(lent, 1, data_pages(crig.k) - 576 - 257);
 	loans_check(crig.peer);
 	for (uint32_t i = 0; i < 80; i++)
 		let_go(io[i]);

@@ -92,7 +92,8 @@ static bool overlap(const struct crig_call *a, const struct crig_call *b)
 
 static bool changes(const struct crig_call *n)
 {
-	return n->op == XSEG_OP_WRITE || n->op == XSEG_OP_WRITE_ZEROES || n->op == XSEG_OP_COPY;
+	return n->op == XSEG_OP_WRITE || n->op == XSEG_OP_WRITE_ZEROES ||
+	       n->op == XSEG_OP_DISCARD || n->op == XSEG_OP_COPY;
 }
 
 static void check_alone(const struct crig_call *n)
@@ -185,6 +186,8 @@ static int64_t store_do(struct xreq *r, uint32_t bytes)
 		return do_write(store_make(r->target), r, bytes);
 	case XSEG_OP_WRITE_ZEROES:
 		return do_zeroes(store_make(r->target), r, bytes);
+	case XSEG_OP_DISCARD:
+		return o ? do_zeroes(o, r, bytes) : bytes;
 	case XSEG_OP_COPY:
 		return do_copy(r, bytes);
 	case XSEG_OP_FLUSH:

@@ -129,9 +129,10 @@ static void put(json_t *j, const char *key, json_t *value)
 	json_object_set_new(inner, dot + 1, value);
 }
 
+/* An object may be called like a number. */
 void cache_text_put(json_t *j, const char *key, const char *value)
 {
-	put(j, key, value_json(value));
+	put(j, key, strcmp(key, "full.object") ? value_json(value) : json_string(value));
 }
 
 /* A cache says the sums itself; the segment has only what they are made of. */
@@ -169,6 +170,8 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 		json_object_set_new(draining, "eta_ms", json_null());
 	if (!json_object_get(j, "resizing"))
 		json_object_set_new(j, "resizing", json_null());
+	if (!json_object_get(j, "full"))
+		json_object_set_new(j, "full", json_null());
 	if (xseg_peer_get_info(seg, cache->downstream, &below))
 		out_set_text(j, "downstream", below.name);
 	else
@@ -301,8 +304,28 @@ static void print_memory(const json_t *s)
 			out_size(out_int(s, "unpromised_bytes"), a));
 }
 
+/* Since when the store is full, and for what. */
+static void print_full(const json_t *s, const char *before)
+{
+	const json_t *f = json_object_get(s, "full");
+	const char *volume = out_text(f, "volume");
+	uint64_t others = out_int(f, "volumes") > 1 ? out_int(f, "volumes") - 1 : 0;
+	char age[OUT_TEXT];
+
+	if (!json_is_object(f))
+		return;
+	out_time(out_int(f, "ms") * 1000000, age);
+	printf("%sthe store is full for %s: no room for object %s%s%s", before, age,
+		out_text(f, "object"), *volume ? " of volume " : "", volume);
+	if (others)
+		printf(", nor for %" PRIu64 " more volumes", others);
+	printf("; new writes of it %s; make room there, or remove a volume\n",
+		strcmp(out_text(s, "store_full"), "fail") ? "wait when memory runs out" : "fail");
+}
+
 void cache_text_print_errors(const json_t *s, const char *before)
 {
+	print_full(s, before);
 	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
 		printf("%s%" PRIu64 " flushes and %" PRIu64
 		       " loads that the store failed; its log says why\n",

@@ -166,6 +166,20 @@ static void names_learn(struct client *c, const struct xseg_peer_info *cache, js
 			json_array_remove(array, i);
 }
 
+/* The volume for which the store is full. */
+static void full_name_put(json_t *full, const json_t *volumes)
+{
+	const json_t *v;
+	size_t i;
+
+	if (!json_is_object(full))
+		return;
+	out_set_text(full, "volume", "");
+	json_array_foreach(volumes, i, v)
+		if (out_int(v, "id") == out_int(full, "id"))
+			out_set_text(full, "volume", out_text(v, "name"));
+}
+
 int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer_info *cache,
 	json_t **status)
 {
@@ -179,6 +193,7 @@ int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer
 	volumes = volumes_json(c, peer);
 	if (volumes)
 		names_learn(c, cache, volumes);
+	full_name_put(json_object_get(*status, "full"), volumes);
 	if (volumes)
 		json_object_set_new(*status, "volumes", volumes);
 	return 0;

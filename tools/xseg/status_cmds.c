@@ -195,7 +195,7 @@ static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_p
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
 					    "used_bytes", "dirty_bytes", "draining",
 					    "peer_state", "answers",
-					    "flush_errors", "load_errors" };
+					    "flush_errors", "load_errors", "store_full", "full" };
 	struct client *c = asker_client(a);
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
