@@ -5,8 +5,9 @@
 # Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the patches' names
 # Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
-# A patch begins with a sentence that says what the bug is. One line a mutant: which seed caught it,
-# and what it said. A mutant that survives is a hole in the simulator; a patch that does not apply,
+# A patch begins with a sentence that says what the bug is. If its second line is `test: unit/NAME`,
+# the bug needs what the simulator has not, and that test has to fail in place of a seed. One line a
+# mutant: which seed caught it, and what it said. A mutant that survives is a hole in the simulator; a patch that does not apply,
 # or does not compile, has to follow the code. Objects that a patch does not touch are taken from
 # $BUILD, which is made first.
 . "$(dirname "$0")/../lib/report.sh"
@@ -17,14 +18,14 @@ work=$(mktemp -d) || exit 1
 export work
 trap 'rm -rf "$work"' EXIT
 
-# copy_tree DIRECTORY: what the simulator is made of, with its objects
+# copy_tree DIRECTORY [MORE]: what the simulator is made of, with its objects
 copy_tree()
 {
 	local dir
-	for dir in xtypes xseg peers tests/sim; do
+	for dir in xtypes xseg peers tests/sim ${2:+"$2"}; do
 		mkdir -p "$1/$dir" "$1/build/obj/$dir" &&
-		cp -a "$dir/." "$1/$dir" &&
-		cp -a "$BUILD/obj/$dir/." "$1/build/obj/$dir" || return 1
+		cp -a "$dir/." "$1/$dir" || return 1
+		[ ! -d "$BUILD/obj/$dir" ] || cp -a "$BUILD/obj/$dir/." "$1/build/obj/$dir" || return 1
 	done
 	cp -a Makefile "$1" && cp -a "$BUILD/flags" "$BUILD/packages" "$1/build"
 }
@@ -32,23 +33,24 @@ copy_tree()
 # try PATCH: one line of report.sh
 try()
 {
-	local name tree sentence line
+	local name tree sentence line program="sim --no-shrink --seeds $SEEDS" failed='not ok - seed ' unit
 	name=$(basename "$1" .patch)
+	unit=$(sed -n '2s,^test: unit/,,p' "$1")
+	[ -z "$unit" ] || { program=$unit failed='\[  FAILED  \] [a-z]'; }
 	tree=$work/$name
 	sentence="$name is caught"
-	if ! copy_tree "$tree" >"$tree.log" 2>&1; then
+	if ! copy_tree "$tree" ${unit:+tests/unit} >"$tree.log" 2>&1; then
 		not_ok "$sentence" "$tree.log"
 	elif ! patch -p1 -F0 -d "$tree" --no-backup-if-mismatch <"$1" >"$tree.log" 2>&1; then
 		echo "$1 does not apply: it has to follow the code" >>"$tree.log"
 		not_ok "$sentence" "$tree.log"
-	elif ! make -C "$tree" BUILD=build build/tests/sim >"$tree.log" 2>&1; then
+	elif ! make -C "$tree" BUILD=build "build/tests/${program%% *}" >"$tree.log" 2>&1; then
 		echo "$1 does not compile" >>"$tree.log"
 		not_ok "$sentence" "$tree.log"
-	elif timeout 1200 "$tree/build/tests/sim" --no-shrink --seeds "$SEEDS" \
-			>"$tree.log" 2>&1; then
+	elif timeout 1200 bash -c "exec $tree/build/tests/$program" >"$tree.log" 2>&1; then
 		head -n 1 "$1" >>"$tree.log"
-		not_ok "$name survives $SEEDS seeds: a hole in the simulator" "$tree.log"
-	elif line=$(grep -am1 '^not ok - seed ' "$tree.log"); then
+		not_ok "$name survives $program: a hole in it" "$tree.log"
+	elif line=$(grep -am1 "^$failed" "$tree.log"); then
 		ok "$name is caught: ${line#not ok - }"
 	else
 		not_ok "$sentence" "$tree.log"
