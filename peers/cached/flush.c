@@ -119,7 +119,8 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	charge_rate(ps, why, ch->nr * BUCKET_SIZE);
 	if (!zeroes)
 		throttle_flush_out(ps);
-	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE,
+	/* a store makes no object for a DISCARD */
+	child_submit(ps, ch, zeroes ? XSEG_OP_DISCARD : XSEG_OP_WRITE,
 		o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 

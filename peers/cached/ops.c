@@ -6,7 +6,7 @@
  * delete what was written in between. If that fails, its predecessor's may have been done all the
  * same: then what is clean here is dropped, and what the store has is true. Older changes of the
  * object that are parked are voided when the store has deleted it (change.c). So a DELETE never
- * waits for pages. INFO asks the store, and counts what is dirty as there.
+ * waits for pages. INFO asks the store, and counts dirty data as there.
  *
  * Contract: inside the object.
  */
@@ -77,11 +77,13 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	child_put(ps, ch);
 }
 
-/* Up to where the object reaches in the cache alone. */
+/* Up to where the object has data in the cache alone: zeroes are none. */
 static uint64_t dirty_end_bytes(struct cport *ps, struct object *o)
 {
 	for (uint32_t b = OBJECT_BUCKETS; b-- > 0 && o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];) {
-		if (bucket_is_dirty(slot_state(slot_get(ps->cache, o, b))))
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (bucket_is_dirty(slot_state(w)) && slot_has_page(w))
 			return (uint64_t)(b + 1) * BUCKET_SIZE;
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* write - applying writes (and discards and write-zeroes, which are writes of zeroes).
  *
- * A bucket that becomes zeroes as a whole needs no page: its slot says so (ZERO).
+ * A bucket that becomes zeroes as a whole needs no page: its slot says so (ZERO). It is flushed by
+ * a DISCARD, so what was a hole in the store stays one.
  *
  * A write first gets a new page for each of its buckets, then the rest of its first and last bucket
  * if it covers them in part ("edges"): from the bucket, or from the store straight into the new
@@ -181,11 +182,31 @@ static void fill_pages(struct cport *ps, struct creq *c)
 	XKILL(WRITE_FILLED);
 }
 
+static bool page_is_zeroes(struct cport *ps, uint32_t page)
+{
+	const char *at = xseg_page(ps->cache->peer.seg, page);
+
+	return at[0] == 0 && memcmp(at, at + 1, BUCKET_SIZE - 1) == 0;
+}
+
+/* The rest of a bucket that a cut covers in part may be zeroes, too: then it needs no page, and
+ * makes no data in the store. */
+static void cut_store(struct cport *ps, struct creq *c, uint32_t i)
+{
+	bool zeroes = c->page[i] != NO_PAGE && page_is_zeroes(ps, c->page[i]);
+
+	page_put(ps, write_store(ps, c, i, zeroes ? NO_PAGE : c->page[i]));
+	if (zeroes)
+		page_put(ps, c->page[i]);
+}
+
 static void store_slots(struct cport *ps, struct creq *c)
 {
 	for (uint32_t i = 0; i < c->nr; i++) {
 		if (c->lends)
 			gift_store(ps, c, i);
+		else if (op_is_cut(c->r->op))
+			cut_store(ps, c, i);
 		else
 			page_put(ps, write_store(ps, c, i, c->page[i]));
 		XKILL(WRITE_SLOT);

@@ -50,7 +50,7 @@ static void a_delete_voids_what_waits_for_pages(void **state)
 	make_room();
 	crig_expect_data("a", 0, B(2), 0);
 	crig_expect(crig_flush(0), 0);
-	assert_int_equal(crig_op(XSEG_OP_INFO, "a", 0, 0)->result, 0);
+	assert_int_equal(crig_op(XSEG_OP_INFO, "a", 0, 0)->result, -ENOENT);
 }
 
 static void a_delete_that_fails_voids_nothing(void **state)

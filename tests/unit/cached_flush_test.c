@@ -528,7 +528,7 @@ static void a_flush_waits_for_a_request_of_its_own_like_all(void **state)
 	while (n)
 		crig_expect(read[--n], B(1));
 	while (i)
-		crig_expect(info[--i], -ENOENT + ENOENT);
+		crig_expect(info[--i], -ENOENT);
 }
 
 static void stopping_flushes_everything_and_then_is_quiet(void **state)

@@ -33,6 +33,7 @@ static void what_makes_room_does_not_wait_where_all_is_dirty(void **state)
 	up_full(QUIET);
 	write = crig_write("b", 0, B(1), 6);
 	expect_state(write, CREQ_WAITS_MEMORY);
+	crig_store_fill("new", 0, B(5), 4);
 	crig_expect(crig_op(XSEG_OP_DISCARD, "new", 512, B(4)), B(4));
 	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "new2", B(8), B(4)), B(4));
 	crig_expect_waits(write);

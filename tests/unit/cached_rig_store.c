@@ -113,6 +113,14 @@ static int64_t do_write(struct store_object *o, struct xreq *r, uint32_t bytes)
 	return bytes;
 }
 
+static int64_t do_read(const struct store_object *o, struct xreq *r, uint32_t bytes)
+{
+	static const uint8_t none[OBJECT_BYTES];
+
+	xseg_req_write_data(crig.seg, r, 0, o ? o->data + r->obj_offset : none, bytes);
+	return bytes;
+}
+
 static int64_t do_flush(void)
 {
 	struct store_object *o;
@@ -179,13 +187,10 @@ static int64_t store_do(struct xreq *r, uint32_t bytes)
 
 	switch (r->op) {
 	case XSEG_OP_READ:
-		o = store_make(r->target);
-		xseg_req_write_data(crig.seg, r, 0, o->data + r->obj_offset, bytes);
-		return bytes;
+		return do_read(o, r, bytes);
 	case XSEG_OP_WRITE:
 		return do_write(store_make(r->target), r, bytes);
 	case XSEG_OP_WRITE_ZEROES:
-		return do_zeroes(store_make(r->target), r, bytes);
 	case XSEG_OP_DISCARD:
 		return o ? do_zeroes(o, r, bytes) : bytes;
 	case XSEG_OP_COPY:

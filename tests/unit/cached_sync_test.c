@@ -24,7 +24,7 @@ static void what_a_failed_flush_covered_is_written_again_by_the_next(void **stat
 	calls = crig_nr_calls();
 	crig_expect(crig_flush(0), 0);
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, calls), 2);
-	assert_int_equal(crig_count_calls(XSEG_OP_WRITE_ZEROES, calls), 1);
+	assert_int_equal(crig_count_calls(XSEG_OP_DISCARD, calls), 1);
 	assert_true(crig_stable("a", 0, B(2), 5) && crig_stable("b", 0, B(1), 6));
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 }
