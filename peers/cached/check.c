@@ -64,7 +64,8 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	assert(atomic_load(&o->used) == OBJECT_BUCKETS - t.nr[BUCKET_FREE] - t.nr[BUCKET_INVALID]);
 	assert(object_nr_dirty(o, 0) + object_nr_dirty(o, 1) ==
 		t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
-	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
+	assert(o->state == OBJECT_DELETING ? o->flushes_out <= 1
+					   : (o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
 	assert(o->state != OBJECT_HELD || o->loads_out > 0);
 	/* F2 */
 	assert(!t.startable || o->listed || (o->asked & OBJECT_FLUSH) || o->flush_waiting ||

@@ -5,6 +5,10 @@
  * written a newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the
  * older one's reply. (One flush an object would give the same order, and make neighbours wait.)
  *
+ * Zeroes go out as a DISCARD. If all of the object is zeroes, the store deletes it: meanwhile the
+ * object is shut, as a write that came then could be deleted with it. What is left of its zeroes is
+ * discarded after that, which makes no object.
+ *
  * Contract: flush_start(), flush_evict(), flush_done() and flush_job() run inside the object;
  * flusher_run() outside of any.
  *
@@ -94,14 +98,26 @@ static uint64_t kept_flags(uint64_t w)
 	return w & (SLOT_GEN | SLOT_REF | promise);
 }
 
+/* The object is nothing but zeroes, and nothing of it is at the store. The catalogue's stay. */
+static bool is_all_zeroes(struct cached *k, struct object *o)
+{
+	if (o->nr[BUCKET_VALID] + o->nr[BUCKET_DIRTY] != OBJECT_BUCKETS || o->flushes_out ||
+		o->loads_out || o->nr_fua || object_entry(k, o)->name[0] == ':')
+		return false;
+	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
+		if (slot_has_page(slot_get(k, o, b)))
+			return false;
+	return true;
+}
+
 static void start_run(struct cport *ps, struct object *o, struct child *ch, enum flush_why why)
 {
-	bool zeroes = false;
+	bool zeroes = !slot_has_page(slot_get(ps->cache, o, ch->first));
+	bool all = zeroes && is_all_zeroes(ps->cache, o);
 
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint64_t w = slot_get(ps->cache, o, ch->first + i);
 
-		zeroes = !slot_has_page(w);
 		if (w & SLOT_GEN)
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
@@ -114,13 +130,13 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	ch->seq = o->apply_seq;
 	ch->why = (uint8_t)why;
 	if (o->flushes_out++ == 0)
-		object_set_state(o, OBJECT_FLUSHING);
+		object_set_state(o, all ? OBJECT_DELETING : OBJECT_FLUSHING);
 	count(ps, (enum cache_counter)(CC_FLUSHED_WATERMARK + why), ch->nr);
 	charge_rate(ps, why, ch->nr * BUCKET_SIZE);
 	if (!zeroes)
 		throttle_flush_out(ps);
 	/* a store makes no object for a DISCARD */
-	child_submit(ps, ch, zeroes ? XSEG_OP_DISCARD : XSEG_OP_WRITE,
+	child_submit(ps, ch, all ? XSEG_OP_DELETE : zeroes ? XSEG_OP_DISCARD : XSEG_OP_WRITE,
 		o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 
@@ -215,6 +231,8 @@ static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_
 		ch->nr = (uint16_t)n;
 		*at = (uint16_t)(*at + n);
 		start_run(ps, o, ch, why);
+		if (object_is_shut(o))
+			return false;	/* the same */
 	}
 	return true;
 }
@@ -401,11 +419,18 @@ void back_off_end(struct cport *ps, struct object *o)
 	dirty_unfail(ps, o);
 }
 
+static int flush_error(const struct child *ch, int64_t result)
+{
+	if (ch->r->op == XSEG_OP_DELETE)
+		return result < 0 && result != -ENOENT ? (int)result : 0;
+	return result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
+}
+
 void flush_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
 	uint64_t bytes = (uint64_t)ch->nr * BUCKET_SIZE;
-	int error = result < 0 ? (int)result : result < (int64_t)bytes ? -EIO : 0;
+	int error = flush_error(ch, result);
 
 	if (ch->r->op == XSEG_OP_WRITE)
 		throttle_flush_back(ps, error ? 0 : bytes);

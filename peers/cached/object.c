@@ -10,7 +10,10 @@
  *   FLUSHING  FAILED    the last flush child came back, one had failed   flush_done
  *   READY     DELETING  nothing is in flight, its delete goes out        delete_step
  *   FAILED    DELETING  the same                                         delete_step
- *   DELETING  READY     the store answered the delete                    delete_done
+ *   READY     DELETING  all of it is zeroes, and flushed so              start_run
+ *   FAILED    DELETING  the same                                         start_run
+ *   DELETING  READY     the store answered the delete                    delete_done, flush_done
+ *   DELETING  FAILED    it failed such a flush                           flush_done
  *   READY     HELD      a predecessor has something of it at the store   adopt_one
  *   HELD      READY     the last of that is home                         object_let_go
  *
@@ -19,7 +22,7 @@
  *       + WRITING plus the older pages still being written (INFLIGHT)
  *   O2  chunk_used[n] counts the slots of chunk n that are not absent; at 0 the chunk goes, unless
  *       a request still waits to use it
- *   O3  state is FLUSHING iff flushes_out > 0
+ *   O3  state is FLUSHING iff flushes_out > 0, or DELETING if that is by a delete
  *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them,
  *       however it was evicted
  */
@@ -36,7 +39,7 @@ static const uint8_t legal[OBJECT_NR_STATES] = {
 	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
 	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
 	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING),
-	[OBJECT_DELETING] = OTO(READY),
+	[OBJECT_DELETING] = OTO(READY) | OTO(FAILED),
 	[OBJECT_HELD]	  = OTO(READY),
 };
 

@@ -90,6 +90,93 @@ static void zeroes_in_parts_survive_a_kill(void **state)
 	assert_true(crig_stable("a", 0, B(4), 0));
 }
 
+/* All of an object that has data in the store. */
+static void up_zeroed(const char *name)
+{
+	crig_up("memory=8M dirty_age=1h dirty_high=100 dirty_low=100");
+	crig_store_fill(name, 0, B(4), 5);
+	for (uint32_t b = 0; b < OBJECT_BUCKETS; b += 128)
+		crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, B(b), B(128)), B(128));
+}
+
+static void an_object_that_is_all_zeroes_goes(void **state)
+{
+	(void)state;
+	up_zeroed("a");
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), -ENOENT);
+	crig_expect_data("a", 0, B(8), 0);
+	crig_expect(crig_write("a", 512, 512, 6), 512);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 512, 512, 6));
+	crig_expect_data("a", 512, 512, 6);
+	crig_expect_data("a", B(1), B(8), 0);
+}
+
+static void the_catalogue_stays(void **state)
+{
+	(void)state;
+	up_zeroed(":catalog");
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_DELETE, 0), 0);
+	assert_true(crig_stable(":catalog", 0, B(4), 0));
+}
+
+static void what_comes_while_it_goes_is_not_lost(void **state)
+{
+	struct crig_io *flush, *write, *read;
+
+	(void)state;
+	up_zeroed("a");
+	crig_hold(true);
+	flush = crig_flush(0);
+	assert_int_equal(crig_count_calls(XSEG_OP_DELETE, 0), 1);
+	write = crig_write("a", B(2), B(1), 6);
+	read = crig_read("a", 0, B(1));
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 0);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	crig_expect(write, B(1));
+	assert_true(crig_data_is(read, 0, B(1), 0));
+	crig_expect(read, B(1));
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 0, B(2), 0) && crig_stable("a", B(2), B(1), 6));
+}
+
+static void a_store_that_does_not_delete_it_is_asked_again(void **state)
+{
+	(void)state;
+	up_zeroed("a");
+	crig_fail_next(XSEG_OP_DELETE, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	assert_int_not_equal(crig_counter(CC_DIRTY_BYTES), 0);
+	crig_expect_data("a", 0, B(4), 0);
+	crig_pass(CRIG_S);
+	crig_expect(crig_flush(0), 0);
+	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), -ENOENT);
+}
+
+static void a_kill_while_it_goes_loses_nothing(void **state)
+{
+	(void)state;
+	up_zeroed("a");
+	crig_hold(true);
+	crig_send(XSEG_OP_FLUSH, "vol:", 0, 0, 0, 0);
+	crig_settle();
+	assert_int_equal(crig_count_calls(XSEG_OP_DELETE, 0), 1);
+	crig_kill();
+	assert_int_equal(crig_open("memory=8M dirty_age=1h"), 0);
+	crig_send(XSEG_OP_WRITE, "a", B(2), B(1), 0, 6);
+	crig_settle();
+	crig_hold(false);
+	crig_settle();
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 0, B(2), 0) && crig_stable("a", B(2), B(1), 6) &&
+		    crig_stable("a", B(3), B(1), 0));
+	crig_expect_data("a", B(2), B(1), 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +184,11 @@ int main(void)
 		CRIG_T(nor_where_the_cache_alone_had_data),
 		CRIG_T(what_is_left_of_data_stays),
 		CRIG_T(zeroes_in_parts_survive_a_kill),
+		CRIG_T(an_object_that_is_all_zeroes_goes),
+		CRIG_T(the_catalogue_stays),
+		CRIG_T(what_comes_while_it_goes_is_not_lost),
+		CRIG_T(a_store_that_does_not_delete_it_is_asked_again),
+		CRIG_T(a_kill_while_it_goes_loses_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
