@@ -86,18 +86,43 @@ static bool is_had(struct xseg *seg, uint32_t at, uint32_t *next)
 	return false;
 }
 
-/* As find_requests() of peer.c would give them, to ports that are free. */
-static void count_requests(struct xseg *seg, struct xseg_info *info)
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Requests as find_requests() of peer.c would give them. */
+void xs_count_free(struct xseg *seg, struct xs_free *f)
 {
 	uint32_t next;
 
-	for (uint32_t at = 0; info->free_ports && at < seg->geo.nr_requests; at = next) {
-		uint32_t units = is_had(seg, at, &next) ? 0 : (next - at) / XSEG_REQ_UNIT;
+	memset(f, 0, sizeof(*f));
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		f->ports += !atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire);
+	for (uint32_t at = 0; at < seg->geo.nr_requests; at = next) {
+		uint32_t n = is_had(seg, at, &next) ? 0 : next - at;
 
-		info->free_requests += units * XSEG_REQ_UNIT;
-		if (units * XSEG_REQ_UNIT > info->largest_requests)
-			info->largest_requests = units * XSEG_REQ_UNIT;
+		n -= n % XSEG_REQ_UNIT;
+		f->requests += n;
+		f->largest = n > f->largest ? n : f->largest;
 	}
+	f->reserve_ports = smaller(seg->geo.nr_ports / 8, XSEG_RESERVE_PORTS);
+	f->reserve_requests = seg->geo.nr_requests / 8;
+	f->reserve_requests -= f->reserve_requests % XSEG_REQ_UNIT;
+	f->reserve_requests = smaller(f->reserve_requests, XSEG_RESERVE_REQUESTS);
+}
+
+/* What is beyond the reserve is free for anybody. */
+static void split_reserve(struct xseg *seg, struct xseg_info *info)
+{
+	struct xs_free f;
+
+	xs_count_free(seg, &f);
+	info->reserve_ports = smaller(f.ports, f.reserve_ports);
+	info->free_ports = f.ports - info->reserve_ports;
+	info->reserve_requests = f.ports ? smaller(f.requests, f.reserve_requests) : 0;
+	info->free_requests = info->free_ports ? f.requests - info->reserve_requests : 0;
+	info->largest_requests = smaller(f.largest, info->free_requests);
 }
 
 void xseg_get_info(struct xseg *seg, struct xseg_info *info)
@@ -121,10 +146,7 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 	for (i = 0; i < seg->geo.nr_requests; i++)
 		info->idle_requests += place_state(atomic_load_explicit(&seg->reqs[i].place,
 					       memory_order_relaxed)) == XSEG_REQ_FREE;
-	for (i = 0; i < seg->geo.nr_ports; i++)
-		info->free_ports += atomic_load_explicit(
-					    &seg->ports[i].peer, memory_order_relaxed) == 0;
-	count_requests(seg, info);
+	split_reserve(seg, info);
 	for (i = 0; i < seg->geo.nr_lanes; i++)
 		info->used_lanes += atomic_load_explicit(
 					    &seg->lanes[i].word, memory_order_relaxed) != 0;

@@ -488,6 +488,14 @@ int xs_req_gifts_in(struct xseg *seg, struct xreq *r);
  * look that is made after this. */
 void xs_direct_shut(struct xs_peer *p);
 
+/* ---- info.c ---- */
+/* What nobody has, and how much of it is the reserve (xseg.h). */
+struct xs_free {
+	uint32_t ports, requests, largest;	/* requests: in whole units; the largest piece */
+	uint32_t reserve_ports, reserve_requests;
+};
+void xs_count_free(struct xseg *seg, struct xs_free *f);
+
 /* ---- bell.c ---- */
 uint64_t xs_now_ns(void);		/* of the monotonic clock */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */

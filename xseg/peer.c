@@ -349,6 +349,28 @@ static uint32_t next_generation(struct xseg *seg, uint32_t peer)
 	return generation;
 }
 
+/* Under the control lock. */
+static int leave_reserve(
+	struct xseg *seg, const struct xseg_peer_params *params, struct xseg_error *err)
+{
+	uint64_t units = ((uint64_t)params->nr_requests + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT *
+			 XSEG_REQ_UNIT * params->nr_ports;
+	struct xs_free f;
+
+	xs_count_free(seg, &f);
+	if (f.reserve_ports && f.ports < params->nr_ports + f.reserve_ports)
+		return xseg_fail(err, -ENOSPC,
+			"the segment has no port left for '%.63s'; its last %u are a reserve for "
+			"commands: make it with more --ports, or close clients",
+			params->name, f.reserve_ports);
+	if (f.reserve_requests && f.requests < units + f.reserve_requests)
+		return xseg_fail(err, -ENOSPC,
+			"the segment has no %u requests left for '%.63s'; its last %u are a "
+			"reserve for commands: make it with more --requests, or close clients",
+			params->nr_requests, params->name, f.reserve_requests);
+	return 0;
+}
+
 /* Whether the peer is one that this may be the successor of, and nothing else than its entry has to
  * be changed for that. */
 static bool is_succession(struct xseg *seg, const struct xseg_peer_params *params, uint32_t i)
@@ -443,7 +465,9 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 		goto out_close;
 	}
 	xs_mark_dead(seg);
-	rc = open_locked(peer, params, err);
+	rc = params->leaves_reserve ? leave_reserve(seg, params, err) : 0;
+	if (!rc)
+		rc = open_locked(peer, params, err);
 	xs_unlock(fd);
 	if (rc)
 		goto out_close;

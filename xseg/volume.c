@@ -26,7 +26,7 @@ int xs_client_open(
 {
 	static _Atomic uint32_t last;
 	struct xseg_peer_params params = {
-		.kind = "client", .nr_ports = 1, .nr_requests = nr_requests
+		.kind = "client", .nr_ports = 1, .nr_requests = nr_requests, .leaves_reserve = true
 	};
 	char name[XSEG_NAME_MAX];
 	int rc = -EEXIST;

@@ -85,11 +85,12 @@ struct xseg_plan {
 struct xseg_info {
 	char name[XSEG_NAME_MAX];
 	uint64_t total_bytes, memory_bytes, made_at_s, bad_count;
-	/* free: what ports that are opened from now on can have, in units of XSEG_REQUEST_UNIT, of
-	 * which a port gets one piece, the largest_requests at most. idle: of all, also of those
-	 * that ports have, those that nobody has in use */
-	uint32_t nr_requests, free_requests, largest_requests, idle_requests;
-	uint32_t nr_ports, free_ports, nr_lanes, used_lanes;
+	/* free: what new clients of volumes can have, in units of XSEG_REQUEST_UNIT; a port gets
+	 * one piece, of largest_requests at most. reserve: what is left of the reserve, beside
+	 * that. idle: of all requests, also of those that ports have, those that nobody has in
+	 * use */
+	uint32_t nr_requests, free_requests, largest_requests, reserve_requests, idle_requests;
+	uint32_t nr_ports, free_ports, reserve_ports, nr_lanes, used_lanes;
 	uint32_t nr_extents, free_extents, arena_extents, page_extents;
 	uint64_t free_pages;			/* of free extents */
 	enum xseg_huge huge;
@@ -260,7 +261,14 @@ struct xseg_peer_params {
 	const char *name, *kind;		/* kind "client": vanishes when closed or swept */
 	uint32_t nr_ports;			/* one a reactor; 1..16 */
 	uint32_t nr_requests;			/* of its own, each port; may be 0 */
+	bool leaves_reserve;			/* -ENOSPC rather than a part of it; see below */
 };
+
+/* The last ports and requests of a segment are a reserve for commands and for peers that begin.
+ * Clients of volumes leave it, as any number of them may come. It is an eighth of the segment's
+ * ports and of its requests (whole units), and no more than this. */
+#define XSEG_RESERVE_PORTS    4
+#define XSEG_RESERVE_REQUESTS 64
 
 /* Plugging: see below. */
 enum xseg_plug_op { XSEG_PLUG_NONE, XSEG_PLUG_ENTER, XSEG_PLUG_LEAVE };

@@ -771,12 +771,12 @@ void world_close(struct sim *s)
 	world_check_segment(s);
 	xseg_get_info(s->seg, &info);
 	if (info.idle_requests != info.nr_requests || info.free_extents != info.nr_extents ||
-		info.free_ports != info.nr_ports || info.bad_count)
+		info.free_ports + info.reserve_ports != info.nr_ports || info.bad_count)
 		sim_fail(s,
 			"left over: requests %u/%u, extents %u/%u, ports %u/%u are free; bad "
 			"%" PRIu64,
 			info.idle_requests, info.nr_requests, info.free_extents, info.nr_extents,
-			info.free_ports, info.nr_ports, info.bad_count);
+			info.free_ports + info.reserve_ports, info.nr_ports, info.bad_count);
 	oracle_fini(&s->oracle);
 	xseg_near_destroy(s->near);
 }

@@ -71,7 +71,7 @@ died_of_that_only()	# LOG
 if [ -n "$python" ]; then
 	for why in "beyond the end of the volume, which was made smaller" \
 		"nobody serves the volume; see 'xseg -s $XSEG_SEGMENT status'" \
-		"write of 4096 bytes at 0: the segment has no place for another peer" \
+		"write of 4096 bytes at 0: the segment has no port left for " \
 		"volume scratch: segment $XSEG_SEGMENT has no port or request left"; do
 		t "its log says: $why" grep -qF "$why" scratch.log
 	done

@@ -329,7 +329,9 @@ static int child_answers(void *arg)
 	struct xseg *mine;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 0 }, &peer, NULL))
+	    xseg_peer_open(mine,
+		    &(struct xseg_peer_params){ .name = "memd", .kind = "memd", .nr_ports = 1 },
+		    &peer, NULL))
 		return 1;
 	xseg_peer_serve(peer);
 	me.port = xseg_peer_port(peer, 0);

@@ -127,7 +127,7 @@ static void other_processes_of_the_same_pid_leave_names_enough(void **state)
 	struct xseg_config cfg = {
 		.memory_bytes = 4 << 20, .nr_ports = 80, .huge = XSEG_HUGE_NEVER
 	};
-	struct xseg_peer *other[79], *client;
+	struct xseg_peer *other[79 - XSEG_RESERVE_PORTS], *client;
 	struct xseg *seg;
 	char name[XSEG_NAME_MAX];
 	unsigned next, i;
@@ -137,7 +137,7 @@ static void other_processes_of_the_same_pid_leave_names_enough(void **state)
 	assert_int_equal(sscanf(name, "io.%*d.%u", &next), 1);
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
 	assert_int_equal(xseg_create_private(&cfg, &seg, NULL), 0);
-	for (i = 0; i < 79; i++) {
+	for (i = 0; i < 79 - XSEG_RESERVE_PORTS; i++) {
 		struct xseg_peer_params params = { .name = name, .kind = "client", .nr_ports = 1 };
 
 		snprintf(name, sizeof(name), "io.%d.%u", (int)getpid(), next + 1 + i);
@@ -359,7 +359,9 @@ static void another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothi
 	clientrig_stop_volumed(g);
 	assert_int_equal(xseg_peer_forget(g->seg, index), 0);
 	assert_int_equal(xseg_peer_open(g->seg,
-				 &(struct xseg_peer_params){ "other", "volumed", 1, 0 }, &other,
+				 &(struct xseg_peer_params){
+					 .name = "other", .kind = "volumed", .nr_ports = 1 },
+				 &other,
 				 NULL),
 		0);
 	assert_int_equal(xseg_peer_index(other), index);

@@ -103,19 +103,29 @@ static struct xseg_peer *open_peer(struct xseg *seg, const struct xseg_peer_para
 
 struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_requests)
 {
-	return open_peer(seg, &(struct xseg_peer_params){ name, "client", 1, nr_requests });
+	return open_peer(seg, &(struct xseg_peer_params){
+				      .name = name,
+				      .kind = "client",
+				      .nr_ports = 1,
+				      .nr_requests = nr_requests });
 }
 
 struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports,
 	uint32_t nr_requests)
 {
-	return open_peer(seg, &(struct xseg_peer_params){ name, "memd", nr_ports, nr_requests });
+	return open_peer(seg, &(struct xseg_peer_params){
+				      .name = name,
+				      .kind = "memd",
+				      .nr_ports = nr_ports,
+				      .nr_requests = nr_requests });
 }
 
 int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports,
 	uint32_t nr_requests)
 {
-	const struct xseg_peer_params params = { name, kind, nr_ports, nr_requests };
+	const struct xseg_peer_params params = {
+		.name = name, .kind = kind, .nr_ports = nr_ports, .nr_requests = nr_requests
+	};
 	struct xseg_error err = { "" };
 	struct xseg_peer *peer = NULL;
 	int rc = xseg_peer_open(seg, &params, &peer, &err);
@@ -255,7 +265,7 @@ struct segrig_accounts segrig_accounts(struct xseg *seg)
 
 	xseg_get_info(seg, &info);
 	a.free_requests = info.idle_requests;
-	a.free_ports = info.free_ports;
+	a.free_ports = info.free_ports + info.reserve_ports;
 	a.free_extents = info.free_extents;
 	for (uint32_t i = 0; i < xseg_nr_stats(seg); i++)
 		a.nr_stats += atomic_load(&seg->stats[i].peer) != 0;

@@ -224,7 +224,8 @@ static void a_fresh_segment_is_sound_and_all_free(void **state)
 	assert_string_equal(xseg_name(seg), name);
 	assert_int_equal(info.memory_bytes, segrig_config.memory_bytes);
 	assert_int_equal(info.free_requests, 64);
-	assert_int_equal(info.free_ports, 16);
+	assert_int_equal(info.free_ports, 14);
+	assert_int_equal(info.reserve_ports, 2);
 	assert_int_equal(info.free_extents, 8);
 	assert_int_equal(info.free_pages, 8 * XSEG_EXTENT_PAGES);
 	assert_int_equal(
@@ -647,7 +648,9 @@ static void a_list_has_what_was_made_and_not_what_was_destroyed(void **state)
 
 static void an_observer_sees_and_is_no_member_and_opens_no_peer(void **state)
 {
-	const struct xseg_peer_params params = { "me", "client", 1, 1 };
+	const struct xseg_peer_params params = {
+		.name = "me", .kind = "client", .nr_ports = 1, .nr_requests = 1
+	};
 	struct xseg_peer *peer = NULL, *other;
 	struct xseg_error err = { "" };
 	struct xseg_peer_info info;

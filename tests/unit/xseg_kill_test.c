@@ -87,8 +87,12 @@ static int child_server(void *arg)
 	void *base;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-		xseg_peer_open(
-			mine, &(struct xseg_peer_params){ "memd", "memd", 1, 16 }, &peer, NULL) ||
+		xseg_peer_open(mine,
+			&(struct xseg_peer_params){ .name = "memd",
+				.kind = "memd",
+				.nr_ports = 1,
+				.nr_requests = 16 },
+			&peer, NULL) ||
 		xseg_arena_open(peer, &bytes, &base, &fresh, NULL))
 		return 1;
 	memset(base, 0x5a, bytes);
@@ -246,8 +250,12 @@ static int child_client(void *arg)
 	struct xport *c;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-		xseg_peer_open(mine, &(struct xseg_peer_params){ "killed", "client", 1, 32 }, &peer,
-			NULL) ||
+		xseg_peer_open(mine,
+			&(struct xseg_peer_params){ .name = "killed",
+				.kind = "client",
+				.nr_ports = 1,
+				.nr_requests = 32 },
+			&peer, NULL) ||
 		xseg_pages_take(peer, 1, pages))
 		return 1;
 	c = xseg_peer_port(peer, 0);
@@ -323,8 +331,10 @@ static int child_that_is_refused(void *arg)
 		return 1;
 	signal(SIGSEGV, die_at_ports);
 	return xseg_peer_open(refused,
-		       &(struct xseg_peer_params){ "refused", "client", 2,
-			       segrig_config.nr_requests },
+		       &(struct xseg_peer_params){ .name = "refused",
+			       .kind = "client",
+			       .nr_ports = 2,
+			       .nr_requests = segrig_config.nr_requests },
 		       &peer, reason)
 		       ? 2
 		       : 3;
@@ -375,7 +385,9 @@ static int child_restless_server(void *arg)
 	void *base;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 0 }, &peer, NULL) ||
+	    xseg_peer_open(mine,
+		    &(struct xseg_peer_params){ .name = "memd", .kind = "memd", .nr_ports = 1 },
+		    &peer, NULL) ||
 	    xseg_arena_open(peer, &bytes, &base, &fresh, NULL))
 		return 1;
 	tell(ch);
@@ -484,7 +496,10 @@ static int child_restless_client(void *arg)
 		struct xport *c;
 
 		if (xseg_peer_open(mine,
-			    &(struct xseg_peer_params){ name, "client", 1 + ch->what % 2, 16 },
+			    &(struct xseg_peer_params){ .name = name,
+				    .kind = "client",
+				    .nr_ports = 1 + ch->what % 2,
+				    .nr_requests = 16 },
 			    &peer, NULL))
 			continue;
 		c = xseg_peer_port(peer, 0);
@@ -552,7 +567,9 @@ static int child_resizing_server(void *arg)
 	struct xseg *mine;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 0 }, &peer, NULL))
+	    xseg_peer_open(mine,
+		    &(struct xseg_peer_params){ .name = "memd", .kind = "memd", .nr_ports = 1 },
+		    &peer, NULL))
 		return 1;
 	n = xseg_pages_owned(peer, pages, 8 * XSEG_EXTENT_PAGES);
 	tell(ch);

@@ -469,7 +469,9 @@ static void a_dead_peer_is_gone_if_the_supervisor_leaves_it_dead_or_is_dead(void
 	assert_false(is_gone("again") || is_gone("left"));
 	assert_int_equal(xseg_peer_open(his,
 				 &(struct xseg_peer_params){
-					 "super", XSEG_SUPERVISOR_KIND, 1, 0 },
+					 .name = "super",
+					 .kind = XSEG_SUPERVISOR_KIND,
+					 .nr_ports = 1 },
 				 &super, NULL),
 		0);
 	xseg_peer_user_set(
@@ -725,6 +727,60 @@ static void damaged_ports_refuse_the_open_and_crash_nobody(void **state)
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_STOPPED);
 }
 
+/* Commands and peers that begin get them. */
+static void clients_of_volumes_leave_a_reserve(void **state)
+{
+	static const struct {
+		uint32_t ports, requests, clients, reserve_ports, reserve_requests;
+		const char *want;
+	} row[] = {
+		{ 40, 640, 36, 4, 64, "no port left for 'io.36'; its last 4" },
+		{ 16, 256, 14, 2, 32, "no port left for 'io.14'; its last 2" },
+		{ 4, 64, 4, 0, 0, "more --ports" },
+		{ 40, 160, 9, 4, 16, "no 4 requests left for 'io.9'; its last 16" },
+	};
+	struct xseg_peer *crowd[40], *command, *begins;
+	struct xseg_error err;
+	struct xseg_info info;
+	char name[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct xseg *many = segrig_private_of(row[i].requests, row[i].ports);
+		struct xseg_peer_params params = {
+			.kind = "client", .nr_ports = 1, .nr_requests = 4, .leaves_reserve = true
+		};
+		uint32_t nr = 0;
+		int rc = 0;
+
+		for (;; nr++) {
+			snprintf(name, sizeof(name), "io.%u", nr);
+			params.name = name;
+			xseg_get_info(many, &info);
+			rc = xseg_peer_open(many, &params, &crowd[nr], &err);
+			/* what is said to be free can be had, and nothing else */
+			assert_int_equal(!rc, info.free_ports > 0 && info.largest_requests >= 4);
+			if (rc)
+				break;
+		}
+		assert_int_equal(rc, -ENOSPC);
+		assert_non_null(strstr(err.text, row[i].want));
+		assert_int_equal(nr, row[i].clients);
+		assert_int_equal(info.free_ports + info.reserve_ports, row[i].ports - nr);
+		assert_int_equal(info.reserve_ports, row[i].reserve_ports);
+		assert_int_equal(info.reserve_requests, row[i].reserve_requests);
+		if (row[i].reserve_ports) {
+			command = segrig_client(many, "command", 16);
+			xseg_peer_close(command, XSEG_CLOSE_FREE_ARENA);
+			begins = segrig_server(many, "memd", 1, 16);
+			xseg_peer_close(begins, XSEG_CLOSE_FREE_ARENA);
+		}
+		while (nr-- > 0)
+			xseg_peer_close(crowd[nr], XSEG_CLOSE_FREE_ARENA);
+		xseg_detach(many);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -734,6 +790,7 @@ int main(void)
 		T(wrong_names_kinds_and_port_counts_are_refused),
 		P(a_living_name_and_a_name_of_another_kind_are_refused),
 		T(what_does_not_fit_is_refused_and_takes_nothing),
+		T(clients_of_volumes_leave_a_reserve),
 		P(a_successor_gets_ports_words_route_and_a_later_generation),
 		T(a_successor_may_have_more_ports_and_never_fewer),
 		P(a_successor_takes_over_started_then_applied_then_waiting_requests),

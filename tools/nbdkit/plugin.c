@@ -92,8 +92,8 @@ static int export_config(const char *key, const char *value)
 			return -1;
 		}
 	} else {
-		nbdkit_error(
-			"unknown parameter '%s': there are segment, volume, volumed, owner and queues",
+		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed, owner "
+			     "and queues",
 			key);
 		return -1;
 	}
@@ -389,20 +389,26 @@ static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_
 
 /* ---- connections ------------------------------------------------------------------------- */
 
+/* Guards xseg_volume_refresh(), which takes a port: connections that begin together take one. */
+static pthread_mutex_t refreshing = PTHREAD_MUTEX_INITIALIZER;
+
 /* Each sees the volume as large as it is when it begins. */
 static void *export_open(int readonly)
 {
-	int rc = xseg_volume_refresh(export.volume);
 	struct xseg_error err = { "" };
+	int rc;
 
 	(void)readonly;
+	pthread_mutex_lock(&refreshing);
+	rc = xseg_volume_refresh(export.volume);
+	pthread_mutex_unlock(&refreshing);
 	if (!rc)
 		return NBDKIT_HANDLE_NOT_NEEDED;
 	if (rc == -ENOSPC)
 		xseg_fail(&err, 0,
-			"segment %s has no port or request left, and each connection takes one to "
-			"ask how large it is; end a client, or make it with more --ports and "
-			"--requests",
+			"segment %s has no port or request left, and a connection that begins "
+			"takes one to ask how large the volume is; end a client, or make it with "
+			"more --ports and --requests",
 			export.segment);
 	nbdkit_error("volume %s: %s", export.volume_name, why(rc, &err));
 	return NULL;

@@ -91,7 +91,7 @@ command_fn plug_run, unplug_run;
 #define EXPORT_SOCKET_MAX 108			/* as the kernel's */
 struct export_opts {
 	char nbd[EXPORT_SOCKET_MAX], volumed[XSEG_NAME_MAX];
-	uint32_t queues;
+	uint32_t queues, connections;
 	bool read_only;
 };
 extern const struct opt export_table[];

@@ -47,6 +47,9 @@ const struct opt export_table[] = {
 	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16",
 	  .arg = "N",
 	  .help = "requests done at a time; each takes a port and 2 MiB of the segment" },
+	{ .name = "connections", .kind = OPT_UINT, .off = AT(connections), .min = 1, .max = 1024,
+	  .def = "64", .arg = "N",
+	  .help = "connections at a time; others are closed at once" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
 	  .help = "which volumed, where there are several" },
@@ -219,17 +222,18 @@ static void find_plugin(char *path, size_t size)
 
 static int start(struct server *s)
 {
-	char plugin[PATH_MAX], threads[16], queues[32], segment[XSEG_NAME_MAX + 16],
+	char plugin[PATH_MAX], threads[16], queues[32], limit[32], segment[XSEG_NAME_MAX + 16],
 		volume[XSEG_NAME_MAX + 16], volumed[XSEG_NAME_MAX + 16];
 	const char *argv[] = { "nbdkit", "--foreground", "--exit-with-parent", "--unix",
-		s->address.sun_path, "--threads", threads, plugin, segment, volume, queues, NULL,
-		NULL, NULL };
-	size_t argc = 11;
+		s->address.sun_path, "--threads", threads, "--filter=limit", plugin, segment,
+		volume, queues, limit, NULL, NULL, NULL };
+	size_t argc = 13;
 	int said[2];
 
 	find_plugin(plugin, sizeof(plugin));
 	snprintf(threads, sizeof(threads), "%u", s->opts->queues);
 	snprintf(queues, sizeof(queues), "queues=%u", s->opts->queues);
+	snprintf(limit, sizeof(limit), "limit=%u", s->opts->connections);
 	snprintf(segment, sizeof(segment), "segment=%s", s->t->segment);
 	snprintf(volume, sizeof(volume), "volume=%s", s->volume);
 	snprintf(volumed, sizeof(volumed), "volumed=%s", s->opts->volumed);

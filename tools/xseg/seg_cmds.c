@@ -284,9 +284,11 @@ static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes,
 	out_set_int(j, "requests", i->nr_requests);
 	out_set_int(j, "free_requests", i->free_requests);
 	out_set_int(j, "largest_requests", i->largest_requests);
+	out_set_int(j, "reserve_requests", i->reserve_requests);
 	out_set_int(j, "idle_requests", i->idle_requests);
 	out_set_int(j, "ports", i->nr_ports);
 	out_set_int(j, "free_ports", i->free_ports);
+	out_set_int(j, "reserve_ports", i->reserve_ports);
 	out_set_int(j, "lanes", i->nr_lanes);
 	out_set_int(j, "used_lanes", i->used_lanes);
 	out_set_text(j, "huge", stack_huge_names[i->huge]);
@@ -318,8 +320,9 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes, const stru
 	printf("requests  %u of %u free", i->free_requests, i->nr_requests);
 	if (i->largest_requests < i->free_requests)
 		printf(", %u at most for one port", i->largest_requests);
-	putchar('\n');
-	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
+	printf("; %u in reserve for commands\n", i->reserve_requests);
+	printf("ports     %u of %u free; %u in reserve for commands\n", i->free_ports,
+		i->nr_ports, i->reserve_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
 	if (huge_bytes)
 		printf("huge      %s: %s of %s are in huge pages, %s\n", stack_huge_names[i->huge],
@@ -386,7 +389,7 @@ static json_t *check_json(bool ok, const char *state, json_t *problems,
 	out_set_text(j, "state", state);
 	json_object_set_new(j, "problems", problems);
 	out_set_int(j, "free_pages", info->free_pages);
-	out_set_int(j, "free_requests", info->free_requests);
+	out_set_int(j, "free_requests", info->free_requests + info->reserve_requests);
 	out_set_int(j, "idle_requests", info->idle_requests);
 	return j;
 }
