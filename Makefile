@@ -15,6 +15,7 @@
 #                                headers are
 #   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
+#   tools/nbdkit/guard.c         build/lib/xseg-nbdkit-guard.so
 #   tests/unit/NAME_test.c       build/tests/NAME_test (what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -116,6 +117,7 @@ CALLGRIND_HEADER ?= /usr/include/valgrind/callgrind.h
 # knows nothing of sanitizers either: tests have it load the runtime (tests/lib/nbdkit.sh).
 NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
+GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
 BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
@@ -142,7 +144,7 @@ endif
 .PHONY: all programs libs tests
 all: programs libs tests ## everything, into build/bin, build/lib and build/tests
 	$(if $(wildcard $(RADOS_HEADER)),,@echo '  sosd is left out: librados-dev is not there (`make deps` installs it)')
-libs: $(LIBXSEG) $(SHARED) $(ENGINE) $(PLUGIN)
+libs: $(LIBXSEG) $(SHARED) $(ENGINE) $(PLUGIN) $(GUARD)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)
 
@@ -226,6 +228,13 @@ $(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o \
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/plugin.map -o $@ \
 		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
+# Without a sanitizer: it may be preloaded before a sanitizer's runtime is.
+$(BUILD)/pic/tools/nbdkit/guard.o $(GUARD): private FLAGS += -fno-sanitize=all
+$(GUARD): $(BUILD)/pic/tools/nbdkit/guard.o tools/nbdkit/guard.map $(BUILD)/sources
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/guard.map \
+		-Wl,--no-undefined -o $@ $(filter %.o,$^) -lpthread
 $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
 	$(archive)
 
@@ -312,7 +321,8 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
 -include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) \
-	   $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o)
+	   $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o \
+	   $(BUILD)/pic/tools/nbdkit/guard.o)
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
@@ -445,6 +455,7 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 	ln -sf $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)"
 	ln -sf libxseg.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libxseg.so"
 	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN))")
+	install -D -m 755 $(GUARD) "$(DESTDIR)$(LIBDIR)/$(notdir $(GUARD))"
 	$(if $(ENGINE),install -D -m 755 $(ENGINE) "$(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE))")
 	@printf '%s\n' "$$PC_FILE" >"$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	@set -e; for h in $$($(headers)); do \
@@ -464,7 +475,7 @@ uninstall: ## removes what install put there
 	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	rm -f $(addprefix "$(DESTDIR)$(PYTHONDIR)"/xseg/,$(notdir $(PYTHON)))
 	rm -rf "$(DESTDIR)$(PYTHONDIR)/xseg/__pycache__"
-	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so"
+	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so" "$(DESTDIR)$(LIBDIR)/xseg-nbdkit-guard.so"
 	rm -f "$(DESTDIR)$(ENGINE_DIR)/fio-xseg.so"
 	rm -f $(addprefix "$(DESTDIR)$(MANDIR)"/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done

@@ -52,7 +52,7 @@ said=log_path=$TMP/said:log_exe_name=1
 export ASAN_OPTIONS="\${ASAN_OPTIONS:-}:strict_string_checks=0:\$said"
 export UBSAN_OPTIONS="\${UBSAN_OPTIONS:-}:\$said"
 export TSAN_OPTIONS="\${TSAN_OPTIONS:-}:\$said"
-exec $([ "$SAN" != tsan ] || echo setarch -R) env LD_PRELOAD=$preload "$nbdkit" "\$@"
+exec $([ "$SAN" != tsan ] || echo setarch -R) env LD_PRELOAD=$preload\${LD_PRELOAD:+:\$LD_PRELOAD} "$nbdkit" "\$@"
 END
 	chmod +x "$TMP/sanitized/nbdkit"
 	export PATH="$TMP/sanitized:$PATH"

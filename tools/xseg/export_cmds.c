@@ -5,8 +5,11 @@
  * says comes through a pipe: before it serves, its last line is the reason why it does not;
  * afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is
  * removed at the end, unless another export that began at the same time has it. Once it has served,
- * an nbdkit that a signal ends is begun anew: what a client sends can end it (1.32 by assertions),
- * and all other clients would be without their disks.
+ * an nbdkit that a signal ends is begun anew: all its clients would be without their disks.
+ *
+ * A library is preloaded into nbdkit, so that a client harms only itself (tools/nbdkit/guard.c). It
+ * bounds the connections, and nbdkit does not end because of what one of them sends. When this
+ * process ends, or wants it, it cuts connections whose clients do not take their answers.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
  * if nbdkit exits by itself; 3 if it does not serve in time.
@@ -30,13 +33,16 @@
 #include "xseg/volume.h"
 
 #define START_NS   (30 * TOOL_SECOND)
-#define STALL_NS   (5 * TOOL_SECOND)	/* nbdkit does not end, which is said */
+#define CUT_NS	   (3 * TOOL_SECOND)	/* nbdkit does not end: clients that stand still are cut */
+#define STALL_NS   (5 * TOOL_SECOND)	/* nor then, which is said */
 #define LOOK_MS	   500		/* an interrupt may come between the look at it and the sleep */
 #define START_MS   20
 #define AGAIN_MS   100				/* before one that has died is begun anew */
 #define GREETED_MS 1000
 #define LINE_BYTES 1024
 #define PLUGIN	   "nbdkit-xseg-plugin.so"
+#define GUARD	   "xseg-nbdkit-guard.so"
+#define THREADS	   2			/* a connection's, at least: guard.c's contract */
 
 #define AT(field) offsetof(struct export_opts, field)
 const struct opt export_table[] = {
@@ -66,6 +72,7 @@ struct server {
 	char uri[3 * PATH_MAX];
 	pid_t pid;				/* 0: there is none */
 	int said;				/* what nbdkit prints; -1: it has ended */
+	int cut;				/* when it is closed, connections are cut; or -1 */
 	bool serves;
 	char line[LINE_BYTES], last[LINE_BYTES]; /* one that is not yet whole; the last whole one */
 	size_t len;
@@ -220,20 +227,60 @@ static void find_plugin(char *path, size_t size)
 	snprintf(path, size, "xseg");
 }
 
+/* In the child. Where it was built, or installed; else the dynamic linker looks for it by its name,
+ * and says so if there is none. By a descriptor, as a path may have a blank, which separates
+ * preloaded ones. */
+static int preload_guard(const struct server *s, int cut)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char text[PATH_MAX], name[64] = GUARD;
+	int fd;
+
+	if (!tool_program("../lib/" GUARD, text, sizeof(text))) {
+		fd = open(text, O_RDONLY);	/* it is to be there after exec, as `cut` is */
+		if (fd < 0)
+			return -errno;
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	}
+	if (fcntl(cut, F_SETFD, 0))
+		return -errno;
+	snprintf(text, sizeof(text), "%s%s%s", name, others ? ":" : "", others ? others : "");
+	setenv("LD_PRELOAD", text, 1);
+	snprintf(text, sizeof(text), "%u", s->opts->connections);
+	setenv("XSEG_GUARD_CONNECTIONS", text, 1);
+	snprintf(text, sizeof(text), "%d", cut);
+	setenv("XSEG_GUARD_CUT", text, 1);
+	return 0;
+}
+
+static int pipe_to_nbdkit(const struct server *s, int ends[2])
+{
+	if (!pipe2(ends, O_CLOEXEC))
+		return TOOL_DONE;
+	return tool_fail_errno(-errno, NULL, "close something", "export %s: a pipe", s->volume);
+}
+
+static void cut_clients(struct server *s)
+{
+	if (s->cut >= 0)
+		close(s->cut);
+	s->cut = -1;
+}
+
 static int start(struct server *s)
 {
-	char plugin[PATH_MAX], threads[16], queues[32], limit[32], segment[XSEG_NAME_MAX + 16],
+	char plugin[PATH_MAX], threads[16], queues[32], segment[XSEG_NAME_MAX + 16],
 		volume[XSEG_NAME_MAX + 16], volumed[XSEG_NAME_MAX + 16];
 	const char *argv[] = { "nbdkit", "--foreground", "--exit-with-parent", "--unix",
-		s->address.sun_path, "--threads", threads, "--filter=limit", plugin, segment,
-		volume, queues, limit, NULL, NULL, NULL };
-	size_t argc = 13;
-	int said[2];
+		s->address.sun_path, "--threads", threads, plugin, segment, volume, queues, NULL,
+		NULL, NULL };
+	size_t argc = 11;
+	int said[2], cut[2], rc;
 
 	find_plugin(plugin, sizeof(plugin));
-	snprintf(threads, sizeof(threads), "%u", s->opts->queues);
+	snprintf(threads, sizeof(threads), "%u",
+		s->opts->queues < THREADS ? THREADS : s->opts->queues);
 	snprintf(queues, sizeof(queues), "queues=%u", s->opts->queues);
-	snprintf(limit, sizeof(limit), "limit=%u", s->opts->connections);
 	snprintf(segment, sizeof(segment), "segment=%s", s->t->segment);
 	snprintf(volume, sizeof(volume), "volume=%s", s->volume);
 	snprintf(volumed, sizeof(volumed), "volumed=%s", s->opts->volumed);
@@ -241,12 +288,19 @@ static int start(struct server *s)
 		argv[argc++] = volumed;
 	if (s->opts->read_only)
 		argv[argc++] = "--readonly";
-	if (pipe2(said, O_CLOEXEC))
-		return tool_fail_errno(
-			-errno, NULL, "close something", "export %s: a pipe", s->volume);
+	rc = pipe_to_nbdkit(s, said);
+	if (rc)
+		return rc;
+	rc = pipe_to_nbdkit(s, cut);
+	if (rc) {
+		close(said[0]);
+		close(said[1]);
+		return rc;
+	}
 	s->pid = fork();
 	if (s->pid == 0) {
-		if (dup2(said[1], STDOUT_FILENO) >= 0 && dup2(said[1], STDERR_FILENO) >= 0)
+		if (dup2(said[1], STDOUT_FILENO) >= 0 && dup2(said[1], STDERR_FILENO) >= 0 &&
+			!preload_guard(s, cut[0]))
 			execvp(argv[0], (char *const *)argv);
 		dprintf(STDERR_FILENO,
 			"%s; install nbdkit ('make deps' does), or put it into PATH\n",
@@ -254,9 +308,12 @@ static int start(struct server *s)
 		_exit(127);
 	}
 	close(said[1]);
+	close(cut[0]);
+	s->cut = cut[1];
 	if (s->pid < 0) {
 		s->pid = 0;
 		close(said[0]);
+		cut_clients(s);
 		return tool_fail_errno(
 			-errno, NULL, "end some processes", "export %s: a process", s->volume);
 	}
@@ -317,6 +374,7 @@ static int reap(struct server *s)
 	while (s->pid && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	s->pid = 0;
+	cut_clients(s);
 	return status;
 }
 
@@ -345,8 +403,9 @@ static int wait_until_served(struct server *s)
 }
 
 /* Asks it to end until it has: between fork and exec a signal is caught, and does nothing. It
- * ends the I/O that it is doing first, which a store that stands still may keep it from; a second
- * interrupt ends this process, and nbdkit ends when it can. */
+ * ends the I/O that it is doing first, which a client that takes no answer keeps it from until it
+ * is cut, and a store that stands still may keep it from; a second interrupt ends this process, and
+ * nbdkit ends when it can. */
 static void stop(struct server *s)
 {
 	uint64_t since = tool_now_ns();
@@ -358,6 +417,8 @@ static void stop(struct server *s)
 		if (s->said < 0)
 			break;
 		listen_to(s, LOOK_MS);
+		if (tool_now_ns() - since >= CUT_NS)
+			cut_clients(s);
 		if (noted || tool_now_ns() - since < STALL_NS)
 			continue;
 		noted = true;
@@ -428,7 +489,7 @@ static int serve(struct server *s)
 
 int export_run(struct tool *t, const void *opts, int argc, char **argv)
 {
-	struct server s = { .t = t, .opts = opts, .volume = argv[0], .said = -1 };
+	struct server s = { .t = t, .opts = opts, .volume = argv[0], .said = -1, .cut = -1 };
 	int rc = name_socket(&s);
 
 	(void)argc;

@@ -1,0 +1,209 @@
+"""nbd_hostile.py - what nbd_hostile.sh does to an export. It speaks NBD itself, as no library would.
+
+    work SOCKET BEGUN UNTIL  writes the first MiB and reads it back, by two requests at a time,
+                         until there is a file UNTIL; makes a file BEGUN, and says how often
+    leave SOCKET N SEED  N times each: clients that close, or say nonsense, under their answers
+    hold SOCKET          clients that stand still; says "held", then "handshake ended" when that of
+                         a client who does not go on with it was ended, and stays until its input
+                         ends
+"""
+import os
+import random
+import socket
+import struct
+import sys
+import time
+
+MIB = 1 << 20
+READ, WRITE, DISC = 0, 1, 2
+
+
+def dial(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(100)
+    s.connect(path)
+    return s
+
+
+def exactly(s, size):
+    data = b""
+    while len(data) < size:
+        got = s.recv(min(size - len(data), MIB))
+        if not got:
+            raise EOFError("the export has closed")
+        data += got
+    return data
+
+
+def connect(path):
+    s = dial(path)
+    exactly(s, 18)
+    s.sendall(struct.pack(">I", 3) + b"IHAVEOPT" + struct.pack(">II", 1, 0))
+    exactly(s, 10)
+    return s
+
+
+def request(kind, handle, offset, size):
+    return struct.pack(">IHHQQI", 0x25609513, 0, kind, handle, offset, size)
+
+
+def reads(nr, size):
+    return b"".join(request(READ, handle, MIB, size) for handle in range(nr))
+
+
+def answer(s, sizes):
+    """Its handle and its data; sizes: of the data, by handle."""
+    magic, error, handle = struct.unpack(">IIQ", exactly(s, 16))
+    assert (magic, error) == (0x67446698, 0), (magic, error)
+    return handle, exactly(s, sizes.get(handle, 0))
+
+
+def work(path, begun, until):
+    s = connect(path)
+    rounds = 0
+    while rounds == 0 or not os.path.exists(until):
+        halves = [random.randbytes(MIB // 2) for _ in range(2)]
+        for i, half in enumerate(halves):
+            s.sendall(request(WRITE, i, i * MIB // 2, MIB // 2) + half)
+        assert sorted(answer(s, {})[0] for _ in halves) == [0, 1]
+        for i in range(2):
+            s.sendall(request(READ, i, i * MIB // 2, MIB // 2))
+        got = dict(answer(s, {0: MIB // 2, 1: MIB // 2}) for _ in halves)
+        assert [got[0], got[1]] == halves, "other data"
+        rounds += 1
+        if rounds == 1:
+            open(begun, "w").close()
+    s.sendall(request(DISC, 0, 0, 0))
+    print(rounds)
+
+
+def closes(s):
+    s.sendall(reads(16, MIB))
+
+
+def closes_after_small_ones(s):
+    s.sendall(reads(100, 4096))
+
+
+def closes_later(s):
+    s.sendall(reads(16, MIB))
+    time.sleep(0.01)
+
+
+def closes_when_it_has_read_some(s):
+    s.sendall(reads(16, MIB))
+    exactly(s, 100000)
+
+
+def closes_what_it_sends(s):
+    s.sendall(reads(8, MIB))
+    s.shutdown(socket.SHUT_WR)
+    # each answer comes all the same
+    exactly(s, 8 * (16 + MIB))
+
+
+def takes_leave_first(s):
+    s.sendall(reads(8, MIB) + request(DISC, 0, 0, 0))
+
+
+def says_nonsense(s):
+    s.sendall(reads(15, 65536) + b"x" * 28)
+    time.sleep(0.005)
+
+
+def begins_a_request(s):
+    s.sendall(reads(8, MIB) + request(READ, 8, MIB, 4096)[:10])
+
+
+def begins_a_write(s):
+    s.sendall(reads(8, MIB) + request(WRITE, 8, 4 * MIB, MIB) + bytes(1000))
+
+
+def begins_a_write_and_reads(s):
+    s.sendall(reads(8, MIB) + request(WRITE, 8, 4 * MIB, MIB) + bytes(1000))
+    s.shutdown(socket.SHUT_WR)
+    exactly(s, MIB)
+
+
+def begins_a_write_that_is_too_large(s):
+    s.sendall(reads(15, 65536) + request(WRITE, 15, 4 * MIB, 0xFFFFFFFF))
+    time.sleep(0.005)
+
+
+def talks_at_random(s):
+    said = b""
+    for handle in range(dice.randrange(1, 30)):
+        kind = dice.choice([READ, READ, READ, READ, WRITE, WRITE, DISC, 3, 4, 6, 7, 99])
+        size = dice.choice([0, 1, 512, 4096, MIB, 0xFFFFFFFF])
+        said += request(kind, handle, dice.randrange(4 * MIB, 32 * MIB), size)
+        if kind == WRITE and size < MIB:
+            said += bytes(size)
+        if dice.random() < 0.05:
+            said += dice.randbytes(dice.randrange(1, 100))
+    s.sendall(said)
+    if dice.random() < 0.3:
+        s.shutdown(socket.SHUT_WR)
+    if dice.random() < 0.5:
+        s.recv(dice.choice([10, 100000]))
+
+
+LEAVERS = (
+    closes,
+    closes_after_small_ones,
+    closes_later,
+    closes_when_it_has_read_some,
+    closes_what_it_sends,
+    takes_leave_first,
+    says_nonsense,
+    begins_a_request,
+    begins_a_write,
+    begins_a_write_and_reads,
+    begins_a_write_that_is_too_large,
+    talks_at_random,
+)
+dice = random.Random()
+
+
+def connect_when_it_may(path):
+    """Those that have left count until the export has done what they asked for."""
+    limit = time.monotonic() + 60
+    while True:
+        try:
+            return connect(path)
+        except (EOFError, ConnectionResetError):
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.01)
+
+
+def leave(path, nr, seed):
+    dice.seed(seed)
+    for leaver in LEAVERS:
+        for _ in range(int(nr)):
+            s = connect_when_it_may(path)
+            try:
+                leaver(s)
+            except OSError:  # the export was quicker
+                assert leaver in (says_nonsense, talks_at_random)
+            s.close()
+
+
+def hold(path):
+    held = [dial(path) for _ in range(2)]
+    exactly(held[0], 18)  # and says nothing; the other one does not even listen
+    for said in (
+        reads(64, MIB),
+        reads(8, MIB) + request(READ, 8, MIB, 4096)[:10],
+        reads(8, MIB) + request(WRITE, 8, 4 * MIB, MIB) + bytes(1000),
+    ):
+        held.append(connect(path))
+        held[-1].settimeout(1)
+        held[-1].sendall(said)
+    print("held", flush=True)
+    while held[0].recv(MIB):
+        pass
+    print("handshake ended", flush=True)
+    sys.stdin.read()
+
+
+{"work": work, "leave": leave, "hold": hold}[sys.argv[1]](*sys.argv[2:])

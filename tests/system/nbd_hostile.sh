@@ -1,0 +1,117 @@
+#!/bin/bash
+# nbd_hostile.sh - clients of an export that close under their answers, say nonsense or stand still
+# harm only themselves: one that works beside them goes on, and its data is right all along.
+# timeout: 240
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host volumed cached memd jq nbdkit nbdinfo python3 pgrep
+need_plugin
+. "$root/tests/lib/nbdkit.sh"
+
+hostile()	# MODE ARGUMENT...
+{
+	python3 "$root/tests/system/nbd_hostile.py" "$@"
+}
+
+# work SOCKET: in the background, until work_ends
+work()
+{
+	rm -f until begun
+	hostile work "$1" begun until >work.log 2>&1 &
+	worker=$!
+	t "one works" wait_for 60 [ -e begun ]
+}
+
+work_ends()	# WHAT
+{
+	touch until
+	wait "$worker"
+	is "$1" $? 0
+	t "it has done something" [ "$(cat work.log)" -gt 0 ]
+}
+
+is_gone()	# PID
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+is_refused()	# COMMAND...
+{
+	! "$@"
+}
+
+cat >stack.conf <<END
+[segment]
+memory = 256M
+[peer memd]
+memory = 48M
+[peer cached]
+downstream = memd
+memory = 32M
+[peer volumed]
+downstream = cached
+END
+
+t "a stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create disk --size 16M
+
+# ---- they close under their answers ----
+
+seed=${SEED:-$RANDOM}
+for queues in 16 1; do
+	export_up "disk$queues" disk --queues "$queues"
+	child=$(pgrep -P "$server")
+	work "$TMP/disk$queues.sock"
+	t "clients of $queues queues leave, in any state (seed $seed)" \
+		hostile leave "$TMP/disk$queues.sock" 20 "$seed"
+	work_ends "one that works beside them has its data all along"
+	is "nbdkit is the one that it was" "$(pgrep -P "$server")" "$child"
+	is "and nothing has ended it" "$(grep -c 'ended by signal' "disk$queues.log")" 0
+	export_down "$server"
+done
+
+# ---- they stand still ----
+
+# hold SOCKET: clients in the background that stand still, until let_go
+hold()
+{
+	mkfifo hold
+	hostile hold "$1" <hold >hold.log 2>&1 &
+	holder=$!
+	exec 5>hold
+}
+
+let_go()
+{
+	exec 5>&-
+	wait "$holder"
+	rm hold
+}
+
+export_up still disk --connections 6
+child=$(pgrep -P "$server")
+work "$TMP/still.sock"
+hold "$TMP/still.sock"
+t "clients stand still, in any state" wait_for 60 grep -q held hold.log
+t "no other is let in: those that have only begun count" is_refused nbdinfo --size "$uri"
+t "who does not go on with a handshake is ended" wait_for 60 grep -q 'handshake ended' hold.log
+t "and others have that place" wait_for 60 nbdinfo --size "$uri"
+work_ends "one that works beside them has its data all along"
+is "nbdkit is the one that it was" "$(pgrep -P "$server")" "$child"
+kill "$server"
+wait "$server"
+is "the export ends in order, whoever stands still" $? 0
+t "nbdkit with it" is_gone "$child"
+t "the socket is gone" [ ! -e "$TMP/still.sock" ]
+let_go
+
+export_up killed disk
+child=$(pgrep -P "$server")
+hold "$TMP/killed.sock"
+t "clients stand still" wait_for 60 grep -q held hold.log
+kill -KILL "$server"
+t "an export that is killed ends nbdkit, whoever stands still" wait_for 60 is_gone "$child"
+let_go
+t "the segment is sound" wait_for 60 xseg check
+nbdkit_is_clean
+t "all stops" xseg down
+finish
