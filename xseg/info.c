@@ -107,7 +107,7 @@ void xs_count_free(struct xseg *seg, struct xs_free *f)
 		f->largest = n > f->largest ? n : f->largest;
 	}
 	f->reserve_ports = smaller(seg->geo.nr_ports / 8, XSEG_RESERVE_PORTS);
-	f->reserve_requests = seg->geo.nr_requests / 8;
+	f->reserve_requests = seg->geo.nr_requests / 16;
 	f->reserve_requests -= f->reserve_requests % XSEG_REQ_UNIT;
 	f->reserve_requests = smaller(f->reserve_requests, XSEG_RESERVE_REQUESTS);
 }

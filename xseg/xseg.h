@@ -266,7 +266,7 @@ struct xseg_peer_params {
 
 /* The last ports and requests of a segment are a reserve for commands and for peers that begin.
  * Clients of volumes leave it, as any number of them may come. It is an eighth of the segment's
- * ports and of its requests (whole units), and no more than this. */
+ * ports and a sixteenth of its requests (whole units), and no more than this. */
 #define XSEG_RESERVE_PORTS    4
 #define XSEG_RESERVE_REQUESTS 64
 

@@ -734,10 +734,10 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		uint32_t ports, requests, clients, reserve_ports, reserve_requests;
 		const char *want;
 	} row[] = {
-		{ 40, 640, 36, 4, 64, "no port left for 'io.36'; its last 4" },
-		{ 16, 256, 14, 2, 32, "no port left for 'io.14'; its last 2" },
+		{ 40, 640, 36, 4, 32, "no port left for 'io.36'; its last 4" },
+		{ 16, 256, 14, 2, 16, "no port left for 'io.14'; its last 2" },
 		{ 4, 64, 4, 0, 0, "more --ports" },
-		{ 40, 160, 9, 4, 16, "no 4 requests left for 'io.9'; its last 16" },
+		{ 40, 320, 19, 4, 16, "no 4 requests left for 'io.19'; its last 16" },
 	};
 	struct xseg_peer *crowd[40], *command, *begins;
 	struct xseg_error err;
