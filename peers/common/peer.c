@@ -189,6 +189,13 @@ static void close_as_before(struct peer *p)
 		(void)!xseg_peer_forget(p->seg, index);
 }
 
+/* When the peer begins and when it leaves: whatever somebody else has written there meanwhile. */
+static void tell_unsynced(struct peer *p)
+{
+	xseg_peer_user_set(p->xp, PEER_WORD_UNSYNCED,
+		p->cls->unsynced_bytes ? p->cls->unsynced_bytes(p) : 0);
+}
+
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 {
 	struct xseg_peer_params params = { .name = p->name,
@@ -226,6 +233,8 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 		rc = p->cls->init(p, err);
 	if (rc)
 		close_as_before(p);
+	else
+		tell_unsynced(p);
 	return rc;
 }
 
@@ -245,6 +254,8 @@ void peer_stop(struct peer *p)
 void peer_close(struct peer *p, enum xseg_close how)
 {
 	atomic_store(&peer_box(p)->serving, false);
+	if (how != XSEG_CLOSE_ABANDON)
+		tell_unsynced(p);
 	if (p->cls->fini)
 		p->cls->fini(p);
 	xseg_peer_close(p->xp, how);

@@ -119,6 +119,8 @@ struct peer_class {
 	bool (*quiesced)(struct peer *p, uint64_t *left_bytes);
 	/* Dirty bytes that would stay behind if the process left now; for messages. May be NULL. */
 	uint64_t (*dirty_bytes)(struct peer *p);
+	/* What PEER_WORD_UNSYNCED says, after init and before fini. NULL: nothing of the kind. */
+	uint64_t (*unsynced_bytes)(struct peer *p);
 	/* Before leaving: what becomes of the arena. clean: quiesced() was true. NULL:
 	 * FREE_ARENA. */
 	enum xseg_close (*close_how)(struct peer *p, bool clean);

@@ -8,7 +8,8 @@
  *			takes that back, until what had stopped serves again
  *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0:
  * 			none. What it was when its process ended holds until a successor has counted
- * 			anew
+ * 			anew. The runtime writes it when a peer begins and leaves, for it is the
+ * 			reason to refuse a stop, and anybody can write here
  *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
  *			back (peer_undone_pack()); 0: there was none
  *

@@ -64,7 +64,16 @@ static void failed_count(struct filed_files *ff, struct filed_file *file, bool f
 void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer)
 {
 	ff->told = peer;
-	xseg_peer_user_set(peer, PEER_WORD_UNSYNCED, ff->failed_bytes);
+}
+
+uint64_t filed_files_failed(struct filed_files *ff)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&ff->lock);
+	bytes = ff->failed_bytes;
+	pthread_mutex_unlock(&ff->lock);
+	return bytes;
 }
 
 /* ---- opening and closing the table ------------------------------------------------------- */
@@ -596,6 +605,9 @@ static int evict_locked(struct filed_files *ff)
 
 	if (!file)
 		goto out_none;
+	drop_if_empty_locked(ff, file);
+	if (file->state == FILED_FREE)
+		return 0;
 	was = file->state;
 	state_set_locked(ff, file, FILED_BUSY);
 	if (filed_mark_unsynced(mark_of(ff, file)) && sync_locked(ff, file)) {

@@ -120,9 +120,11 @@ struct filed_counts {
 /* Of nr slots, or of as many as a predecessor's arena has marks (filed_marks_open()). */
 int filed_files_open(struct filed_files *ff, struct filed_dir *dir, const char *place, void *arena,
 	uint64_t bytes, uint32_t nr, struct xseg_error *err) XSEG_MUST_CHECK;
-/* From now on a word of the peer (words.h) says how much a sync has failed for. Once, after
+/* From now on a word of the peer (words.h) follows how much a sync has failed for. Once, after
  * open. */
 void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer);
+/* The bytes that a sync has failed for. Any thread. */
+uint64_t filed_files_failed(struct filed_files *ff);
 /* Closes all; syncs nothing. Nobody may be in. */
 void filed_files_close(struct filed_files *ff);
 

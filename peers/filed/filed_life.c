@@ -297,6 +297,11 @@ static bool filed_quiesced(struct peer *p, uint64_t *left_bytes)
 	return true;
 }
 
+static uint64_t filed_unsynced_bytes(struct peer *p)
+{
+	return filed_files_failed(&filed_of(p)->files);
+}
+
 static enum xseg_close filed_close_how(struct peer *p, bool clean)
 {
 	(void)p;
@@ -359,6 +364,7 @@ const struct peer_class filed_class = {
 	.poll = filed_poll,
 	.admin = filed_admin,
 	.quiesced = filed_quiesced,
+	.unsynced_bytes = filed_unsynced_bytes,
 	.close_how = filed_close_how,
 	.fini = filed_fini,
 };

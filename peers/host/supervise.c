@@ -480,6 +480,7 @@ static int enlist(struct supervisor *s)
 		return MAIN_FAILED;
 	}
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0);
+	xseg_peer_user_set(s->self, PEER_WORD_UNSYNCED, 0);
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_UNDONE, 0);
 	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
 		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, 0);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "peers/common/peer_box.h"
+#include "peers/common/words.h"
 #include "tests/unit/toys.h"
 #include "xseg/internal.h"
 
@@ -218,6 +219,37 @@ static void toys_leave(struct toys *g, const char *name, enum xseg_close how)
 	assert_true(peer_try_serve(&t->peer));
 	peer_close(&t->peer, how);
 	peer_destroy(g->peers[--g->nr]);
+}
+
+static uint64_t unsynced_of(struct toys *g, const char *name)
+{
+	struct xseg_peer_info info;
+
+	assert_true(xseg_peer_get_info(g->seg, xseg_peer_find(g->seg, name), &info));
+	return peer_word_unsynced(&info);
+}
+
+/* Anybody can write that word, and it is the reason to refuse a stop. */
+static void a_peer_that_leaves_says_anew_what_it_has_not_synced(void **state)
+{
+	static const enum xseg_close how[] = { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_ABANDON };
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	for (int i = 0; i < 2; i++) {
+		t = toys_add(&g, "scribbled", TOY_ECHO, 1, "");
+		assert_int_equal(peer_open(&t->peer, g.seg, NULL), 0);
+		assert_true(peer_try_serve(&t->peer));
+		xseg_peer_user_set(t->peer.xp, PEER_WORD_UNSYNCED, 5);
+		peer_close(&t->peer, how[i]);
+		peer_destroy(g.peers[--g.nr]);
+		assert_int_equal(unsynced_of(&g, "scribbled"), how[i] == XSEG_CLOSE_ABANDON ? 5 : 0);
+	}
+	toys_leave(&g, "scribbled", XSEG_CLOSE_ABANDON);
+	assert_int_equal(unsynced_of(&g, "scribbled"), 0);
+	toys_close(&g);
 }
 
 /* All of a process that cannot open the last of them: who was dead is not gone while somebody will
@@ -579,6 +611,7 @@ int main(void)
 		cmocka_unit_test(a_successor_recovers_what_a_killed_peer_had),
 		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
 		cmocka_unit_test(who_gets_no_block_of_statistics_is_not_told_of_ports),
+		cmocka_unit_test(a_peer_that_leaves_says_anew_what_it_has_not_synced),
 		cmocka_unit_test(peers_of_which_one_cannot_begin_are_what_they_were),
 		cmocka_unit_test(reactors_that_get_no_descriptor_say_so),
 		cmocka_unit_test(peers_that_are_stopped_before_they_serve_leave_by_themselves),

@@ -677,7 +677,7 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 		dirty = dirty_bytes_of(seg, i);
 		if (dirty)
 			return refuse_dirty(t, what, &info, dirty);
-		if (peer_word_unsynced(&info))
+		if (!view_peer_is_client(&info) && peer_word_unsynced(&info))
 			return refuse_unsynced(t, what, &info);
 	}
 	return TOOL_DONE;

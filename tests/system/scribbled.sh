@@ -1,0 +1,109 @@
+#!/bin/bash
+# scribbled.sh - a hostile client writes into every table of the segment, and peers are killed
+# meanwhile: service comes back by itself, by `check --fix`, or when the peers are started again,
+# and no data is lost that other clients were told is written.
+#
+# Excepted are pages, owner words and extents, which say whose memory is whose, and the superblock's
+# head, without which nobody can attach.
+# timeout: 240
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed poke_tables jq
+
+rounds=${LONG:+40}
+rounds=${rounds:-2}
+tables=(super members peers ports bells lanes rings requests touched stats stack)
+
+cat >stack.conf <<END
+[segment]
+memory = 160M
+
+[peer filed]
+dir = $TMP/objects
+
+[peer cached]
+downstream = filed
+memory = 32M
+dirty_age = 1h
+
+[peer volumed]
+downstream = cached
+object_size = 1M
+END
+
+# pids: of all peers that run; as the kernel says, for the segment's word may be any number
+pids()
+{
+	pgrep -P "$host"
+}
+
+# load: a client that has come just now has its I/O done
+load()
+{
+	xbench --volume=used --rw=randrw --bs=4k --iodepth=8 --size=16M --number_ios=500 \
+		--verify=crc32c --io_timeout=15s
+}
+
+# comes_back COMMAND...: it succeeds, if need be after check --fix, or when all peers are new; by
+# which of them is in $by
+comes_back()
+{
+	by="itself"
+	"$@" && return
+	by="check --fix"
+	xseg check --fix
+	"$@" && return
+	by="a restart of the peers"
+	# shellcheck disable=SC2046
+	[ -z "$(pids)" ] || kill -9 $(pids)
+	sleep 2
+	"$@"
+}
+
+is_kept()	# what was acknowledged before
+{
+	xbench --volume=kept --verify_only --verify_state=kept.state --iodepth=8
+}
+
+some_tables()	# each in three rounds of ten; in the others all
+{
+	local n=$((RANDOM % 10)) i
+	if [ $n -ge 6 ]; then
+		echo "${tables[@]}"
+		return
+	fi
+	for i in 1 2 3; do
+		echo "${tables[RANDOM % ${#tables[@]}]}"
+	done | sort -u
+}
+
+RANDOM=${SEED:-$$}
+echo "# SEED=${SEED:-$$}"
+for ((round = 1; round <= rounds; round++)); do
+	rm -rf objects
+	t "$round: the stack comes up" xseg up stack.conf || break
+	host=$(xseg --json status | jq -r .supervisor.pid)
+	t "$round: volumes are made" xseg volume create kept --size 64M
+	t "$round: both" xseg volume create used --size 64M
+	t "$round: one has data that stays" xbench --volume=kept --rw=randwrite --bs=4k --iodepth=8 \
+		--size=8M --number_ios=3000 --verify=crc32c --do_verify=no --verify_state=kept.state
+	mapfile -t chosen < <(some_tables | tr ' ' '\n')
+	victim=
+	[ $((RANDOM % 2)) -eq 1 ] && victim=$(pids | shuf -n 1 --random-source=<(yes $RANDOM))
+	echo "# $round: ${chosen[*]}${victim:+, with a kill}"
+	start bystander xbench --volume=used --rw=randrw --bs=4k --iodepth=8 --size=16M --time_based \
+		--runtime=3s --verify=crc32c --io_timeout=10s
+	bystander=$started
+	start poke poke_tables "$XSEG_SEGMENT" 2 $RANDOM "${chosen[@]}"
+	poke=$started
+	sleep 0.7
+	[ -z "$victim" ] || kill -9 "$victim"
+	wait "$poke"
+	wait "$bystander"
+	t "$round: service comes back" comes_back load && echo "# by $by"
+	t "$round: all that was written is there" is_kept
+	t "$round: the stack goes down" comes_back xseg --timeout 60s down && echo "# by $by"
+	t "$round: and comes up" xseg up stack.conf
+	t "$round: all that was written is in the store" is_kept
+	t "$round: down" xseg down
+done
+finish
