@@ -244,6 +244,9 @@ static void mended(struct peer_port *pp, int rc)
 
 	if (!rc && rec->step == VD_RECOVER_MENDING) {
 		step_set(rec, VD_RECOVER_ORPHANS);
+		/* those that could be written all the same, too */
+		memset(vd->catalog.loading->unreadable, 0,
+			sizeof(vd->catalog.loading->unreadable));
 		return;
 	}
 	if (!rc)

@@ -625,8 +625,8 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 			strerror(-vd->admin.error));
 	if (c->needs_all && vd_unreadable(vd))
 		return REASON(t, -EBUSY,
-			"the object %s cannot be read, and until then the catalogue of volumes is "
-			"not changed; 'xseg volume recover' writes it anew",
+			"the object %s cannot be read; the catalogue of volumes is not changed "
+			"before 'xseg volume recover' has written it anew",
 			vd_unreadable(vd));
 	return c->run(pp, r, cursor, t);
 }

@@ -482,6 +482,27 @@ static void an_object_that_its_store_refuses_is_written_anew(void **state)
 	snapshot_free(&s);
 }
 
+/* The right file was put back, or the store is well again. */
+static void an_object_that_is_well_again_is_written_as_it_is(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = 0; i < NR_OBJECTS; i++) {
+		wrong_do(i, &s);
+		wrong_target = NULL;
+		assert_true(admin("volume recover") > 0 && says("left=0"));
+		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 0);
+		assert_true(admin("volume create d size=4M") > 0);
+		assert_true(admin("volume remove d") > 0);
+		steps(100);
+		all_expect();
+	}
+	snapshot_free(&s);
+}
+
 static void killed_while_it_is_written_anew_it_can_be_recovered_again(void **state)
 {
 	struct snapshot s;
@@ -559,6 +580,7 @@ int main(void)
 		T(killed_at_any_step_it_can_be_recovered_again),
 		T(it_can_be_recovered_after_an_error_at_any_io),
 		T(an_object_that_its_store_refuses_is_written_anew),
+		T(an_object_that_is_well_again_is_written_as_it_is),
 		T(killed_while_it_is_written_anew_it_can_be_recovered_again),
 		T(a_change_that_is_killed_beside_damage_costs_no_volume),
 		T(a_sound_catalogue_has_nothing_to_recover),
