@@ -142,7 +142,7 @@ static const char *remedy(struct filed *f, const struct filed_op *op)
 		return "its file was cut short: put back the right one, or remove the object "
 		       "(filed(8))";
 	case FILED_ETAG:
-		return "its file's attribute user.xseg is none of this version of filed: use the "
+		return "its file's attribute user.xseg is of another version of filed: use the "
 		       "filed that made it, or put back the right file (filed(8))";
 	case EFBIG:
 		return "raise ulimit -f";

@@ -103,6 +103,12 @@ int filed_tag_check(int fd, const char *name, uint64_t *length)
 	return 0;
 }
 
+/* The attribute may need a block. What makes room has to go on without it. */
+static bool is_full(int rc)
+{
+	return rc == -ENOSPC || rc == -EDQUOT;
+}
+
 int filed_tag_grow(int fd, const char *name, uint64_t end, uint64_t *length)
 {
 	uint64_t size, wanted;
@@ -115,6 +121,10 @@ int filed_tag_grow(int fd, const char *name, uint64_t end, uint64_t *length)
 	wanted = length_for(size > end ? size : end);
 	if (size < wanted) {
 		rc = write_text(fd, name, wanted, size);
+		if (is_full(rc) && end <= size) {
+			*length = 0;
+			return 0;
+		}
 		if (rc)
 			goto out;
 		XKILL(FILE_TAGGED);
@@ -123,6 +133,10 @@ int filed_tag_grow(int fd, const char *name, uint64_t end, uint64_t *length)
 		XKILL(FILE_GROWN);
 	}
 	rc = write_text(fd, name, wanted, wanted);
+	if (is_full(rc) && end <= size) {
+		*length = 0;
+		return 0;
+	}
 out:
 	if (rc && rc != -EOPNOTSUPP)
 		return rc;

@@ -46,7 +46,8 @@ bool filed_tag_can(int dir);
  * 0: it is to be grown before it is changed; FILED_ANY_LENGTH: the file system has no attributes.
  * -FILED_EOTHER, -FILED_ESHORT, -FILED_ETAG: it is wrong (FT1). */
 int filed_tag_check(int fd, const char *name, uint64_t *length) XSEG_MUST_CHECK;
-/* Makes it so long that `end` is in it: *length. */
+/* Makes it so long that `end` is in it: *length. On a full disk a file in which `end` is already
+ * stays as it is, and *length is 0: it is tried again before the next change. */
 int filed_tag_grow(int fd, const char *name, uint64_t end, uint64_t *length) XSEG_MUST_CHECK;
 
 #endif

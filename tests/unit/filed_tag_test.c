@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -22,6 +23,16 @@
 
 static int fd;
 static uint64_t length;
+static bool full;
+
+/* filed_tag's, and this file's own. */
+int fsetxattr(int file, const char *name, const void *value, size_t bytes, int flags)
+{
+	if (!full)
+		return (int)syscall(SYS_fsetxattr, file, name, value, bytes, flags);
+	errno = ENOSPC;
+	return -1;
+}
 
 static int setup(void **state)
 {
@@ -197,11 +208,29 @@ static void what_is_no_attribute_of_this_version_is_wrong(void **state)
 	assert_int_equal(filed_tag_check(fd, "a", &length), -FILED_ETAG);
 }
 
+/* What makes room goes on without the attribute, which may need a block. */
+static void on_a_full_disk_a_file_stays_as_it_is_unless_it_has_to_grow(void **state)
+{
+	(void)state;
+	assert_int_equal(ftruncate(fd, 100000), 0);
+	full = true;
+	assert_int_equal(filed_tag_grow(fd, "a", 0, &length), 0);
+	assert_int_equal(length, 0);
+	assert_int_equal(filed_tag_grow(fd, "a", 100000, &length), 0);
+	assert_int_equal(length, 0);
+	assert_int_equal(size(), 100000);
+	assert_int_equal(filed_tag_grow(fd, "a", 100001, &length), -ENOSPC);
+	full = false;
+	assert_int_equal(filed_tag_grow(fd, "a", 0, &length), 0);
+	assert_int_equal(length, 128 * KIB);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(on_a_full_disk_a_file_stays_as_it_is_unless_it_has_to_grow),
 		T(a_file_has_the_power_of_two_that_its_data_needs),
 		T(any_name_is_kept),
 		T(a_file_of_another_object_is_wrong),

@@ -352,6 +352,28 @@ static void what_has_no_data_left_goes_when_it_is_synced(void **state)
 	assert_true(rig_holds(&g, "b", 0, MIB, 0));
 }
 
+/* Of more objects than it may have files open: most are closed before the FLUSH. */
+static void what_has_no_data_left_goes_when_its_file_is_closed(void **state)
+{
+	char name[16];
+
+	(void)state;
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=16"));
+	for (int turn = 0; turn < 2; turn++)
+		for (unsigned i = 0; i < 40; i++) {
+			snprintf(name, sizeof(name), "o%u", i);
+			if (turn == 0)
+				assert_int_equal(rig_fill(&g, name, 0, 4096, 1, 0), 4096);
+			else
+				assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, name, 0, MIB), MIB);
+		}
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		assert_int_equal(rig_op(&g, XSEG_OP_INFO, name, 0, 0), -ENOENT);
+	}
+}
+
 static void a_copy_of_a_hole_is_a_hole(void **state)
 {
 	(void)state;
@@ -1375,6 +1397,7 @@ int main(void)
 		T(a_transfer_that_comes_no_block_further_is_an_error),
 		T(what_the_kernel_refuses_is_answered_at_once),
 		T(what_has_no_data_left_goes_when_it_is_synced),
+		O(what_has_no_data_left_goes_when_its_file_is_closed),
 		T(a_copy_of_a_hole_is_a_hole),
 		T(the_files_of_two_objects_that_were_swapped_are_not_served),
 		T(a_file_that_was_cut_short_is_not_served),
