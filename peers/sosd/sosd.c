@@ -132,7 +132,7 @@ static void heard(struct peer_port *pp)
 			sosd_of(pp->peer)->rados.pool,
 			(unsigned long)(silent_for_ns(pp) / SECOND_NS));
 	port->silent = false;
-	port->asked_ns = port->calls.nr_out > 1 ? pp->now_ns : 0;
+	port->asked_ns = port->calls.nr_out > 1 + port->lists ? pp->now_ns : 0;
 	port->given_up_ns = 0;
 }
 
@@ -213,7 +213,9 @@ static void op_send(struct peer_port *pp, struct sosd_op *op)
 		op_end(pp, op, -ENOMEM);
 		return;
 	}
-	if (!port->asked_ns)
+	if (op->r->op == XSEG_OP_LIST)
+		port->lists++;
+	else if (!port->asked_ns)
 		port->asked_ns = pp->now_ns;
 	if (!op->sent_ns)
 		op->sent_ns = pp->now_ns;
@@ -330,6 +332,8 @@ static void read_mail(struct peer_port *pp)
 			op_ready(port, op);
 			continue;
 		}
+		if (op->r->op == XSEG_OP_LIST)
+			port->lists--;
 		if (op->result != -ETIMEDOUT)
 			heard(pp);
 		else if (port->asked_ns <= op->sent_ns && port->given_up_ns < op->sent_ns)

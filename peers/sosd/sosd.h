@@ -88,8 +88,9 @@ struct sosd_port {
 	uint8_t *copy_buf;			/* XSEG_REQ_BYTES; one COPY at a time */
 	struct sosd_op *copying;
 	/* since when RADOS has been asked and has not answered; 0: nothing is asked. Giving up is
-	 * no answer */
+	 * no answer. A LIST is many calls, and counts as none */
 	uint64_t asked_ns;
+	uint32_t lists;				/* LISTs that are out */
 	/* what arrived by then has waited as long as one that librados gave up, and RADOS has not
 	 * answered meanwhile; 0: nothing was given up since RADOS answered */
 	uint64_t given_up_ns;

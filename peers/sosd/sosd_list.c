@@ -81,6 +81,10 @@ static int add_range(struct walk *w)
 		nr = rados_object_list(io, w->at, w->end, NAMES, NULL, 0, item, &w->at);
 		if (nr < 0)
 			return nr;
+		if (w->l->stop) {
+			rados_object_list_free(NAMES, item);
+			return -ESHUTDOWN;
+		}
 		w->looks += (uint32_t)nr;
 		rc = w->looks > w->looks_end ? 0 : add_names(w, item, nr);
 		rados_object_list_free(NAMES, item);

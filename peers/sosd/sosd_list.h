@@ -20,6 +20,7 @@
 #define PEERS_SOSD_SOSD_LIST_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "peers/common/ops.h"
@@ -34,17 +35,17 @@ struct sosd_lister {
 	void (*done)(struct sosd_op *op);
 	pthread_t thread;
 	bool begun;				/* the thread is there; init's and fini's */
-	pthread_mutex_t lock;			/* of the two below */
+	pthread_mutex_t lock;			/* guards `waiting`, and that `stop` wakes */
 	pthread_cond_t wake;
 	struct ops_list waiting;
-	bool stop;
+	_Atomic bool stop;			/* init's and fini's thread writes it */
 };
 
 /* Begins the thread. `rados` is open, and stays so until sosd_lister_close(). */
 int sosd_lister_open(struct sosd_lister *l, struct sosd_rados *rados, struct xseg *seg,
 	const char *prefix, void (*done)(struct sosd_op *op)) XSEG_MUST_CHECK;
-/* Waits for the LIST that is being done, for librados' time-out at most. One that was not opened is
- * all zeroes. */
+/* Waits for the call that is out, for librados' time-out at most. One that was not opened is all
+ * zeroes. */
 void sosd_lister_close(struct sosd_lister *l);
 void sosd_lister_give(struct sosd_lister *l, struct sosd_op *op);
 
