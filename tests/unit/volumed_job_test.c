@@ -309,6 +309,36 @@ static void a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time(voi
 	assert_int_equal(admin("volume info vol"), -ENOENT);
 }
 
+/* A store keeps a write for long, and does what comes later meanwhile. */
+static void an_older_write_that_comes_late_leaves_nothing(void **state)
+{
+	static const char *const lines[] = { "volume remove vol force",
+		"volume resize vol size=4M" };
+	struct xreq *w, *r;
+	uint32_t id;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		id = create("vol", "16M");
+		hold_writes = true;
+		w = send_io(XSEG_OP_WRITE, id, 8 << 20, 4096, 0);
+		steps(20);
+		r = send_admin(lines[i], 0);
+		for (int n = 0; n < 20; n++)
+			pass_ns(1000 * MS);
+		assert_int_equal(nr_objects(), 0);
+		assert_int_equal(((struct volumed *)vd)->nr_jobs, 1);
+		hold_writes = false;
+		assert_int_equal(result_of(w), 4096);
+		assert_int_equal(nr_objects(), 1);
+		assert_true(admin_result(r) > 0);
+		for (int n = 0; n < 20; n++)
+			pass_ns(1000 * MS);
+		assert_int_equal(nr_objects(), 0);
+		assert_int_equal(((struct volumed *)vd)->nr_jobs, 0);
+	}
+}
+
 static void removal_goes_on_after_a_restart(void **state)
 {
 	uint32_t id = create("vol", "1G");
@@ -435,6 +465,7 @@ int main(void)
 		T(removal_is_recorded_as_done_after_a_flush),
 		T(one_record_at_a_time_is_being_written),
 		T(a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time),
+		T(an_older_write_that_comes_late_leaves_nothing),
 		T(removal_goes_on_after_a_restart),
 		T(volumes_that_are_removed_together_all_go),
 		T(a_small_volume_is_removed_while_a_huge_one_still_is),

@@ -45,6 +45,7 @@ static uint32_t fail_done;			/* so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
 static const char *wrong_target;		/* all else of it does, until it is deleted */
 static bool hold;				/* requests are kept until it is false */
+static bool hold_writes;			/* so are writes of volumes */
 static bool knows_no_zeroes, missing_is_enoent;
 static bool knows_no_list;
 static uint32_t list_room = 8;			/* names in an answer to LIST */
@@ -202,7 +203,7 @@ static inline void store_request(struct peer_port *pp, struct xreq *r)
 	struct xreq **last = &held;
 
 	store_note(r);
-	if (!hold) {
+	if (!hold && !(hold_writes && r->op == XSEG_OP_WRITE && r->target[0] != ':')) {
 		store_serve(pp, r);
 		return;
 	}
@@ -216,7 +217,7 @@ static inline uint64_t store_poll(struct peer_port *pp)
 {
 	struct xreq *r;
 
-	while (!hold && (r = held)) {
+	while (!hold && !hold_writes && (r = held)) {
 		held = r->next;
 		store_serve(pp, r);
 	}
@@ -326,7 +327,7 @@ static inline int setup_with(uint32_t threads, const char *object_size, const ch
 	fail_op = -1;
 	fail_after = fail_count = fail_done = 0;
 	fail_target = NULL;
-	hold = knows_no_zeroes = missing_is_enoent = knows_no_list = false;
+	hold = hold_writes = knows_no_zeroes = missing_is_enoent = knows_no_list = false;
 	list_room = 8;
 	nr_made = 0;
 	nr_notes = 0;
