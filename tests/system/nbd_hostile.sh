@@ -54,6 +54,14 @@ END
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 16M
 
+# ---- without the guard there is no export ----
+
+mkdir -p elsewhere/bin elsewhere/lib
+cp "$BUILD/bin/xseg" elsewhere/bin
+expect_err 1 'xseg-nbdkit-guard.so .*put it there' "an export without the guard is refused" \
+	elsewhere/bin/xseg export disk --nbd "$TMP/unguarded.sock"
+t "and leaves no socket" [ ! -e unguarded.sock ]
+
 # ---- they close under their answers ----
 
 seed=${SEED:-$RANDOM}

@@ -9,7 +9,8 @@
  *
  * A library is preloaded into nbdkit, so that a client harms only itself (tools/nbdkit/guard.c). It
  * bounds the connections, and nbdkit does not end because of what one of them sends. When this
- * process ends, or wants it, it cuts connections whose clients do not take their answers.
+ * process ends, or wants it, it cuts connections whose clients do not take their answers. Without
+ * it there is no export: the dynamic linker would say that it ignores what is not there, and go on.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
  * if nbdkit exits by itself; 3 if it does not serve in time.
@@ -73,6 +74,7 @@ struct server {
 	pid_t pid;				/* 0: there is none */
 	int said;				/* what nbdkit prints; -1: it has ended */
 	int cut;				/* when it is closed, connections are cut; or -1 */
+	int guard;				/* the library to preload; or -1 */
 	bool serves;
 	char line[LINE_BYTES], last[LINE_BYTES]; /* one that is not yet whole; the last whole one */
 	size_t len;
@@ -227,24 +229,38 @@ static void find_plugin(char *path, size_t size)
 	snprintf(path, size, "xseg");
 }
 
-/* In the child. Where it was built, or installed; else the dynamic linker looks for it by its name,
- * and says so if there is none. By a descriptor, as a path may have a blank, which separates
- * preloaded ones. */
+/* Where it was built, or installed. */
+static int open_guard(struct server *s)
+{
+	char path[PATH_MAX];
+	int rc = tool_program("../lib/" GUARD, path, sizeof(path));
+
+	if (!rc) {
+		s->guard = open(path, O_RDONLY | O_CLOEXEC);
+		rc = s->guard < 0 ? -errno : 0;
+	}
+	if (!rc)
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+		"export %s: " GUARD " cannot be had from ../lib beside this program (%s), and "
+		"without it a client can end all others; put it there, or a link to where it was "
+		"installed",
+		s->volume, strerror(-rc));
+}
+
+/* In the child. By a descriptor, as a path may have a blank, which separates preloaded ones. */
 static int preload_guard(const struct server *s, int cut)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char text[PATH_MAX], name[64] = GUARD;
-	int fd;
+	char text[PATH_MAX];
 
-	if (!tool_program("../lib/" GUARD, text, sizeof(text))) {
-		fd = open(text, O_RDONLY);	/* it is to be there after exec, as `cut` is */
-		if (fd < 0)
-			return -errno;
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	}
+	/* both are to be there after exec */
+	if (fcntl(s->guard, F_SETFD, 0))
+		return -errno;
 	if (fcntl(cut, F_SETFD, 0))
 		return -errno;
-	snprintf(text, sizeof(text), "%s%s%s", name, others ? ":" : "", others ? others : "");
+	snprintf(text, sizeof(text), "/proc/self/fd/%d%s%s", s->guard, others ? ":" : "",
+		others ? others : "");
 	setenv("LD_PRELOAD", text, 1);
 	snprintf(text, sizeof(text), "%u", s->opts->connections);
 	setenv("XSEG_GUARD_CONNECTIONS", text, 1);
@@ -489,7 +505,8 @@ static int serve(struct server *s)
 
 int export_run(struct tool *t, const void *opts, int argc, char **argv)
 {
-	struct server s = { .t = t, .opts = opts, .volume = argv[0], .said = -1, .cut = -1 };
+	struct server s = { .t = t, .opts = opts, .volume = argv[0], .said = -1, .cut = -1,
+		.guard = -1 };
 	int rc = name_socket(&s);
 
 	(void)argc;
@@ -498,10 +515,14 @@ int export_run(struct tool *t, const void *opts, int argc, char **argv)
 	if (!rc)
 		rc = clear_socket(&s);
 	if (!rc)
+		rc = open_guard(&s);
+	if (!rc)
 		rc = start(&s);
-	if (rc)
-		return rc;
-	rc = serve(&s);
-	stop(&s);
+	if (!rc) {
+		rc = serve(&s);
+		stop(&s);
+	}
+	if (s.guard >= 0)
+		close(s.guard);
 	return rc;
 }
