@@ -91,6 +91,25 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+static uint32_t within(uint32_t n, uint32_t least, uint32_t most)
+{
+	return n < least ? least : smaller(n, most);
+}
+
+/* None, or one that a command fits into: half a reserve would help nobody. */
+static void size_reserve(const struct xseg *seg, struct xs_free *f)
+{
+	uint32_t units = seg->geo.nr_requests / 16 / XSEG_REQ_UNIT;
+
+	if (seg->geo.nr_ports < XSEG_RESERVE_FROM_PORTS ||
+		seg->geo.nr_requests < XSEG_RESERVE_FROM_REQUESTS)
+		return;
+	f->reserve_ports = within(
+		seg->geo.nr_ports / 8, XSEG_COMMAND_PORTS, XSEG_RESERVE_PORTS);
+	f->reserve_requests = within(
+		units * XSEG_REQ_UNIT, XSEG_COMMAND_REQUESTS, XSEG_RESERVE_REQUESTS);
+}
+
 /* Requests as find_requests() of peer.c would give them. */
 void xs_count_free(struct xseg *seg, struct xs_free *f)
 {
@@ -106,10 +125,7 @@ void xs_count_free(struct xseg *seg, struct xs_free *f)
 		f->requests += n;
 		f->largest = n > f->largest ? n : f->largest;
 	}
-	f->reserve_ports = smaller(seg->geo.nr_ports / 8, XSEG_RESERVE_PORTS);
-	f->reserve_requests = seg->geo.nr_requests / 16;
-	f->reserve_requests -= f->reserve_requests % XSEG_REQ_UNIT;
-	f->reserve_requests = smaller(f->reserve_requests, XSEG_RESERVE_REQUESTS);
+	size_reserve(seg, f);
 }
 
 /* What is beyond the reserve is free for anybody. */

@@ -266,9 +266,14 @@ struct xseg_peer_params {
 
 /* The last ports and requests of a segment are a reserve for commands and for peers that begin.
  * Clients of volumes leave it, as any number of them may come. It is an eighth of the segment's
- * ports and a sixteenth of its requests (whole units), and no more than this. */
-#define XSEG_RESERVE_PORTS    4
-#define XSEG_RESERVE_REQUESTS 64
+ * ports and a sixteenth of its requests (whole units), at least what one command takes, and no more
+ * than twice that. A segment that is smaller than XSEG_RESERVE_FROM_ has none. */
+#define XSEG_COMMAND_PORTS	   2		/* of 16 requests each: tools/xseg/client.c */
+#define XSEG_COMMAND_REQUESTS	   32
+#define XSEG_RESERVE_PORTS	   (2 * XSEG_COMMAND_PORTS)
+#define XSEG_RESERVE_REQUESTS	   (2 * XSEG_COMMAND_REQUESTS)
+#define XSEG_RESERVE_FROM_PORTS	   8
+#define XSEG_RESERVE_FROM_REQUESTS 256
 
 /* Plugging: see below. */
 enum xseg_plug_op { XSEG_PLUG_NONE, XSEG_PLUG_ENTER, XSEG_PLUG_LEAVE };

@@ -224,8 +224,8 @@ static void a_fresh_segment_is_sound_and_all_free(void **state)
 	assert_string_equal(xseg_name(seg), name);
 	assert_int_equal(info.memory_bytes, segrig_config.memory_bytes);
 	assert_int_equal(info.free_requests, 64);
-	assert_int_equal(info.free_ports, 14);
-	assert_int_equal(info.reserve_ports, 2);
+	assert_int_equal(info.free_ports, 16);
+	assert_int_equal(info.reserve_ports, 0);
 	assert_int_equal(info.free_extents, 8);
 	assert_int_equal(info.free_pages, 8 * XSEG_EXTENT_PAGES);
 	assert_int_equal(

@@ -735,9 +735,19 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		const char *want;
 	} row[] = {
 		{ 40, 640, 36, 4, 32, "no port left for 'io.36'; its last 4" },
-		{ 16, 256, 14, 2, 16, "no port left for 'io.14'; its last 2" },
+		{ 16, 256, 14, 2, 32, "no port left for 'io.14'; its last 2" },
+		{ 8, 511, 6, 2, 32, "no port left for 'io.6'; its last 2" },
+		{ 7, 256, 7, 0, 0, "more --ports" },
+		{ 8, 240, 8, 0, 0, "more --ports" },
+		{ 40, 1024, 36, 4, 64, "no port left for 'io.36'; its last 4" },
 		{ 4, 64, 4, 0, 0, "more --ports" },
-		{ 40, 320, 19, 4, 16, "no 4 requests left for 'io.19'; its last 16" },
+		{ 40, 256, 14, 4, 32, "no 4 requests left for 'io.14'; its last 32" },
+	};
+	static const struct xseg_peer_params of_command = {
+		.name = "command",
+		.kind = "client",
+		.nr_ports = XSEG_COMMAND_PORTS,
+		.nr_requests = XSEG_COMMAND_REQUESTS / XSEG_COMMAND_PORTS
 	};
 	struct xseg_peer *crowd[40], *command, *begins;
 	struct xseg_error err;
@@ -770,7 +780,7 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		assert_int_equal(info.reserve_ports, row[i].reserve_ports);
 		assert_int_equal(info.reserve_requests, row[i].reserve_requests);
 		if (row[i].reserve_ports) {
-			command = segrig_client(many, "command", 16);
+			assert_int_equal(xseg_peer_open(many, &of_command, &command, &err), 0);
 			xseg_peer_close(command, XSEG_CLOSE_FREE_ARENA);
 			begins = segrig_server(many, "memd", 1, 16);
 			xseg_peer_close(begins, XSEG_CLOSE_FREE_ARENA);

@@ -15,7 +15,7 @@
 #include "peers/common/kv.h"
 #include "tools/xseg/out.h"
 
-#define CLIENT_REQUESTS	16
+#define CLIENT_REQUESTS	16			/* a port: a client fits into the reserve */
 #define ANSWER_LIMIT_NS	(30 * TOOL_SECOND)	/* without --timeout, for a question */
 #define START_LIMIT_NS	(10 * TOOL_SECOND)	/* for a peer that is being started again */
 #define LOOK_EVERY_NS	(TOOL_SECOND / 10)
@@ -23,6 +23,10 @@
 #define LACKS_NS	(5 * TOOL_SECOND)	/* C2: somebody may just be starting it by hand */
 
 /* ---- opening ----------------------------------------------------------------------------- */
+
+_Static_assert(CLIENT_NR_PORTS <= XSEG_COMMAND_PORTS &&
+		       CLIENT_NR_PORTS * CLIENT_REQUESTS <= XSEG_COMMAND_REQUESTS,
+	"a command fits into the reserve");
 
 static int take_pages(struct client *c)
 {
