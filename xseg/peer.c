@@ -361,12 +361,13 @@ static int leave_reserve(
 	if (f.reserve_ports && f.ports < params->nr_ports + f.reserve_ports)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has no port left for '%.63s'; its last %u are a reserve for "
-			"commands: make it with more --ports, or close clients",
+			"administration: make it with more --ports, or close clients",
 			params->name, f.reserve_ports);
 	if (f.reserve_requests && f.requests < units + f.reserve_requests)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has no %u requests left for '%.63s'; its last %u are a "
-			"reserve for commands: make it with more --requests, or close clients",
+			"reserve for administration: make it with more --requests, or close "
+			"clients",
 			params->nr_requests, params->name, f.reserve_requests);
 	return 0;
 }

@@ -264,10 +264,11 @@ struct xseg_peer_params {
 	bool leaves_reserve;			/* -ENOSPC rather than a part of it; see below */
 };
 
-/* The last ports and requests of a segment are a reserve for commands and for peers that begin.
- * Clients of volumes leave it, as any number of them may come. It is an eighth of the segment's
- * ports and a sixteenth of its requests (whole units), at least what one command takes, and no more
- * than twice that. A segment that is smaller than XSEG_RESERVE_FROM_ has none. */
+/* The last ports and requests of a segment are a reserve for administration: for commands that ask
+ * peers, and for peers that begin. Clients that do I/O leave it, as any number of them may come. It
+ * is an eighth of the segment's ports and a sixteenth of its requests (whole units), at least what
+ * one command takes, and no more than twice that. A segment that is smaller than
+ * XSEG_RESERVE_FROM_ has none. */
 #define XSEG_COMMAND_PORTS	   2		/* of 16 requests each: tools/xseg/client.c */
 #define XSEG_COMMAND_REQUESTS	   32
 #define XSEG_RESERVE_PORTS	   (2 * XSEG_COMMAND_PORTS)

@@ -26,7 +26,8 @@ int xb_client_open(struct xseg *seg, uint32_t nr, uint32_t nr_requests, struct x
 				&(struct xseg_peer_params){ .name = name,
 							    .kind = "client",
 							    .nr_ports = 1,
-							    .nr_requests = nr_requests },
+							    .nr_requests = nr_requests,
+							    .leaves_reserve = true },
 				peer, err);
 }
 

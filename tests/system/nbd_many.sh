@@ -77,7 +77,7 @@ t "others are let in when they have left" wait_for 60 nbdinfo --size "$uri"
 for nr in $(seq 4); do
 	start "more$nr" xseg export disk --nbd "$TMP/more$nr.sock" --queues 64
 	t "an export that is larger than what is left is refused" \
-		wait_for 60 grep -q 'reserve for commands' "more$nr.log"
+		wait_for 60 grep -q 'reserve for administration' "more$nr.log"
 done
 export_up last disk --queues 24
 t "one that leaves the reserve is served" kill -0 "$server"

@@ -128,8 +128,8 @@ expect_err 4 "nobody: .*has no peer of that name" "nor a peer to be killed" xseg
 is "of nobody there is a word to people" "$(xseg peer list | cut -d ';' -f 1)" "no peers"
 is "info has a page for people" "$(xseg info | sed -n -E '/^(memory|requests|ports|lanes|private|bad) /{s/  +/ /;p}')" \
 	"memory 64.0M: 64.0M free, 0 in arenas, 0 in pages of peers
-requests 1984 of 2048 free; 64 in reserve for commands
-ports 60 of 64 free; 4 in reserve for commands
+requests 1984 of 2048 free; 64 in reserve for administration
+ports 60 of 64 free; 4 in reserve for administration
 lanes 0 of 512 used
 private 0 in the peers' processes, 0 of it in huge pages
 bad 0 wrong values were found in the segment and refused"

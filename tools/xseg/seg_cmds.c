@@ -320,8 +320,8 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes, const stru
 	printf("requests  %u of %u free", i->free_requests, i->nr_requests);
 	if (i->largest_requests < i->free_requests)
 		printf(", %u at most for one port", i->largest_requests);
-	printf("; %u in reserve for commands\n", i->reserve_requests);
-	printf("ports     %u of %u free; %u in reserve for commands\n", i->free_ports,
+	printf("; %u in reserve for administration\n", i->reserve_requests);
+	printf("ports     %u of %u free; %u in reserve for administration\n", i->free_ports,
 		i->nr_ports, i->reserve_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
 	if (huge_bytes)
