@@ -138,6 +138,7 @@ static void split_reserve(struct xseg *seg, struct xseg_info *info)
 	info->free_ports = f.ports - info->reserve_ports;
 	info->reserve_requests = f.ports ? smaller(f.requests, f.reserve_requests) : 0;
 	info->free_requests = info->free_ports ? f.requests - info->reserve_requests : 0;
+	info->unowned_requests = f.requests;
 	info->largest_requests = smaller(f.largest, info->free_requests);
 }
 

@@ -87,9 +87,10 @@ struct xseg_info {
 	uint64_t total_bytes, memory_bytes, made_at_s, bad_count;
 	/* free: what new clients of volumes can have, in units of XSEG_REQUEST_UNIT; a port gets
 	 * one piece, of largest_requests at most. reserve: what is left of the reserve, beside
-	 * that. idle: of all requests, also of those that ports have, those that nobody has in
-	 * use */
-	uint32_t nr_requests, free_requests, largest_requests, reserve_requests, idle_requests;
+	 * that. unowned: those that no port has, also where no port is left for them. idle: of all
+	 * requests, also of those that ports have, those that nobody has in use */
+	uint32_t nr_requests, free_requests, largest_requests, reserve_requests;
+	uint32_t unowned_requests, idle_requests;
 	uint32_t nr_ports, free_ports, reserve_ports, nr_lanes, used_lanes;
 	uint32_t nr_extents, free_extents, arena_extents, page_extents;
 	uint64_t free_pages;			/* of free extents */

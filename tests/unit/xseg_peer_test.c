@@ -779,6 +779,9 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		assert_int_equal(info.free_ports + info.reserve_ports, row[i].ports - nr);
 		assert_int_equal(info.reserve_ports, row[i].reserve_ports);
 		assert_int_equal(info.reserve_requests, row[i].reserve_requests);
+		/* each client has a unit, and the rest is counted whoever may have it */
+		assert_int_equal(info.unowned_requests,
+			(info.nr_requests / XSEG_REQUEST_UNIT - nr) * XSEG_REQUEST_UNIT);
 		if (row[i].reserve_ports) {
 			assert_int_equal(xseg_peer_open(many, &of_command, &command, &err), 0);
 			xseg_peer_close(command, XSEG_CLOSE_FREE_ARENA);

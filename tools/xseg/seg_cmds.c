@@ -389,7 +389,7 @@ static json_t *check_json(bool ok, const char *state, json_t *problems,
 	out_set_text(j, "state", state);
 	json_object_set_new(j, "problems", problems);
 	out_set_int(j, "free_pages", info->free_pages);
-	out_set_int(j, "free_requests", info->free_requests + info->reserve_requests);
+	out_set_int(j, "free_requests", info->unowned_requests);
 	out_set_int(j, "idle_requests", info->idle_requests);
 	return j;
 }
