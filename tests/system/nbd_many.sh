@@ -72,6 +72,22 @@ exec 5>&-
 wait "$many"
 t "others are let in when they have left" wait_for 60 nbdinfo --size "$uri"
 
+# ---- nobody answers how large it is ----
+
+export_up line disk --connections 20
+line=$server
+volumed=$(xseg --json peer list | jq '.[] | select(.name == "volumed").pid')
+kill -STOP "$volumed"
+python3 many.py "$TMP/line.sock" 20 >line.log <hold &
+many=$!
+exec 5>hold
+t "20 that begin while volumed stands still do not wait in line" wait_for 60 test -s line.log
+kill -CONT "$volumed"
+exec 5>&-
+wait "$many"
+t "they are let in when it goes on" wait_for 60 nbdinfo --size "$uri"
+export_down "$line"
+
 # ---- the reserve ----
 
 for nr in $(seq 4); do

@@ -389,19 +389,58 @@ static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_
 
 /* ---- connections ------------------------------------------------------------------------- */
 
-/* Guards xseg_volume_refresh(), which takes a port: connections that begin together take one. */
-static pthread_mutex_t refreshing = PTHREAD_MUTEX_INITIALIZER;
+/* xseg_volume_refresh() takes a port: connections that begin together take one. Each needs one that
+ * was begun after it came, as the volume may have grown before. So those that come during one share
+ * the next one, and none waits for more than two, however many there are. */
+static struct {
+	pthread_mutex_t lock;			/* guards all; nothing is taken under it */
+	pthread_cond_t ended;			/* one has ended */
+	bool runs;
+	uint64_t begun, done;			/* how many */
+	int rc;					/* of the last one that has ended */
+} refresh = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+
+/* Under refresh.lock, which is not held meanwhile. */
+static void refresh_now(void)
+{
+	int rc;
+
+	refresh.runs = true;
+	refresh.begun++;
+	pthread_mutex_unlock(&refresh.lock);
+	rc = xseg_volume_refresh(export.volume);
+	pthread_mutex_lock(&refresh.lock);
+	refresh.rc = rc;
+	refresh.done = refresh.begun;
+	refresh.runs = false;
+	pthread_cond_broadcast(&refresh.ended);
+}
+
+static int refresh_shared(void)
+{
+	uint64_t wanted;
+	int rc;
+
+	pthread_mutex_lock(&refresh.lock);
+	wanted = refresh.begun + 1;
+	while (refresh.done < wanted) {
+		if (refresh.runs)
+			pthread_cond_wait(&refresh.ended, &refresh.lock);
+		else
+			refresh_now();
+	}
+	rc = refresh.rc;
+	pthread_mutex_unlock(&refresh.lock);
+	return rc;
+}
 
 /* Each sees the volume as large as it is when it begins. */
 static void *export_open(int readonly)
 {
 	struct xseg_error err = { "" };
-	int rc;
+	int rc = refresh_shared();
 
 	(void)readonly;
-	pthread_mutex_lock(&refreshing);
-	rc = xseg_volume_refresh(export.volume);
-	pthread_mutex_unlock(&refreshing);
 	if (!rc)
 		return NBDKIT_HANDLE_NOT_NEEDED;
 	if (rc == -ENOSPC)
