@@ -29,7 +29,8 @@
  *   G3  `owed` is the number of requests that nbdkit has read, and not yet answered
  *   G4  there are no more sockets than the bound; one more is closed when it is accepted, by which
  *       nbdkit's other clients lose nothing
- *   G5  a client that has not ended its handshake in HANDSHAKE_NS is ended
+ *   G5  HANDSHAKE_NS after it was accepted, a client that is still in its handshake reads the end.
+ *       One that takes no answer in it is not ended by that: its send() may wait until it is cut
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -87,6 +88,8 @@ static struct conn conns[FDS];
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static unsigned nr_used, limit = FDS;
 static bool said;				/* that there are as many as there may be */
+static bool lowered;				/* descriptors bound them, not the setting */
+static bool cut;				/* the export ends */
 static int cut_fd = -1;
 
 static struct {
@@ -95,6 +98,14 @@ static struct {
 	ssize_t (*send)(int, const void *, size_t, int);
 	int (*close)(int);
 } libc;
+
+/* What nbdkit begins itself (--run) is no server of clients, and would not find the library by our
+ * descriptor. A script that begins nbdkit is to hand it on. */
+__attribute__((constructor)) static void leave_environment(void)
+{
+	if (strstr(program_invocation_short_name, "nbdkit"))
+		unsetenv("LD_PRELOAD");
+}
 
 /* Another library's constructor may be before this one. */
 static void find_libc(void)
@@ -134,6 +145,7 @@ static void *cut_all(void *arg)
 	while (libc.read(cut_fd, &byte, 1) < 0 && errno == EINTR)
 		;
 	pthread_mutex_lock(&table);
+	cut = true;
 	limit = 0;
 	for (int fd = 0; fd < FDS; fd++)
 		if (atomic_load_explicit(&conns[fd].used, memory_order_relaxed))
@@ -152,24 +164,26 @@ static void bound_by_descriptors(void)
 	files.rlim_cur = files.rlim_max < FDS ? files.rlim_max : FDS;
 	if (setrlimit(RLIMIT_NOFILE, &files) && getrlimit(RLIMIT_NOFILE, &files))
 		return;
-	if (files.rlim_cur < OWN_FDS + (rlim_t)limit * CONN_FDS)
-		limit = files.rlim_cur > OWN_FDS ? (files.rlim_cur - OWN_FDS) / CONN_FDS : 0;
+	if (files.rlim_cur >= OWN_FDS + (rlim_t)limit * CONN_FDS)
+		return;
+	limit = files.rlim_cur > OWN_FDS ? (files.rlim_cur - OWN_FDS) / CONN_FDS : 0;
+	lowered = true;
 }
 
 /* When the first client comes: nbdkit goes to the background before. Signals are nbdkit's. */
 static void start(void)
 {
 	const char *connections = getenv("XSEG_GUARD_CONNECTIONS"),
-		   *cut = getenv("XSEG_GUARD_CUT");
+		   *end = getenv("XSEG_GUARD_CUT");
 	sigset_t all, before;
 	pthread_t thread;
 
 	if (connections)
 		limit = (unsigned)strtoul(connections, NULL, 10);
 	bound_by_descriptors();
-	if (!cut)
+	if (!end)
 		return;
-	cut_fd = (int)strtol(cut, NULL, 10);
+	cut_fd = (int)strtol(end, NULL, 10);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (!pthread_create(&thread, NULL, cut_all, NULL))
@@ -194,11 +208,12 @@ static bool remember(int fd)
 		/* release: with all of the above */
 		atomic_store_explicit(&c->used, true, memory_order_release);
 	}
-	if (!ok && !said && limit)
+	if (!ok && !said && !cut)
 		dprintf(STDERR_FILENO,
 			"xseg export: all %u connections are taken, and others are closed; end "
-			"one, or export the volume with more --connections\n",
-			limit);
+			"one, or export the volume with more %s\n",
+			limit,
+			lowered ? "descriptors (ulimit -n), which bound them" : "--connections");
 	said = !ok;
 	pthread_mutex_unlock(&table);
 	return ok;
