@@ -20,7 +20,8 @@
  * MSG_MORE. Of TLS nothing is seen here.
  *
  * Settings are in the environment: $XSEG_GUARD_CONNECTIONS, how many sockets there may be; and
- * $XSEG_GUARD_CUT, a descriptor: when it ends, all sockets are shut.
+ * $XSEG_GUARD_CUT, a descriptor: when it ends, sockets that are owed nothing are shut at once,
+ * others when they are owed nothing any more, or CUT_S later.
  *
  * Invariants
  *   G1  a connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0
@@ -50,6 +51,7 @@
 #include <unistd.h>
 
 #define HANDSHAKE_NS 10000000000ull
+#define CUT_S	     3
 #define MS_NS	     1000000u
 #define FDS	     4096
 #define CONN_FDS     3				/* of a connection: a socket and a pipe */
@@ -89,7 +91,7 @@ static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static unsigned nr_used, limit = FDS;
 static bool said;				/* that there are as many as there may be */
 static bool lowered;				/* descriptors bound them, not the setting */
-static bool cut;				/* the export ends */
+static _Atomic bool cut;			/* the export ends */
 static int cut_fd = -1;
 
 static struct {
@@ -136,21 +138,38 @@ static struct conn *conn_of(int fd)
 
 /* ---- sockets begin and end --------------------------------------------------------------- */
 
+static void shut(bool also_owed)
+{
+	pthread_mutex_lock(&table);
+	limit = 0;
+	for (int fd = 0; fd < FDS; fd++) {
+		struct conn *c = conn_of(fd);
+
+		if (!c)
+			continue;
+		pthread_mutex_lock(&c->lock);
+		if (also_owed || !c->owed)
+			shutdown(fd, SHUT_RDWR);
+		pthread_mutex_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&table);
+}
+
 /* Waits for the other end's end, which is that of who started nbdkit, or its wish. */
 static void *cut_all(void *arg)
 {
+	struct timespec left = { .tv_sec = CUT_S };
 	char byte;
 
 	(void)arg;
 	while (libc.read(cut_fd, &byte, 1) < 0 && errno == EINTR)
 		;
-	pthread_mutex_lock(&table);
-	cut = true;
-	limit = 0;
-	for (int fd = 0; fd < FDS; fd++)
-		if (atomic_load_explicit(&conns[fd].used, memory_order_relaxed))
-			shutdown(fd, SHUT_RDWR);
-	pthread_mutex_unlock(&table);
+	/* seq_cst, and before the look at what each is owed: pay() looks after it has paid */
+	atomic_store(&cut, true);
+	shut(false);
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+	shut(true);
 	return NULL;
 }
 
@@ -265,8 +284,11 @@ static void owe(struct conn *c)
 static void pay(struct conn *c)
 {
 	pthread_mutex_lock(&c->lock);
-	if (c->owed && !--c->owed)
+	if (c->owed && !--c->owed) {
 		pthread_cond_signal(&c->paid);
+		if (atomic_load(&cut))
+			shutdown((int)(c - conns), SHUT_RDWR);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 

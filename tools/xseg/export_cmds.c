@@ -34,8 +34,7 @@
 #include "xseg/volume.h"
 
 #define START_NS   (30 * TOOL_SECOND)
-#define CUT_NS	   (3 * TOOL_SECOND)	/* nbdkit does not end: clients that stand still are cut */
-#define STALL_NS   (5 * TOOL_SECOND)	/* nor then, which is said */
+#define STALL_NS   (5 * TOOL_SECOND)	/* nbdkit does not end, which is said */
 #define LOOK_MS	   500		/* an interrupt may come between the look at it and the sleep */
 #define START_MS   20
 #define AGAIN_MS   100				/* before one that has died is begun anew */
@@ -430,11 +429,10 @@ static void stop(struct server *s)
 	for (;;) {
 		if (s->pid)
 			kill(s->pid, SIGTERM);
+		cut_clients(s);
 		if (s->said < 0)
 			break;
 		listen_to(s, LOOK_MS);
-		if (tool_now_ns() - since >= CUT_NS)
-			cut_clients(s);
 		if (noted || tool_now_ns() - since < STALL_NS)
 			continue;
 		noted = true;
