@@ -72,6 +72,33 @@ exec 5>&-
 wait "$many"
 t "others are let in when they have left" wait_for 60 nbdinfo --size "$uri"
 
+# ---- a client is there before the export has looked whether it serves ----
+
+cat >quick.py <<'END'
+import signal, socket, sys
+while True:
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(sys.argv[1])
+        if len(s.recv(18, socket.MSG_WAITALL)) == 18:
+            break
+    except OSError:
+        pass
+    s.close()
+print("greeted", flush=True)
+s.sendall(b"\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0")
+signal.pause()
+END
+python3 quick.py "$TMP/one.sock" >quick.log &
+quick=$!
+export_up one disk --connections 1
+one=$server
+t "a quick client has the only place" wait_for 60 grep -q greeted quick.log
+t "and the export goes on" kill -0 "$one"
+kill "$quick"
+wait "$quick"
+export_down "$one"
+
 # ---- nobody answers how large it is ----
 
 export_up line disk --connections 20

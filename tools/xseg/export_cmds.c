@@ -3,9 +3,10 @@
  *
  * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it
  * says comes through a pipe: before it serves, its last line is the reason why it does not;
- * afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is
- * removed at the end, unless another export that began at the same time has it. Once it has served,
- * an nbdkit that a signal ends is begun anew: all its clients would be without their disks.
+ * afterwards its lines go to stderr. It serves when a client is greeted, or turned away as others
+ * have all places. The socket's file is removed at the end, unless another export that began at
+ * the same time has it. Once it has served, an nbdkit that a signal ends is begun anew: all its
+ * clients would be without their disks.
  *
  * A library is preloaded into nbdkit, so that a client harms only itself (tools/nbdkit/guard.c). It
  * bounds the connections, and nbdkit does not end because of what one of them sends. When this
@@ -133,7 +134,8 @@ static bool is_ours(const struct server *s, int fd)
 }
 
 /* Greeted as a client, and taken leave of in order: flags (fixed newstyle, no zeroes), then the
- * option ABORT. */
+ * option ABORT. Our nbdkit may also close before it greets: then it serves, and clients that were
+ * quicker have all places. */
 static bool is_served(const struct server *s)
 {
 	/* the last 0 is the string's own */
@@ -141,15 +143,18 @@ static bool is_served(const struct server *s)
 	struct timeval limit = { .tv_sec = GREETED_MS / 1000 };
 	char greeting[18], answer[20];
 	int fd = dial(s);
+	ssize_t got;
 	bool ok;
 
 	if (fd < 0)
 		return false;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	ok = recv(fd, greeting, sizeof(greeting), MSG_WAITALL) == sizeof(greeting) &&
-	     !memcmp(greeting, "NBDMAGICIHAVEOPT", 16) &&
-	     send(fd, leave, sizeof(leave), MSG_NOSIGNAL) == sizeof(leave) &&
-	     recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer) && is_ours(s, fd);
+	got = recv(fd, greeting, sizeof(greeting), MSG_WAITALL);
+	ok = is_ours(s, fd) &&
+	     ((got == 0 && s->pid) ||
+		     (got == sizeof(greeting) && !memcmp(greeting, "NBDMAGICIHAVEOPT", 16) &&
+			     send(fd, leave, sizeof(leave), MSG_NOSIGNAL) == sizeof(leave) &&
+			     recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer)));
 	close(fd);
 	return ok;
 }
