@@ -60,6 +60,23 @@ static void dump_leaving(struct cached *k, FILE *out)
 	fprintf(out, "\n");
 }
 
+/* Where those are that are neither free nor in a slot. */
+static void dump_pages(struct cached *k, FILE *out)
+{
+	uint32_t gifts = 0, kept = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
+		gifts += nr_gifts(&k->ports[i]);
+		kept += k->ports[i].nr_magazine + early_pages(&k->ports[i]);
+	}
+	fprintf(out,
+		"    %u pages: %u cut, %u out, %u in limbo, %u lent as gifts, %u with ports, %u of "
+		"%u in the reserve, %u withheld; %u wait with urgency\n",
+		nr_owned(k), k->nr_chunk_pages + k->leaving_chunk_pages, k->nr_out,
+		k->loans.nr_limbo, gifts, kept, k->reserve.nr, k->reserve.size, k->withheld,
+		xwaitq_nr(&k->want_urgent));
+}
+
 void cached_dump(struct peer *p, FILE *out)
 {
 	struct cached *k = cached_of(p);
@@ -73,6 +90,7 @@ void cached_dump(struct peer *p, FILE *out)
 		cached_total(k, CC_DIRTY_BYTES) >> 10, k->nr_free_chunks, xwaitq_nr(&k->want_owed),
 		xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries),
 		k->throttle.nr, k->nr_flushes, k->reclaims, k->nr_listed);
+	dump_pages(k, out);
 	for (uint32_t i = 0; i < k->shares.nr; i++) {
 		const struct share *sh = &k->volume[k->shares.rec[i]].share;
 

@@ -83,15 +83,17 @@ static void set_options(struct sim *s, enum node_id id)
 	}
 }
 
-/* A tiny cache is a cache of the smallest size that may not use all of its pages. */
+/* A tiny cache is a cache of the smallest size that may not use all of its pages. What its reserve
+ * lacks, as an extent that left had it, is free as long as it is not filled again. */
 static void limit_pages(struct sim *s, struct node *n)
 {
 	struct cached *k = cached_of(n->p);
-	uint32_t used = data_pages(k) - k->nr_free;
+	uint32_t lacks = k->reserve.size - k->reserve.nr;
+	uint32_t used = data_pages(k) + lacks - k->nr_free;
 	uint32_t want = s->plan.cache_pages * (k->nr_pages / XSEG_EXTENT_PAGES) / 2;
 
 	if (want)
-		cached_limit_pages(n->p, want > used ? want - used : 0);
+		cached_limit_pages(n->p, want + lacks > used ? want + lacks - used : 0);
 	n->nr_pages = k->nr_pages;
 }
 
