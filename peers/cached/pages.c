@@ -186,22 +186,42 @@ bool pages_wanted(struct cached *k)
 	       !xwaitq_empty(&k->want_urgent);
 }
 
+static uint32_t reserve_nr(struct cached *k)
+{
+	return atomic_load_explicit(&k->reserve.nr, memory_order_relaxed);
+}
+
 /* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find
- * them there. */
+ * them there. Nor while the reserve lacks some: what is free is its own. */
 static bool use_magazine(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >=
+	return reserve_nr(k) == k->reserve.size &&
+	       atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >=
 		       8 * MAGAZINE * k->peer.nr_ports &&
 	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
+}
+
+/* The reserve comes first, then the pool. */
+static void reserve_put(struct cached *k, uint32_t page)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = reserve_nr(k);
+	if (nr < k->reserve.size && !page_leaves(k, page)) {
+		k->reserve.page[nr] = page;
+		atomic_store_explicit(&k->reserve.nr, nr + 1, memory_order_relaxed);
+	} else {
+		pool_put(k, page);
+		pages_count(k);
+	}
+	pthread_mutex_unlock(&k->mem_lock);
 }
 
 XCOLD void page_free(struct cached *k, uint32_t page)
 {
 	xseg_page_owner_set(k->peer.seg, page, 0);
-	pthread_mutex_lock(&k->mem_lock);
-	pool_put(k, page);
-	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	reserve_put(k, page);
 }
 
 void magazine_empty(struct cport *ps)
@@ -375,11 +395,6 @@ static uint32_t take_clean(
 
 /* ---- the reserve ---- */
 
-static uint32_t reserve_nr(struct cached *k)
-{
-	return atomic_load_explicit(&k->reserve.nr, memory_order_relaxed);
-}
-
 /* Under mem_lock. */
 static uint32_t reserve_pop_locked(struct cached *k)
 {
@@ -402,22 +417,6 @@ static uint32_t reserve_take(struct cached *k)
 		pool_put(k, page);
 	pthread_mutex_unlock(&k->mem_lock);
 	return page;
-}
-
-static void reserve_put(struct cached *k, uint32_t page)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&k->mem_lock);
-	nr = reserve_nr(k);
-	if (nr < k->reserve.size && !page_leaves(k, page)) {
-		k->reserve.page[nr] = page;
-		atomic_store_explicit(&k->reserve.nr, nr + 1, memory_order_relaxed);
-	} else {
-		pool_put(k, page);
-		pages_count(k);
-	}
-	pthread_mutex_unlock(&k->mem_lock);
 }
 
 /* While extents leave it is taken again: none of theirs stays in it. */

@@ -17,8 +17,9 @@
  * answers: a write that goes past the cache, for its chunks; and a read of a range that is newer
  * here in parts, for one bucket at a time.
  *
- * Port 0 fills the reserve again before others get what is free. Clean zeroes give up their chunks
- * for it.
+ * What comes free, in whatever port, fills the reserve again before others get it; port 0 evicts
+ * for it. Clean zeroes give up their chunks for it. While an urgent request waits nobody else gets
+ * pages.
  *
  * Contract: pages_get() and room_get() run inside the object; pages_signal() outside of any.
  *
@@ -54,7 +55,8 @@ static struct need make_room(struct cport *ps, const struct claim *cl)
 static bool is_behind(struct cached *k, const struct claim *cl)
 {
 	return cl->turn < TURN_PAGES &&
-	       (!xwaitq_empty(&k->want_owed) || (!cl->owed && !xwaitq_empty(&k->want_pages)));
+	       (!xwaitq_empty(&k->want_urgent) || !xwaitq_empty(&k->want_owed) ||
+		       (!cl->owed && !xwaitq_empty(&k->want_pages)));
 }
 
 static struct xwaitq *queue_of(struct cached *k, const struct claim *cl)
@@ -228,12 +230,12 @@ static void entries_signal(struct cport *ps)
 		object_reclaim_one(ps);
 }
 
-/* Those who are owed go first: it is bounded what they are. */
+/* Nobody before those who are urgent. Then those who are owed: it is bounded what they are. */
 static struct xwait *next_waiter(struct cached *k)
 {
 	struct xwaitq *q = xwaitq_empty(&k->want_owed) ? &k->want_pages : &k->want_owed;
 
-	return xwaitq_pop(q, share_available(k));
+	return xwaitq_empty(&k->want_urgent) ? xwaitq_pop(q, share_available(k)) : NULL;
 }
 
 static void urgent_signal(struct cport *ps)

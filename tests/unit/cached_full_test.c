@@ -251,6 +251,39 @@ static void a_volume_of_which_nothing_is_dirty_is_not_full(void **state)
 	assert_false(crig_says("full.ms="));
 }
 
+static void what_comes_free_in_any_port_is_the_reserve_s_first(void **state)
+{
+	uint32_t page[3], nr_free;
+
+	(void)state;
+	crig_up(QUIET);
+	nr_free = crig.k->nr_free;
+	for (unsigned i = 0; i < 3; i++)
+		page[i] = crig.k->reserve.page[--crig.k->reserve.nr];
+	page_put(&crig.k->ports[0], page[0]);
+	page_put(&crig.k->ports[0], page[1]);
+	page_free(crig.k, page[2]);
+	assert_int_equal(crig.k->reserve.nr, RESERVE_PAGES);
+	assert_int_equal(crig.k->nr_free, nr_free);
+	assert_int_equal(crig.k->ports[0].nr_magazine, 0);
+}
+
+static void nobody_gets_pages_while_an_urgent_request_waits(void **state)
+{
+	struct xwait urgent = { .fn = NULL };
+	struct crig_io *write;
+
+	(void)state;
+	crig_up(QUIET);
+	xwaitq_add(&crig.k->want_urgent, &urgent, UINT32_MAX);
+	write = crig_write("a", 0, B(1), 5);
+	expect_state(write, CREQ_WAITS_MEMORY);
+	assert_true(xwaitq_remove(&crig.k->want_urgent, &urgent));
+	crig.k->ports[0].freed = true;
+	crig_pass(CRIG_S);
+	crig_expect(write, B(1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +298,8 @@ int main(void)
 		CRIG_T(with_fail_writes_of_that_volume_are_refused_until_a_flush_succeeds),
 		CRIG_T(what_waits_is_refused_when_that_is_set),
 		CRIG_T(a_volume_of_which_nothing_is_dirty_is_not_full),
+		CRIG_T(what_comes_free_in_any_port_is_the_reserve_s_first),
+		CRIG_T(nobody_gets_pages_while_an_urgent_request_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
