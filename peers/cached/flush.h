@@ -151,6 +151,8 @@ bool full_refuses(struct cport *ps, const struct creq *c);
 void full_run(struct cport *ps);
 /* Any thread: there may be such ones. */
 void full_ask(struct cached *k);
+/* Any thread: c waits for memory from now on. It is refused if a cut waits for it. */
+void full_waits(struct cached *k, const struct creq *c);
 /* The volume for which the store is full the longest, or UINT32_MAX; how many there are. */
 uint32_t full_first(struct cached *k, uint32_t *nr);
 

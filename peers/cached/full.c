@@ -112,6 +112,13 @@ bool full_refuses(struct cport *ps, const struct creq *c)
 
 /* ---- those that wait ---- */
 
+void full_waits(struct cached *k, const struct creq *c)
+{
+	if (atomic_load_explicit(&c->in_way, memory_order_relaxed) &&
+		atomic_load_explicit(&k->nr_full, memory_order_relaxed))
+		full_ask(k);
+}
+
 static struct creq *waiter_of(struct xwait *w)
 {
 	return caa_container_of(w, struct creq, wait);

@@ -133,6 +133,7 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	xwaitq_add(need.queue, &c->wait, need.nr);
 	if (need.turn == TURN_ROOM)
 		share_look(k, need.rec);
+	full_waits(k, c);
 	/* what came free between our look and our waiting: pages_signal() looks again */
 	ps->freed = true;
 }

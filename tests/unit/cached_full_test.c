@@ -176,6 +176,30 @@ static void a_write_in_the_way_of_a_cut_is_refused(void **state)
 	crig_expect(copy, -ENOSPC);
 }
 
+static void and_one_that_comes_to_wait_for_memory_later(void **state)
+{
+	struct crig_io *write, *cut;
+
+	(void)state;
+	crig_volume(1);
+	up_full(QUIET);
+	crig_pass(10 * CRIG_S);
+	for (uint32_t i = 0; i < NR_LISTS; i++)
+		assert_int_not_equal(xpool_get(&crig.k->free_lists), XPOOL_NONE);
+	write = crig_write("x0", B(256), B(CREQ_FEW + 1), 6);
+	expect_state(write, CREQ_WAITS_MEMORY);
+	cut = crig_op(XSEG_OP_DISCARD, "x0", B(257), B(CREQ_FEW + 1));
+	crig_settle();
+	crig_expect_waits(cut);
+	crig_expect_waits(write);
+	for (uint32_t i = 0; i < NR_LISTS; i++)
+		xpool_put(&crig.k->free_lists, i);
+	crig.k->ports[0].freed = true;
+	crig_pass(CRIG_S);
+	crig_expect(write, -ENOSPC);
+	crig_expect(cut, B(CREQ_FEW + 1));
+}
+
 static void the_status_says_since_when_and_for_what(void **state)
 {
 	(void)state;
@@ -294,6 +318,7 @@ int main(void)
 		CRIG_T(what_is_larger_than_the_reserve_goes_past_the_cache),
 		CRIG_T(a_read_of_what_is_newer_here_in_parts_does_not_wait),
 		CRIG_T(a_write_in_the_way_of_a_cut_is_refused),
+		CRIG_T(and_one_that_comes_to_wait_for_memory_later),
 		CRIG_T(the_status_says_since_when_and_for_what),
 		CRIG_T(with_fail_writes_of_that_volume_are_refused_until_a_flush_succeeds),
 		CRIG_T(what_waits_is_refused_when_that_is_set),
