@@ -440,7 +440,9 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 			full_begin(ps, o);
 	} else {
 		back_off_end(ps, o);
-		if (atomic_load_explicit(&ps->cache->nr_full, memory_order_relaxed))
+		/* what removes something succeeds in a full store, too */
+		if (ch->r->op == XSEG_OP_WRITE &&
+			atomic_load_explicit(&ps->cache->nr_full, memory_order_relaxed))
 			full_end(ps, o);
 		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
