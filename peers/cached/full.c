@@ -1,9 +1,9 @@
 /* full - a store that is full: for which volumes, since when, and what their writers are told.
  *
  * A flush that fails with ENOSPC says that the store has no room for that volume's data. The data
- * stays, and is tried again; a flush of the volume that succeeds ends it. Meanwhile the status says
- * since when, and which object it was found out by. Option `store_full` says what becomes of the
- * volume's new writes and copies:
+ * stays, and is tried again; a flush of the volume's data that succeeds ends it. Meanwhile the
+ * status says since when, and which object it was found out by. Option `store_full` says what
+ * becomes of the volume's new writes and copies:
  *
  *   wait   they are taken while there is memory, and wait when there is none
  *   fail   they are answered with ENOSPC, also those that wait already; so no more is promised
@@ -11,7 +11,7 @@
  * What makes room is never refused, and does not wait (urgent requests, room.c): DELETE, DISCARD,
  * WRITE_ZEROES, and all of the catalogue. A cut has to wait for an older write that it overlaps in
  * part, and for an older COPY (change.c). If that one waits for memory, it is answered with ENOSPC
- * under `wait`, too.
+ * under `wait`, too, whichever volume the store is full for: that one's data may take all memory.
  *
  * A volume that has nothing left that is newer than the store has nothing to be flushed: it is not
  * full any more. Volumes without a record are full together.
@@ -131,8 +131,9 @@ static bool is_refused(struct xwait *w, void *ctx)
 
 	if (full_refuses(ps, c))
 		return true;
+	/* the memory may be another volume's, for which the store is full */
 	return is_new(c) && atomic_load_explicit(&c->in_way, memory_order_relaxed) &&
-	       volume_is_full(ps->cache, c->volume);
+	       atomic_load_explicit(&ps->cache->nr_full, memory_order_relaxed);
 }
 
 static void refuse_waiting(struct cport *ps, struct xwaitq *q)

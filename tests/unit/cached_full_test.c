@@ -200,6 +200,21 @@ static void and_one_that_comes_to_wait_for_memory_later(void **state)
 	crig_expect(cut, B(CREQ_FEW + 1));
 }
 
+static void and_one_of_a_volume_that_is_not_full(void **state)
+{
+	struct crig_io *write;
+
+	(void)state;
+	crig_volume(1);
+	up_full(QUIET);
+	crig_pass(10 * CRIG_S);
+	crig_volume(2);
+	write = crig_write("v2", B(256), B(2), 6);
+	expect_state(write, CREQ_WAITS_MEMORY);
+	crig_expect(crig_op(XSEG_OP_DISCARD, "v2", B(257), B(4)), B(4));
+	crig_expect(write, -ENOSPC);
+}
+
 static void the_status_says_since_when_and_for_what(void **state)
 {
 	(void)state;
@@ -220,6 +235,22 @@ static void the_status_says_since_when_and_for_what(void **state)
 	crig_pass(10 * CRIG_S);
 	assert_true(crig_admin("status") > 0);
 	assert_false(crig_says("full.ms="));
+}
+
+static void a_flush_of_zeroes_does_not_end_it(void **state)
+{
+	(void)state;
+	crig_up(QUIET);
+	crig_volume(1);
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	store_is_full(true);
+	crig_expect(crig_flush(1), -ENOSPC);
+	crig_pass(2 * CRIG_S);
+	crig_expect(crig_op(XSEG_OP_DISCARD, "b", 0, B(4)), B(4));
+	crig_flush(1);
+	crig_settle();
+	assert_true(crig_admin("status") > 0);
+	assert_in_range(crig_number("full.ms"), 2000, 3000);
 }
 
 static void with_fail_writes_of_that_volume_are_refused_until_a_flush_succeeds(void **state)
@@ -319,7 +350,9 @@ int main(void)
 		CRIG_T(a_read_of_what_is_newer_here_in_parts_does_not_wait),
 		CRIG_T(a_write_in_the_way_of_a_cut_is_refused),
 		CRIG_T(and_one_that_comes_to_wait_for_memory_later),
+		CRIG_T(and_one_of_a_volume_that_is_not_full),
 		CRIG_T(the_status_says_since_when_and_for_what),
+		CRIG_T(a_flush_of_zeroes_does_not_end_it),
 		CRIG_T(with_fail_writes_of_that_volume_are_refused_until_a_flush_succeeds),
 		CRIG_T(what_waits_is_refused_when_that_is_set),
 		CRIG_T(a_volume_of_which_nothing_is_dirty_is_not_full),
