@@ -143,6 +143,8 @@ uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again 
 /* Inside: a flush of the object has failed, as the store is full; has succeeded. */
 void full_begin(struct cport *ps, struct object *o);
 void full_end(struct cport *ps, struct object *o);
+/* The record is taken from its volume; true: the store was full for that. */
+bool full_forget(struct cached *k, uint32_t rec);
 /* Inside: the store has no room for the volume of that record, and its new writes are refused. */
 bool full_is_refused(struct cport *ps, uint32_t rec);
 /* The same of c, at its first step or again, while it has nothing. */

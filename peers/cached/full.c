@@ -14,7 +14,8 @@
  * under `wait`, too, whichever volume the store is full for: that one's data may take all memory.
  *
  * A volume that has nothing left that is newer than the store has nothing to be flushed: it is not
- * full any more. Volumes without a record are full together.
+ * full any more; nor is one whose record is taken from it. Volumes without a record are full
+ * together.
  *
  * A request that was STARTED by a predecessor is done again in any case.
  *
@@ -58,12 +59,18 @@ void full_begin(struct cport *ps, struct object *o)
 		k->peer.name, object_entry(k, o)->name, k->peer.name);
 }
 
-static void volume_end(struct cached *k, uint32_t rec)
+bool full_forget(struct cached *k, uint32_t rec)
 {
 	if (!atomic_exchange_explicit(&k->volume[rec].full_ns, 0, memory_order_relaxed))
-		return;
+		return false;
 	atomic_fetch_sub_explicit(&k->nr_full, 1, memory_order_relaxed);
-	log_info("%s: the store has room again", k->peer.name);
+	return true;
+}
+
+static void volume_end(struct cached *k, uint32_t rec)
+{
+	if (full_forget(k, rec))
+		log_info("%s: the store has room again", k->peer.name);
 }
 
 void full_end(struct cport *ps, struct object *o)

@@ -77,6 +77,7 @@ static bool record_clear(struct cached *k, uint32_t rec)
 	if (is_idle(k, rec)) {
 		drain_cancel(k, rec);
 		blocks_void(k, rec);
+		full_forget(k, rec);
 		return true;
 	}
 	atomic_store_explicit(&k->volume_ids[rec], id, memory_order_release);

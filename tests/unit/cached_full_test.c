@@ -306,6 +306,23 @@ static void a_volume_of_which_nothing_is_dirty_is_not_full(void **state)
 	assert_false(crig_says("full.ms="));
 }
 
+static void a_record_that_is_taken_from_its_volume_is_not_full(void **state)
+{
+	(void)state;
+	crig_up(QUIET);
+	crig_volume(1);
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	store_is_full(true);
+	crig_expect(crig_flush(1), -ENOSPC);
+	assert_int_equal(crig.k->nr_full, 1);
+	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), 0);
+	crig_admin("drop");
+	assert_int_equal(crig.k->nr_full, 1);
+	crig_admin("volume-forget id=1");
+	assert_int_equal(volume_find(crig.k, 1), OTHERS);
+	assert_int_equal(crig.k->nr_full, 0);
+}
+
 static void what_comes_free_in_any_port_is_the_reserve_s_first(void **state)
 {
 	uint32_t page[3], nr_free;
@@ -356,6 +373,7 @@ int main(void)
 		CRIG_T(with_fail_writes_of_that_volume_are_refused_until_a_flush_succeeds),
 		CRIG_T(what_waits_is_refused_when_that_is_set),
 		CRIG_T(a_volume_of_which_nothing_is_dirty_is_not_full),
+		CRIG_T(a_record_that_is_taken_from_its_volume_is_not_full),
 		CRIG_T(what_comes_free_in_any_port_is_the_reserve_s_first),
 		CRIG_T(nobody_gets_pages_while_an_urgent_request_waits),
 	};
