@@ -320,13 +320,14 @@ static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
  * anew when there is one more than it needs. */
 static void write_restart(struct cport *ps, struct creq *c)
 {
+	struct object *o = c->obj;
 	uint32_t need = 1;
 
 	for (uint32_t i = 0; i < c->nr_pages; i++)
 		need += c->page[i] != NO_PAGE;
 	edge_release(ps, c, 0);
 	edge_release(ps, c, c->nr - 1u);
-	room_put(ps, c->obj, c->first, c->nr, c->page, c->nr_pages);
+	room_put(ps, o, c->first, c->nr, c->page, c->nr_pages);
 	c->nr_pages = 0;
 	if (c->other) {
 		need += c->aside[0] != NO_PAGE;
@@ -336,13 +337,14 @@ static void write_restart(struct cport *ps, struct creq *c)
 		c->other = NULL;
 		c->step = copy_step;
 	}
-	if (c->obj->waiters)
-		object_wake(ps, c->obj);
 	need_wait(ps, c,
 		(struct need){ .nr = need,
 			.queue = creq_is_urgent(c) ? &ps->cache->want_urgent
 						   : &ps->cache->want_pages,
 			.turn = TURN_PAGES });
+	/* a cut among them voids c where it is parked, or waits, as c is on its way to the store */
+	if (o->waiters)
+		object_wake(ps, o);
 }
 
 /* Pages for the buckets that need one, and chunks. */
