@@ -54,9 +54,9 @@ void full_begin(struct cport *ps, struct object *o)
 	atomic_store_explicit(&v->full_entry, o->index, memory_order_relaxed);
 	atomic_fetch_add_explicit(&k->nr_full, 1, memory_order_relaxed);
 	full_ask(k);
-	log_warn("%s: the store has no room for object %s; make room there, or remove a volume; "
-		 "'xseg cache status %s' says how it goes on",
-		k->peer.name, object_entry(k, o)->name, k->peer.name);
+	log_warn("%s: the store has no room for object %s of volume %u; make room there, or remove "
+		 "a volume; 'xseg cache status %s' says how it goes on",
+		k->peer.name, object_entry(k, o)->name, object_entry(k, o)->volume, k->peer.name);
 }
 
 bool full_forget(struct cached *k, uint32_t rec)
@@ -70,7 +70,8 @@ bool full_forget(struct cached *k, uint32_t rec)
 static void volume_end(struct cached *k, uint32_t rec)
 {
 	if (full_forget(k, rec))
-		log_info("%s: the store has room again", k->peer.name);
+		log_info("%s: the store has room again for volume %u", k->peer.name,
+			atomic_load_explicit(&k->volume_ids[rec], memory_order_relaxed));
 }
 
 void full_end(struct cport *ps, struct object *o)
