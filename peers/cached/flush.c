@@ -6,9 +6,9 @@
  * older one's reply. (One flush an object would give the same order, and make neighbours wait.)
  *
  * Zeroes go out as a DISCARD. If all of the object is zeroes, the store deletes it: meanwhile the
- * object is shut, as a write that came then could be deleted with it. It goes
- * out run by run, so each further run deletes again, and finds nothing. If zeroes of it have left
- * the cache meanwhile, the rest is discarded, which makes no object.
+ * object is shut, as a write that came then could be deleted with it. It goes out run by run, so
+ * each further run deletes again, and finds nothing. If zeroes of it have left the cache meanwhile,
+ * the rest is discarded, which makes no object.
  *
  * Contract: flush_start(), flush_evict(), flush_done() and flush_job() run inside the object;
  * flusher_run() outside of any.

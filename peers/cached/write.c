@@ -24,6 +24,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/cached/data.h"
+#include "peers/common/zeroes.h"
 #include "xtypes/xkill.h"
 
 /* The slot holds our own page, being loaded or loaded. */
@@ -182,18 +183,12 @@ static void fill_pages(struct cport *ps, struct creq *c)
 	XKILL(WRITE_FILLED);
 }
 
-static bool page_is_zeroes(struct cport *ps, uint32_t page)
-{
-	const char *at = xseg_page(ps->cache->peer.seg, page);
-
-	return at[0] == 0 && memcmp(at, at + 1, BUCKET_SIZE - 1) == 0;
-}
-
 /* The rest of a bucket that a cut covers in part may be zeroes, too: then it needs no page, and
  * makes no data in the store. */
 static void cut_store(struct cport *ps, struct creq *c, uint32_t i)
 {
-	bool zeroes = c->page[i] != NO_PAGE && page_is_zeroes(ps, c->page[i]);
+	bool zeroes = c->page[i] != NO_PAGE &&
+		      data_is_zeroes(xseg_page(ps->cache->peer.seg, c->page[i]), BUCKET_SIZE);
 
 	page_put(ps, write_store(ps, c, i, zeroes ? NO_PAGE : c->page[i]));
 	if (zeroes)

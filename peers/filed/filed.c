@@ -186,14 +186,13 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 	pthread_mutex_lock(&f->lock);
 	nr = ops_failed(&f->failures, pp->now_ns);
 	pthread_mutex_unlock(&f->lock);
+	if (!nr)
+		return;
 	wrong_path(op, path);
-	if (nr)
-		log_warn(
-			"%s: %s of %s in %s%s failed: %s; %s (failures since the last such line: "
-			"%u)",
-			f->peer.name, xseg_op_name((enum xseg_op)op->r->op),
-			op->r->target[0] ? op->r->target : "all objects", f->dir_path, path,
-			strerror(error), remedy(f, op), nr);
+	log_warn("%s: %s of %s in %s%s failed: %s; %s (failures since the last such line: %u)",
+		f->peer.name, xseg_op_name((enum xseg_op)op->r->op),
+		op->r->target[0] ? op->r->target : "all objects", f->dir_path, path,
+		strerror(error), remedy(f, op), nr);
 }
 
 static void op_ready(struct filed_port *port, struct filed_op *op)

@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "peers/common/percent.h"
 #include "peers/filed/filed_tag.h"
 
 #define FORMAT_NAME "xseg-filed"
@@ -30,51 +31,41 @@ static bool plain(char c, bool first)
 
 int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX])
 {
-	static const char hex[] = "0123456789ABCDEF";
 	size_t at = (size_t)snprintf(path, FILED_PATH_MAX, "%02x/%02x/", (unsigned)(hash >> 56),
 		(unsigned)(hash >> 48 & 0xff));
 	size_t end = at + FILE_CHARS;
 	const char *c;
 
 	for (c = name; *c; c++) {
-		if (at + 3 > end)
+		if (at + PERCENT_CHARS > end)
 			return -ENAMETOOLONG;
 		if (plain(*c, c == name)) {
 			path[at++] = *c;
 			continue;
 		}
-		path[at++] = '%';
-		path[at++] = hex[(unsigned char)*c >> 4];
-		path[at++] = hex[(unsigned char)*c & 15];
+		percent_put(path + at, *c);
+		at += PERCENT_CHARS;
 	}
 	path[at] = '\0';
 	return 0;
 }
 
-static int hex_value(char c)
-{
-	if (!isxdigit((unsigned char)c))
-		return -1;
-	return isdigit((unsigned char)c) ? c - '0' : toupper((unsigned char)c) - 'A' + 10;
-}
-
 int filed_dir_name(const char *file, char *name)
 {
 	const char *c = file;
-	int high, low;
 	size_t at;
+	int byte;
 
 	for (at = 0; *c && at < XSEG_TARGET_MAX - 1; at++) {
 		if (*c != '%') {
 			name[at] = *c++;
 			continue;
 		}
-		high = hex_value(c[1]);
-		low = high < 0 ? -1 : hex_value(c[2]);
-		if (low < 0 || !(high | low))
+		byte = percent_get(c, strlen(c));
+		if (byte <= 0)
 			return -EINVAL;
-		name[at] = (char)(high * 16 + low);
-		c += 3;
+		name[at] = (char)byte;
+		c += PERCENT_CHARS;
 	}
 	name[at] = '\0';
 	return at && !*c ? 0 : -EINVAL;

@@ -606,8 +606,6 @@ static int evict_locked(struct filed_files *ff)
 	if (!file)
 		goto out_none;
 	drop_if_empty_locked(ff, file);
-	if (file->state == FILED_FREE)
-		return 0;
 	was = file->state;
 	state_set_locked(ff, file, FILED_BUSY);
 	if (filed_mark_unsynced(mark_of(ff, file)) && sync_locked(ff, file)) {

@@ -19,8 +19,9 @@
  *   BUSY            OPEN, ABSENT, CLOSED  it could not be synced: what it was  filed_file_get
  *   OPEN            BUSY     it is to be deleted                               filed_file_delete
  *   BUSY            ABSENT, OPEN   that succeeded; failed                      filed_file_delete
- *   OPEN            BUSY     it may have no data left                          filed_files_sync
- *   BUSY            ABSENT, OPEN   it had none, and was deleted; it stays      filed_files_sync
+ *   OPEN            BUSY     it may have no data left: a sync of all, or its   drop_if_empty_locked
+ *                            slot is wanted
+ *   BUSY            ABSENT, OPEN   it had none, and was deleted; it stays      drop_if_empty_locked
  *
  * Contract: any thread. `lock` is a leaf and held for a few instructions, or for a look at each
  * slot, where one is to be given away or all are counted. The functions marked "blocks" also wait
@@ -35,8 +36,8 @@
  *   F4  refs counts the requests that use the slot; only slots without are given away
  *   F5  a file whose check failed is used by nobody, but may be deleted
  *   F6  who makes a file grow has a reference; there is one at a time
- *   F7  a file without data that nobody uses goes in a sync of all: it reads as if it were not
- *       there. One that has lost data stays, as F3 is about it
+ *   F7  a file without data that nobody uses goes in a sync of all, and before its slot is given
+ *       away: it reads as if it were not there. One that has lost data stays, as F3 is about it
  */
 #ifndef PEERS_FILED_FILED_FILES_H
 #define PEERS_FILED_FILED_FILES_H

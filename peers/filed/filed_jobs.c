@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "peers/common/piece.h"
+#include "peers/common/zeroes.h"
 #include "peers/filed/filed.h"
 #include "peers/filed/filed_list.h"
 #include "xtypes/xkill.h"
@@ -224,11 +225,6 @@ static int64_t job_zeroes(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	return rc ? rc : (int64_t)op->r->size;
 }
 
-static bool is_zero(const uint8_t *data, uint32_t size)
-{
-	return !size || (!data[0] && !memcmp(data, data + 1, size - 1));
-}
-
 static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
 {
 	struct range g = range_of(f, op, bounce), from = g;
@@ -248,7 +244,7 @@ static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	close(from.fd);
 	if (rc)
 		return rc;
-	if (is_zero(range_data(&g), op->r->size))	/* a hole stays a hole */
+	if (data_is_zeroes(range_data(&g), op->r->size))	/* a hole stays a hole */
 		return job_zeroes(f, op, bounce);
 	rc = range_write(f, &g);
 	return rc ? rc : (int64_t)op->r->size;

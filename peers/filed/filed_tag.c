@@ -121,10 +121,6 @@ int filed_tag_grow(int fd, const char *name, uint64_t end, uint64_t *length)
 	wanted = length_for(size > end ? size : end);
 	if (size < wanted) {
 		rc = write_text(fd, name, wanted, size);
-		if (is_full(rc) && end <= size) {
-			*length = 0;
-			return 0;
-		}
 		if (rc)
 			goto out;
 		XKILL(FILE_TAGGED);
@@ -133,11 +129,11 @@ int filed_tag_grow(int fd, const char *name, uint64_t end, uint64_t *length)
 		XKILL(FILE_GROWN);
 	}
 	rc = write_text(fd, name, wanted, wanted);
+out:
 	if (is_full(rc) && end <= size) {
 		*length = 0;
 		return 0;
 	}
-out:
 	if (rc && rc != -EOPNOTSUPP)
 		return rc;
 	*length = rc ? FILED_ANY_LENGTH : wanted;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/percent.h"
+
 bool sosd_prefix_ok(const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -20,7 +22,6 @@ static bool is_plain(unsigned char c)
 
 void sosd_name(const char *prefix, const char *target, char name[SOSD_NAME_MAX])
 {
-	static const char hex[] = "0123456789ABCDEF";
 	size_t at = (size_t)snprintf(name, SOSD_NAME_MAX, "%.*s.", SOSD_PREFIX_MAX - 1, prefix);
 	const unsigned char *c = (const unsigned char *)target, *end = c + XSEG_TARGET_MAX - 1;
 
@@ -29,46 +30,30 @@ void sosd_name(const char *prefix, const char *target, char name[SOSD_NAME_MAX])
 			name[at++] = (char)*c;
 			continue;
 		}
-		name[at++] = '%';
-		name[at++] = hex[*c >> 4];
-		name[at++] = hex[*c & 15];
+		percent_put(name + at, (char)*c);
+		at += PERCENT_CHARS;
 	}
 	name[at] = '\0';
 }
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* What %XX means, or -1. */
-static int decoded(const char *name, const char *end)
-{
-	if (end - name < 3 || digit(name[1]) < 0 || digit(name[2]) < 0)
-		return -1;
-	return digit(name[1]) << 4 | digit(name[2]);
-}
-
+/* What has no target of this prefix gives another name on the way back. */
 bool sosd_name_target(
 	const char *prefix, const char *name, size_t len, char target[XSEG_TARGET_MAX])
 {
-	size_t skip = strlen(prefix) + 1, at = 0;
-	const char *end = name + len;
-	int c;
+	size_t skip = strlen(prefix) + 1, to = 0, step;
+	char again[SOSD_NAME_MAX];
+	int byte;
 
-	if (len <= skip || memcmp(name, prefix, skip - 1) || name[skip - 1] != '.')
+	if (len <= skip || memcmp(name, prefix, skip - 1))
 		return false;
-	for (name += skip; name < end; name += c == '%' ? 3 : 1) {
-		c = (unsigned char)*name;
-		if (at == XSEG_TARGET_MAX - 1 || !is_plain((unsigned char)c) == (c != '%'))
+	for (size_t from = skip; from < len; from += step) {
+		step = name[from] == '%' ? PERCENT_CHARS : 1;
+		byte = step == 1 ? name[from] : percent_get(name + from, len - from);
+		if (to == XSEG_TARGET_MAX - 1 || byte == 0 || (byte < 0 && step != 1))
 			return false;
-		target[at] = (char)(c == '%' ? decoded(name, end) : c);
-		if (c == '%' && (decoded(name, end) <= 0 || is_plain((unsigned char)target[at])))
-			return false;
-		at++;
+		target[to++] = (char)byte;
 	}
-	target[at] = '\0';
-	return true;
+	target[to] = '\0';
+	sosd_name(prefix, target, again);
+	return strlen(again) == len && memcmp(again, name, len) == 0;
 }

@@ -414,6 +414,20 @@ static bool may_write_anew(struct peer_port *pp)
 	       vd->catalog.loading->unreadable[object_of(vd->catalog.write)];
 }
 
+/* `done` gets its answer, or the error that kept it from being sent. */
+static void send_for(struct peer_port *pp, struct xreq *r,
+		     void (*done)(struct peer_port *pp, struct xreq *r))
+{
+	int rc;
+
+	vd_of(pp)->catalog.r = r;
+	rc = vd_submit(pp, r, done);
+	if (rc) {
+		r->result = rc;
+		done(pp, r);
+	}
+}
+
 static void deleted(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
@@ -435,21 +449,13 @@ static void deleted(struct peer_port *pp, struct xreq *r)
 
 static void write_anew(struct peer_port *pp)
 {
-	struct vd_catalog *c = &vd_of(pp)->catalog;
-	struct xreq *r = vd_catalog_request(
-		pp, vd_load_target(object_of(c->write)), XSEG_OP_DELETE, 0, 0, 0);
-	int rc;
+	const char *target = vd_load_target(object_of(vd_of(pp)->catalog.write));
+	struct xreq *r = vd_catalog_request(pp, target, XSEG_OP_DELETE, 0, 0, 0);
 
-	if (!r) {
+	if (r)
+		send_for(pp, r, deleted);
+	else
 		step_over(pp, -ENOBUFS);
-		return;
-	}
-	c->r = r;
-	rc = vd_submit(pp, r, deleted);
-	if (rc) {
-		r->result = rc;
-		deleted(pp, r);
-	}
 }
 
 static void write_done(struct peer_port *pp, struct xreq *r)
@@ -471,21 +477,14 @@ static void write_done(struct peer_port *pp, struct xreq *r)
 
 static void step_send(struct peer_port *pp)
 {
-	struct vd_catalog *c = &vd_of(pp)->catalog;
 	struct xreq *r = step_request(pp);
-	int rc;
 
 	if (!r) {
 		step_over(pp, -ENOBUFS);
 		return;
 	}
 	r->flags = XSEG_REQ_FUA;
-	c->r = r;
-	rc = vd_submit(pp, r, write_done);
-	if (rc) {
-		r->result = rc;
-		write_done(pp, r);
-	}
+	send_for(pp, r, write_done);
 	XKILL(RECORD_SENT);
 }
 

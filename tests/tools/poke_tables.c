@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/sim/rng.h"
 #include "xseg/internal.h"
 
 #define BATCH	 20u
@@ -52,26 +53,13 @@ static const struct table *table_find(const struct table *t, const char *name)
 	return NULL;
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dull;
-}
-
-static uint64_t below(uint64_t *state, uint64_t end)
-{
-	return (next_random(state) >> 8) % end;
-}
-
 /* `at` is within the table, and so is the aligned word around it. */
-static void write_at(uint8_t *base, uint64_t at, uint64_t *state)
+static void write_at(uint8_t *base, uint64_t at, struct rng *rng)
 {
-	uint64_t value = next_random(state);
-	uint32_t small = (uint32_t)below(state, 64);
+	uint64_t value = rng_next(rng);
+	uint32_t small = rng_below(rng, 64);
 
-	switch (below(state, 4)) {
+	switch (rng_below(rng, 4)) {
 	case 0:
 		base[at] ^= (uint8_t)(1u << value % 8);
 		break;
@@ -82,22 +70,23 @@ static void write_at(uint8_t *base, uint64_t at, uint64_t *state)
 		memcpy(base + (at & ~3ull), &small, sizeof(small));
 		break;
 	default:
-		value = below(state, 3) ? value : UINT64_MAX;
+		value = rng_below(rng, 3) ? value : UINT64_MAX;
 		memcpy(base + (at & ~7ull), &value, sizeof(value));
 	}
 }
 
-static uint64_t choose(const struct table *t, uint64_t *state)
+static uint64_t choose(const struct table *t, struct rng *rng)
 {
 	uint64_t bytes = t->to - t->from, used = t->entry * IN_USE;
 
-	return t->from + below(state, below(state, 2) && used < bytes ? used : bytes);
+	return t->from + rng_next(rng) % (rng_below(rng, 2) && used < bytes ? used : bytes);
 }
 
 static int run(struct xseg *seg, char **words)
 {
 	struct table tables[NR_TABLES];
-	uint64_t state = strtoull(words[1], NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
+	struct rng rng = { strtoull(words[1], NULL, 10) };
+	const struct table *t;
 	time_t end = time(NULL) + (time_t)strtoul(words[0], NULL, 10);
 	uint32_t nr = 0;
 
@@ -106,10 +95,10 @@ static int run(struct xseg *seg, char **words)
 		if (!table_find(tables, words[2 + nr++]))
 			return 2;
 	while (nr && time(NULL) < end) {
-		for (uint32_t i = 0; i < BATCH; i++)
-			write_at(seg->base,
-				choose(table_find(tables, words[2 + below(&state, nr)]), &state),
-				&state);
+		for (uint32_t i = 0; i < BATCH; i++) {
+			t = table_find(tables, words[2 + rng_below(&rng, nr)]);
+			write_at(seg->base, choose(t, &rng), &rng);
+		}
 		usleep(PAUSE_US);
 	}
 	return nr ? 0 : 2;

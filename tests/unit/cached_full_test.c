@@ -237,14 +237,20 @@ static void the_status_says_since_when_and_for_what(void **state)
 	assert_false(crig_says("full.ms="));
 }
 
-static void a_flush_of_zeroes_does_not_end_it(void **state)
+/* Volume 1 has dirty data, for which the store has no room. */
+static void up_with_a_full_volume(const char *options)
 {
-	(void)state;
-	crig_up(QUIET);
+	crig_up(options);
 	crig_volume(1);
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
 	store_is_full(true);
 	crig_expect(crig_flush(1), -ENOSPC);
+}
+
+static void a_flush_of_zeroes_does_not_end_it(void **state)
+{
+	(void)state;
+	up_with_a_full_volume(QUIET);
 	crig_pass(2 * CRIG_S);
 	crig_expect(crig_op(XSEG_OP_DISCARD, "b", 0, B(4)), B(4));
 	crig_flush(1);
@@ -256,11 +262,7 @@ static void a_flush_of_zeroes_does_not_end_it(void **state)
 static void with_fail_writes_of_that_volume_are_refused_until_a_flush_succeeds(void **state)
 {
 	(void)state;
-	crig_up(QUIET " store_full=fail");
-	crig_volume(1);
-	crig_expect(crig_write("a", 0, B(2), 5), B(2));
-	store_is_full(true);
-	crig_expect(crig_flush(1), -ENOSPC);
+	up_with_a_full_volume(QUIET " store_full=fail");
 	crig_expect(crig_write("a", 0, B(1), 6), -ENOSPC);	/* the short way */
 	crig_expect(crig_write("a", 512, 512, 6), -ENOSPC);
 	crig_expect(crig_write("b", 0, B(1), 6), -ENOSPC);
@@ -294,11 +296,7 @@ static void what_waits_is_refused_when_that_is_set(void **state)
 static void a_volume_of_which_nothing_is_dirty_is_not_full(void **state)
 {
 	(void)state;
-	crig_up(QUIET " store_full=fail");
-	crig_volume(1);
-	crig_expect(crig_write("a", 0, B(2), 5), B(2));
-	store_is_full(true);
-	crig_expect(crig_flush(1), -ENOSPC);
+	up_with_a_full_volume(QUIET " store_full=fail");
 	crig_expect(crig_write("b", 0, B(1), 6), -ENOSPC);
 	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), 0);
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
@@ -309,11 +307,7 @@ static void a_volume_of_which_nothing_is_dirty_is_not_full(void **state)
 static void a_record_that_is_taken_from_its_volume_is_not_full(void **state)
 {
 	(void)state;
-	crig_up(QUIET);
-	crig_volume(1);
-	crig_expect(crig_write("a", 0, B(2), 5), B(2));
-	store_is_full(true);
-	crig_expect(crig_flush(1), -ENOSPC);
+	up_with_a_full_volume(QUIET);
 	assert_int_equal(crig.k->nr_full, 1);
 	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), 0);
 	crig_admin("drop");

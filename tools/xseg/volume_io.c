@@ -31,6 +31,7 @@
 
 #include "peers/common/bus.h"
 #include "peers/common/volume_users.h"
+#include "peers/common/zeroes.h"
 #include "tools/xseg/image_file.h"
 #include "tools/xseg/out.h"
 #include "xseg/volume.h"
@@ -338,9 +339,7 @@ static int64_t move_bytes(
 
 static bool page_is_zero(const struct slot *s, uint32_t page)
 {
-	const char *data = s->data + (size_t)page * XSEG_PAGE_SIZE;
-
-	return data[0] == 0 && !memcmp(data, data + 1, XSEG_PAGE_SIZE - 1);
+	return data_is_zeroes(s->data + (size_t)page * XSEG_PAGE_SIZE, XSEG_PAGE_SIZE);
 }
 
 /* ---- import ------------------------------------------------------------------------------ */
