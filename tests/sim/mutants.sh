@@ -1,15 +1,15 @@
 #!/bin/bash
-# mutants.sh - shows that the simulator finds bugs: each patch of tests/sim/mutants puts one into a
-# copy of the tree, and some seed has to fail there.
+# mutants.sh - shows that the simulator finds bugs: each file of tests/sim/mutants describes one
+# (tests/sim/mutate.py says how), which is put into a copy of the tree, and some seed must fail there.
 #
-# Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the patches' names
+# Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the mutants' names
 # Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
-# A patch begins with a sentence that says what the bug is. If its second line is `test: unit/NAME`,
-# the bug needs what the simulator has not, and that test has to fail in place of a seed. One line a
-# mutant: which seed caught it, and what it said. A mutant that survives is a hole in the simulator; a patch that does not apply,
-# or does not compile, has to follow the code. Objects that a patch does not touch are taken from
-# $BUILD, which is made first.
+# A mutant whose second line is `test: unit/NAME` needs something that the simulator lacks; that test
+# must fail in place of a seed. One line a mutant says which seed caught it, and with what message. A
+# mutant that survives is a hole in the simulator. A mutant that does not fit, or does not compile,
+# must follow the code. Objects that a mutant does not touch are taken from $BUILD, which is made
+# first.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 SEEDS=${SEEDS:-2000}
@@ -30,19 +30,19 @@ copy_tree()
 	cp -a Makefile "$1" && cp -a "$BUILD/flags" "$BUILD/packages" "$1/build"
 }
 
-# try PATCH: one line of report.sh
+# try MUTANT: one line of report.sh
 try()
 {
 	local name tree sentence line program="sim --no-shrink --seeds $SEEDS" failed='not ok - seed ' unit
-	name=$(basename "$1" .patch)
+	name=$(basename "$1" .mutant)
 	unit=$(sed -n '2s,^test: unit/,,p' "$1")
 	[ -z "$unit" ] || { program=$unit failed='\[  FAILED  \] [a-z]'; }
 	tree=$work/$name
 	sentence="$name is caught"
 	if ! copy_tree "$tree" ${unit:+tests/unit} >"$tree.log" 2>&1; then
 		not_ok "$sentence" "$tree.log"
-	elif ! patch -p1 -F0 -d "$tree" --no-backup-if-mismatch <"$1" >"$tree.log" 2>&1; then
-		echo "$1 does not apply: it has to follow the code" >>"$tree.log"
+	elif ! tests/sim/mutate.py "$tree" "$1" >"$tree.log" 2>&1; then
+		echo "$1 does not fit: it must follow the code" >>"$tree.log"
 		not_ok "$sentence" "$tree.log"
 	elif ! make -C "$tree" BUILD=build "build/tests/${program%% *}" >"$tree.log" 2>&1; then
 		echo "$1 does not compile" >>"$tree.log"
@@ -59,10 +59,10 @@ try()
 }
 export -f try copy_tree ok not_ok
 
-need patch
+need python3
 make -s "BUILD=${BUILD#"$root"/}" "${BUILD#"$root"/}/tests/sim" >"$work/log" 2>&1 ||
 	{ not_ok "the simulator is built" "$work/log"; finish; }
-find tests/sim/mutants -name '*.patch' | sort | grep -E -- "${1:-.}" >"$work/list"
+find tests/sim/mutants -name '*.mutant' | sort | grep -E -- "${1:-.}" >"$work/list"
 [ -s "$work/list" ] || { not_ok "there are mutants"; finish; }
 xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'try "$1"' try {} <"$work/list" | tee "$work/result"
 nr_failed=$(grep -c '^not ok - ' "$work/result")

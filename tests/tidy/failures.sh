@@ -1,6 +1,6 @@
 #!/bin/bash
 # failures.sh - the tests that docs/ARCHITECTURE.md names beside each failure are there; each mutant of
-# the simulator is a change of the code as it is; and nobody reads a clock that can jump.
+# the simulator fits the code as it is; and nobody reads a clock that can jump.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 doc=docs/ARCHITECTURE.md
@@ -26,7 +26,7 @@ while read -r name; do
 	nr=$((nr + 1))
 	case $name in
 	*.pml) [ -f "tests/model/$name" ] ;;
-	mutant\ *) [ -f "tests/sim/mutants/${name#* }.patch" ] ;;
+	mutant\ *) [ -f "tests/sim/mutants/${name#* }.mutant" ] ;;
 	system/* | tidy/*) [ -f "tests/$name.sh" ] ;;
 	fuzz/*) [ -f "tests/$name.c" ] ;;
 	*:\ *) program=${name%%:*}; has_sentence "$program" "${name#*: }" ;;
@@ -39,16 +39,34 @@ else
 	not_ok "the tests named beside failures in $doc are there: $nr, but not" "$log"
 fi
 
-nr=0
-: >"$log"
-for mutant in tests/sim/mutants/*.patch; do
-	nr=$((nr + 1))
-	git apply --check --unidiff-zero "$mutant" 2>/dev/null || echo "$mutant" >>"$log"
-done
-if [ "$nr" -gt 0 ] && [ ! -s "$log" ]; then
-	ok "the $nr mutants of the simulator apply"
+nr=$(find tests/sim/mutants -name '*.mutant' | wc -l)
+if [ "$nr" -gt 0 ] && tests/sim/mutate.py --check . tests/sim/mutants/*.mutant >"$log" 2>&1; then
+	ok "the $nr mutants of the simulator fit the code"
 else
-	not_ok "mutants of the simulator apply: they have to follow the code" "$log"
+	not_ok "mutants of the simulator fit the code: they must follow it" "$log"
+fi
+
+# Each of these must be refused: a place that is not there, one that is there twice, a function that
+# is not there.
+tree=$(mktemp -d) || exit 1
+trap 'rm -rf "$log" "$tree"' EXIT
+mkdir "$tree/xtypes" "$tree/xseg" "$tree/peers"
+printf 'int one(int a)\n{\n\ta++;\n\treturn a;\n}\n\nint two(int a)\n{\n\ta++;\n\ta++;\n\treturn a;\n}\n' \
+	>"$tree/xseg/code.c"
+cp "$tree/xseg/code.c" "$tree/before"
+for hunk in '@@ one\n-\ta--;\n' '@@ two\n-\ta++;\n' '@@ three\n-\ta++;\n' '@@ one\n+\ta++;\n' '@@ one\n\ta++;\n' 'a++;\n'; do
+	printf "A bug.\n$hunk" >"$tree/wrong.mutant"
+	! tests/sim/mutate.py "$tree" "$tree/wrong.mutant" >/dev/null 2>&1 &&
+		cmp -s "$tree/before" "$tree/xseg/code.c" || echo "$hunk is not refused"
+done >"$log"
+printf 'A bug.\n@@ one\n-a++;\n+\ta += 2;\n return a;\n@@ two\n \ta++;\n+\treturn 0;\n \ta++;\n' >"$tree/right.mutant"
+tests/sim/mutate.py "$tree" "$tree/right.mutant" >>"$log" 2>&1
+printf 'int one(int a)\n{\n\ta += 2;\n\treturn a;\n}\n\nint two(int a)\n{\n\ta++;\n\treturn 0;\n\ta++;\n\treturn a;\n}\n' |
+	diff - "$tree/xseg/code.c" >>"$log"
+if [ -s "$log" ]; then
+	not_ok "a mutant goes where its lines stand once, and nowhere else" "$log"
+else
+	ok "a mutant goes where its lines stand once, and nowhere else"
 fi
 
 # The date a segment was made, the time of a line of the log, and how a run of xbench is named, are
