@@ -5,11 +5,12 @@
 #                                    model, sim/1-500, sim-mutants (LONG), fuzz/request,
 #                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
-#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100),
+#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 300, LONG 100000, SAN 100),
 #   TEST_JOBS (how many programs run at a time; else four more than there are processors, as many
 #   sleep)
 #
-# Order: unit, model, sim, fuzz, tidy, system. One line a test program, as they end:
+# Order: model, sim, system, tidy, fuzz, unit: what takes longest begins first, and the many short ones
+# keep all processors busy to the end. One line a test program, as they end:
 #   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
 # How tests in a program are counted:
 #   unit     one for each test that cmocka reports, one more for a program that crashed
@@ -63,7 +64,7 @@ esac
 if [ -n "${SEEDS:-}" ]; then seeds=$SEEDS
 elif [ -n "$SAN" ]; then seeds=100
 elif [ -n "$LONG" ]; then seeds=100000
-else seeds=1000
+else seeds=300
 fi
 # What a test may take is for those that hang, not for those whose machine is taken away from them.
 slower=8
@@ -235,15 +236,6 @@ if [ "$SAN" = tsan ] && command -v setarch >/dev/null 2>&1; then
 	fixed=(setarch -R)
 fi
 
-for program in "$BUILD"/tests/*_test; do
-	[ -x "$program" ] || continue
-	name=$(basename "$program")
-	# left over: its source is gone
-	[ -n "$(find tests/unit -name "$name.c")" ] || continue
-	run cmocka "unit/$name" 120 env XSEG_SEGMENT="test-$$-${name:0:36}" \
-		CMOCKA_MESSAGE_OUTPUT=stdout \
-		"${fixed[@]}" "$program"
-done
 if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
 	run lines model 240 tests/model/run.sh ${LONG:+--long} "$BUILD/model"
 fi
@@ -262,6 +254,8 @@ fi
 if [ -n "$LONG" ] && [ -z "$SAN" ]; then
 	run lines sim-mutants 120 tests/sim/mutants.sh
 fi
+run_scripts system
+run_scripts tidy
 # Inputs that were interesting, or went wrong once, are played again. None of it is for
 # ThreadSanitizer: races are its purpose.
 for program in "$BUILD"/tests/fuzz_*; do
@@ -274,8 +268,15 @@ if [ -x "$BUILD/tests/scribble" ] && [ "$SAN" != tsan ]; then
 	run lines fuzz/scribble 60 "$BUILD/tests/scribble" \
 		--seconds "$([ -n "$LONG" ] && echo 300 || echo 6)"
 fi
-run_scripts tidy
-run_scripts system
+for program in "$BUILD"/tests/*_test; do
+	[ -x "$program" ] || continue
+	name=$(basename "$program")
+	# left over: its source is gone
+	[ -n "$(find tests/unit -name "$name.c")" ] || continue
+	run cmocka "unit/$name" 120 env XSEG_SEGMENT="test-$$-${name:0:36}" \
+		CMOCKA_MESSAGE_OUTPUT=stdout \
+		"${fixed[@]}" "$program"
+done
 
 wait
 for file in "$results"/*.running; do
