@@ -1,13 +1,14 @@
 # xseg - builds everything into build/, tests it, installs it. `make help` lists what can be made.
 #
-# Sources are found by wildcard: a new file, peer, tool or test needs no line here.
+# Sources are found by wildcard: a new file, peer, tool or test needs no line here. Where a folder ends
+# with a slash, the rooms in it, folders of one more level, belong to it.
 #   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
 #                                xseg/libxseg.map says
-#   peers/common/*.c             build/libpeer.a
-#   peers/NAME/*.c               build/libNAME.a, and with NAME_main.c build/bin/NAME
+#   peers/common/                build/libpeer.a
+#   peers/NAME/                  build/libNAME.a, and with NAME_main.c build/bin/NAME
 #   peers/host/*.c               build/bin/xseg-host
-#   tools/xseg/*.c               build/bin/xseg
-#   bench/xbench/*.c             build/bin/xbench
+#   tools/xseg/                  build/bin/xseg
+#   bench/xbench/                build/bin/xbench
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
@@ -16,7 +17,7 @@
 #   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
 #   tools/nbdkit/guard.c         build/lib/xseg-nbdkit-guard.so
-#   tests/unit/NAME_test.c       build/tests/NAME_test (what is no _test.c helps them all)
+#   tests/unit/, NAME_test.c     build/tests/NAME_test (what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
 #   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus
@@ -61,6 +62,8 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
 
 # ---- what there is ------------------------------------------------------------------------------
 
+# Sources of the folder $(1), and of the rooms in it.
+sources = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
 # Objects of the sources $(1).
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -76,11 +79,11 @@ PEERS := $(notdir $(patsubst %/,%,$(wildcard peers/*/)))
 PEERS := $(filter-out common host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 
 XSEG_SRC := $(wildcard xtypes/*.c xseg/*.c)
-COMMON_SRC := $(wildcard peers/common/*.c)
-PEER_SRC := $(foreach p,$(PEERS),$(wildcard peers/$(p)/*.c))
+COMMON_SRC := $(call sources,peers/common)
+PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
-TOOL_SRC := $(wildcard tools/xseg/*.c)
-XBENCH_SRC := $(wildcard bench/xbench/*.c)
+TOOL_SRC := $(call sources,tools/xseg)
+XBENCH_SRC := $(call sources,bench/xbench)
 BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/scale/*.c bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
@@ -91,13 +94,15 @@ FUZZ_MAIN := $(filter %/$(if $(LIBFUZZER),entry,drive).c,$(FUZZ_MAINS))
 SCRIBBLE_SRC := $(wildcard tests/fuzz/scribble.c)
 FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildcard tests/fuzz/*.c))
 # Tests of sosd are left out with it.
-UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd_%),$(wildcard tests/unit/*_test.c))
-UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd_%,$(wildcard tests/unit/*.c))
+ALL_UNIT_SRC := $(call sources,tests/unit)
+UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd%),$(filter %_test.c,$(ALL_UNIT_SRC)))
+UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd%,$(ALL_UNIT_SRC))
 
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers/* tools/* bench/* tests/*,$(d)/*.c $(d)/*.h))
+STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* tests/* tests/*/*,\
+	$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a
 SHARED := $(BUILD)/lib/libxseg.so.$(ABI)
@@ -239,7 +244,7 @@ $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
 	$(archive)
 
 define peer_rules
-$(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(wildcard peers/$(1)/*.c))) \
+$(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(call sources,peers/$(1)))) \
 		$(BUILD)/sources
 	$$(archive)
 $(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/fuzz/rig.h"
 
 #define REST_ROUNDS 5000u

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/fuzz/rig.h"
 
 #define REST_ROUNDS 3000u

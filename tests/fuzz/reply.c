@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "peers/volumed/volumed.h"
 #include "tests/fuzz/evil.h"
 

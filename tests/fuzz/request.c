@@ -10,7 +10,7 @@
  */
 #include <assert.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/fuzz/evil.h"
 #include "tests/fuzz/honest.h"
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "peers/common/cli.h"
 #include "tests/fuzz/honest.h"
 

@@ -8,7 +8,7 @@
  * what was begun is ended or undone.
  *
  *   step here         stands for (xseg/plug.c, and where it says so peers/common/gate.c,
- *                     peers/cached/plug.c)
+ *                     peers/cached/life/plug.c)
  *   ask               xseg_plug, xseg_unplug, xseg_plug_cancel: one store of `plug`; its process
  *                     may be killed, and does no more
  *   call              xseg_plug_call: turn = ASKED
@@ -18,7 +18,7 @@
  *                     the turn with it
  *   claim             xseg_plug_claim: the cache has its route, and the lower peer to itself
  *   others            xseg_plug_others: what others have at the lower peer
- *   prove             peers/cached/plug.c: takes nothing in, has nothing left, what it sent on is
+ *   prove             peers/cached/life/plug.c: takes nothing in, has nothing left, what it sent on is
  *                     answered, nothing is dirty
  *   switched          xseg_plug_switch: the upper peer's route; then settle: the other stores, by
  *                     whoever comes next

@@ -5,7 +5,7 @@
  * by a swap if it is not 0, and to compare the name after that. Who got an entry for a name has
  * that name's only entry, which keeps its name until he puts it; a count goes to 0 once a life, of
  * an evicted entry, and in the end nothing is referenced but by the table. And of O4 of
- * peers/cached/object.c: as an object with buckets holds a reference to itself, what is dirty stays
+ * peers/cached/object/object.c: as an object with buckets holds a reference to itself, what is dirty stays
  * in the entry of its name, however that was evicted, until a flush has written it by that name.
  *
  *   step here         stands for (xtypes/xcache.c)
@@ -15,11 +15,11 @@
  *   put               xcache_put: a swap, or the lock and ref_drop_locked
  *   insert            xcache_insert: found active, found evicted (insert_again_locked), a free
  *                     entry (insert_fresh_locked), or a victim is evicted, if nobody but the table
- *                     refers to it (hook_may_evict of peers/cached/object.c)
+ *                     refers to it (hook_may_evict of peers/cached/object/object.c)
  *   invalidate        xcache_invalidate: evict_locked, then the put of the table's reference, which
  *                     the evictor inherits
  *   write             by who has the entry: its object has a bucket from then on, and a reference
- *                     to itself (count_used of peers/cached/object.c)
+ *                     to itself (count_used of peers/cached/object/object.c)
  *   flush             a child goes out, to the object of that name (start_run of flush.c); when it
  *                     is back the bucket goes, as if it was evicted at once, and with it the
  *                     reference (flushed_bucket, count_used)

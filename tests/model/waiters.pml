@@ -5,7 +5,7 @@
  * order in which ports look at the queue, the counts and their own flags; no port's flag is lost,
  * and a port that sleeps owes nobody anything.
  *
- *   step here         stands for (peers/cached/pages.c, xtypes/xwaitq.c)
+ *   step here         stands for (peers/cached/memory/pages.c, xtypes/xwaitq.c)
  *   get               pages_get: newcomers stand behind those who wait; what was taken in vain goes
  *                     back
  *   wait              list_get, wait_for_entry: xwaitq_add, which ends with a fence; then a look at

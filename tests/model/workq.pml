@@ -12,7 +12,7 @@
  *   run               xworkq_run with a budget of BUDGET jobs; its caller calls again as long as it
  *                     says that there are more
  *   leave             xworkq_leave: owned = 0, then the look at `in`
- *   visitor           evict_page() of peers/cached/pages.c: enters without a job, and leaves
+ *   visitor           evict_page() of peers/cached/memory/pages.c: enters without a job, and leaves
  *
  * Memory: x86-TSO made weaker. What a process stores it sees at once, others when its buffer
  * drains: a job's link, what jobs change (data, which stands for all that an owner stores), and

@@ -11,7 +11,7 @@
  * finished by whoever takes it next, and here there is nobody whose process ends
  * (tests/unit/xseg_kill_test.c kills there).
  */
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 

@@ -1,7 +1,7 @@
 /* dump - what a cached looks like inside, for a run that hangs. */
 #include <inttypes.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 
 static void dump_object(struct cached *k, struct object *o, FILE *out)

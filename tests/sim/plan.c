@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 
 #define CUTS_PERCENT 20	/* of the runs, beside those of the theme */

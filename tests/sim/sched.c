@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "peers/common/gate.h"
 #include "tests/sim/sim.h"
 

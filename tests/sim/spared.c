@@ -7,7 +7,7 @@
  *
  * Contract: before the slot is changed, in the thread of the run; changes nothing.
  */
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 
 static struct sim *watched;

@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 #include "peers/common/log.h"
 #include "peers/common/peer_box.h"
 #include "peers/memd/memd.h"

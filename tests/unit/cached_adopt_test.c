@@ -1,6 +1,6 @@
 /* cached_adopt_test - cached is killed while the store has something of it, and takes its time: the
  * next one serves what is not concerned, and leaves the rest alone until it is home
- * (peers/cached/adopt.c). */
+ * (peers/cached/life/adopt.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"

@@ -1,4 +1,4 @@
-/* cached_around_test - reads and writes that go past the cache (peers/cached/around.c,
+/* cached_around_test - reads and writes that go past the cache (peers/cached/request/around.c,
  * policy_write_around.c, policy_pass_through.c). */
 #include "tests/unit/cached_rig.h"
 

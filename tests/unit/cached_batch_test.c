@@ -1,5 +1,5 @@
 /* cached_batch_test - which requests of a batch are kept for the next one, and that they are served
- * there or a round later (peers/cached/batch.c). */
+ * there or a round later (peers/cached/request/batch.c). */
 #include "peers/common/peer_box.h"
 #include "tests/unit/cached_rig.h"
 

@@ -1,10 +1,10 @@
-/* cached_bucket_test - the slot word and the table of a bucket's states (peers/cached/bucket.h). */
+/* cached_bucket_test - the slot word and the table of a bucket's states (peers/cached/bucket/bucket.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "peers/cached/bucket.h"
+#include "peers/cached/bucket/bucket.h"
 
 static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "BYPASS", "LOADING",
 	"VALID", "DIRTY", "WRITING" };

@@ -1,5 +1,5 @@
 /* cached_change_test - a DELETE or a cut, and older changes of its object that are parked
- * (peers/cached/change.c). Whatever an older change waited for, its data never comes back.
+ * (peers/cached/request/change.c). Whatever an older change waited for, its data never comes back.
  */
 #include "tests/unit/cached_rig.h"
 

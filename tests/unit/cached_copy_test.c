@@ -1,4 +1,4 @@
-/* cached_copy_test - COPY between objects, by the cache and by the store (peers/cached/copy.c). */
+/* cached_copy_test - COPY between objects, by the cache and by the store (peers/cached/request/copy.c). */
 #include <string.h>
 
 #include "tests/unit/cached_rig.h"

@@ -1,5 +1,5 @@
 /* cached_direct_test - what a client reads past the cache's queue is what a request would have got
- * (peers/cached/direct.c, xseg/direct.c). */
+ * (peers/cached/lend/direct.c, xseg/direct.c). */
 #include "tests/unit/cached_rig.h"
 
 static bool directly;

@@ -1,5 +1,5 @@
 /* cached_evict_test - what happens when pages, objects, chunks or requests run out: nobody fails,
- * nobody waits for ever (peers/cached/pages.c, room.c, reclaim.c, child.c). */
+ * nobody waits for ever (peers/cached/memory/pages.c, room.c, reclaim.c, child.c). */
 #include "tests/unit/cached_rig.h"
 
 /* ---- pages ------------------------------------------------------------------------------- */

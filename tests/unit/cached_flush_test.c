@@ -1,4 +1,4 @@
-/* cached_flush_test - from dirty to clean: errors, FLUSH and its promise (peers/cached/flush.c). */
+/* cached_flush_test - from dirty to clean: errors, FLUSH and its promise (peers/cached/flush/flush.c). */
 #include "tests/unit/cached_rig.h"
 #include "xseg/internal.h"
 

@@ -1,5 +1,5 @@
 /* cached_flusher_test - what the flusher takes, when, in which order and how fast
- * (peers/cached/flush.c, dirty_list.c). */
+ * (peers/cached/flush/flush.c, dirty_list.c). */
 #include "tests/unit/cached_rig.h"
 
 /* Every object of `name` to name+nr-1 gets a dirty bucket. */

@@ -1,5 +1,5 @@
 /* cached_full_test - a store that is full: who waits, who is refused, and what still gets through
- * (peers/cached/full.c, room.c).
+ * (peers/cached/flush/full.c, room.c).
  */
 #include "tests/unit/cached_rig.h"
 

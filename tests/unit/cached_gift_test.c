@@ -1,4 +1,4 @@
-/* cached_gift_test - writes that give their pages, and are lent others (peers/cached/gift.c,
+/* cached_gift_test - writes that give their pages, and are lent others (peers/cached/lend/gift.c,
  * write.c). */
 #include "tests/unit/cached_rig.h"
 

@@ -1,5 +1,5 @@
 /* cached_hole_test - what is a hole in the store stays one, through every policy
- * (peers/cached/write.c, flush.c).
+ * (peers/cached/request/write.c, flush.c).
  */
 #include "tests/unit/cached_rig.h"
 

@@ -1,4 +1,4 @@
-/* cached_list_test - LIST through the cache (peers/cached/list.c). */
+/* cached_list_test - LIST through the cache (peers/cached/request/list.c). */
 #include "peers/common/listing.h"
 #include "tests/unit/cached_rig.h"
 

@@ -1,5 +1,5 @@
 /* cached_loan_test - reads that are lent their pages, and what becomes of these when their buckets
- * let go of them (peers/cached/loan.c, read.c). */
+ * let go of them (peers/cached/lend/loan.c, read.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"

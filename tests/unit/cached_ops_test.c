@@ -1,4 +1,4 @@
-/* cached_ops_test - DELETE and INFO of an object (peers/cached/ops.c). */
+/* cached_ops_test - DELETE and INFO of an object (peers/cached/request/ops.c). */
 #include "tests/unit/cached_rig.h"
 
 static void delete_waits_for_what_is_in_flight_and_drops_all(void **state)

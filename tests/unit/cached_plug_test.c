@@ -1,4 +1,4 @@
-/* cached_plug_test - a cache leaves the path and enters it again (peers/cached/plug.c). The upper
+/* cached_plug_test - a cache leaves the path and enters it again (peers/cached/life/plug.c). The upper
  * peer is the test: it holds when it says so. */
 #include "tests/unit/cached_rig.h"
 

@@ -1,5 +1,5 @@
 /* cached_read_test - reads: hits, misses, loads that are shared, merged, late or failing
- * (peers/cached/read.c, creq.c). */
+ * (peers/cached/request/read.c, creq.c). */
 #include "tests/unit/cached_rig.h"
 
 static void expect_reads(uint64_t hits, uint64_t partial, uint64_t misses)

@@ -1,5 +1,5 @@
 /* cached_recover_test - cached is killed and the next one goes on with what it left: dirty data,
- * half done requests, tables (peers/cached/arena.c, creq.c). Clients see a pause and no error. */
+ * half done requests, tables (peers/cached/life/arena.c, creq.c). Clients see a pause and no error. */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/dirty.h"

@@ -1,5 +1,5 @@
 /* cached_resize_test - the cache grows and shrinks while it serves, and over kills
- * (peers/cached/resize.c). */
+ * (peers/cached/life/resize.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 
 #define CRIG_MS	      1000000ull
 #define CRIG_S	      1000000000ull

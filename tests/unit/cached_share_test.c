@@ -1,4 +1,4 @@
-/* cached_share_test - minima and maxima of volumes (peers/cached/share.c): a noisy neighbour, clean
+/* cached_share_test - minima and maxima of volumes (peers/cached/evict/share.c): a noisy neighbour, clean
  * and dirty; who is full; changes while it runs; what is refused; a successor; a cache that
  * shrinks. */
 #include "tests/unit/cached_rig.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "peers/cached/cached.h"
+#include "peers/cached/life/cached.h"
 
 #define DOCUMENT "docs/ARCHITECTURE.md"
 

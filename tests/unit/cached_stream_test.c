@@ -1,5 +1,5 @@
 /* cached_stream_test - what sequential readers get read ahead, and what of theirs is not kept
- * (peers/cached/read.c, stream.c). */
+ * (peers/cached/request/read.c, stream.c). */
 #include "tests/unit/cached_rig.h"
 
 #define PAGES 256u

@@ -1,5 +1,5 @@
 /* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered; who stops has
- * all made stable first (peers/cached/sync.c). */
+ * all made stable first (peers/cached/flush/sync.c). */
 #include "tests/unit/cached_rig.h"
 
 static void up(void)

@@ -1,5 +1,5 @@
 /* cached_throttle_test - how fast the store is, and how writers are slowed to that
- * (peers/cached/throttle.c).
+ * (peers/cached/flush/throttle.c).
  *
  * Time is simulated: the store of the rig is given the timing of a device, and a client keeps
  * writes in flight.

@@ -1,4 +1,4 @@
-/* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/ticket.c,
+/* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/flush/ticket.c,
  * flush.c), records and counters (volume.c, volume_text.c), policies (volume_set.c). */
 #include "tests/unit/cached_rig.h"
 

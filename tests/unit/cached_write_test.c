@@ -1,4 +1,4 @@
-/* cached_write_test - writes, discards and write-zeroes; their edges (peers/cached/write.c). */
+/* cached_write_test - writes, discards and write-zeroes; their edges (peers/cached/request/write.c). */
 #include "tests/unit/cached_rig.h"
 
 /* ---- whole buckets and edges ------------------------------------------------------------- */

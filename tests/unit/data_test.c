@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "peers/cached/data.h"
+#include "peers/cached/bucket/data.h"
 
 #define ROUNDS 20000u
 #define PAGES  4u

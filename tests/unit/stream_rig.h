@@ -1,10 +1,10 @@
-/* stream_rig - one table of streams for the tests of peers/cached/stream.c: srig_note() makes a
+/* stream_rig - one table of streams for the tests of peers/cached/bucket/stream.c: srig_note() makes a
  * read, checks the invariants of stream.h that can be seen from outside, and counts what was
  * advised. */
 #ifndef TESTS_UNIT_STREAM_RIG_H
 #define TESTS_UNIT_STREAM_RIG_H
 
-#include "peers/cached/stream.h"
+#include "peers/cached/bucket/stream.h"
 
 #define K      1024u
 #define M      (1024u * K)

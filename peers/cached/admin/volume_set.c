@@ -1,0 +1,315 @@
+/* volume_set - settings of single volumes: reading, changing and showing them.
+ *
+ *      volume-set id=N [name=VOL] KEY=VALUE...
+ *      volume-get id=N
+ *      volume-forget id=N	the volume was removed
+ *
+ * All settings of a volume are one word of its record, stored at once (rule R1): a kill leaves the
+ * old ones or the new ones. A policy that is left empty is the cache's; a min or a max (share.h)
+ * that is empty or 0 is none. A switch away from write-back holds for what comes from then on, and
+ * is answered at once; what is dirty of the volume is flushed in the background.
+ *
+ * Contract: any port's thread. volume_lock is held while settings change, and dirty_lock is taken
+ * under it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "peers/cached/life/cached.h"
+#include "peers/common/kv.h"
+#include "peers/common/opt.h"
+#include "xtypes/xkill.h"
+
+/* Writes the reason and returns its code. */
+#define REASON(t, code, ...) (kv_add((t), __VA_ARGS__), (code))
+
+/* ---- the word ---- */
+
+/* From bit 0 on: number of the policy, 0 for the cache's; min, max in pages. */
+#define POLICY_BITS 4
+#define SHARE_BITS  30
+#define POLICY_MASK ((1ull << POLICY_BITS) - 1)
+#define SHARE_MASK  ((1ull << SHARE_BITS) - 1)
+#define MIN_SHIFT   POLICY_BITS
+#define MAX_SHIFT   (POLICY_BITS + SHARE_BITS)
+
+static const struct policy *word_policy(uint64_t word)
+{
+	uint64_t n = word & POLICY_MASK;
+
+	return n && n <= NR_POLICIES ? policies[n - 1] : NULL;
+}
+
+void settings_share(uint64_t word, uint32_t *min, uint32_t *max)
+{
+	*min = (uint32_t)(word >> MIN_SHIFT & SHARE_MASK);
+	*max = (uint32_t)(word >> MAX_SHIFT & SHARE_MASK);
+}
+
+bool settings_ok(uint64_t word)
+{
+	uint32_t min, max;
+
+	settings_share(word, &min, &max);
+	return (word & POLICY_MASK) <= NR_POLICIES && (max == 0 || min <= max);
+}
+
+const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id)
+{
+	return word_policy(volume_settings(k, rec, id));
+}
+
+const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id)
+{
+	const struct policy *own = volume_policy(k, rec, id);
+
+	return own ? plug_promise(k, own)
+		   : plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
+}
+
+/* ---- reading ---- */
+
+static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < NR_POLICIES; i++)
+		if (!strcmp(policies[i]->name, value))
+			n = i + 1;
+	if (n == 0 && *value)
+		return REASON(t, -EINVAL,
+			"'%.40s' is no policy; choose write-back, write-through, write-around, "
+			"pass-through, or nothing for the cache's own",
+			value);
+	*word = (*word & ~POLICY_MASK) | n;
+	return 0;
+}
+
+static int set_pages(uint64_t *word, unsigned shift, const char *value, struct kv_text *t)
+{
+	uint64_t bytes = 0, pages;
+
+	if (*value && opt_parse_size(value, &bytes))
+		return REASON(
+			t, -EINVAL, "'%.40s' is no size; say one as 512M, or 0 for none", value);
+	pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
+	if (pages > SHARE_MASK)
+		return REASON(t, -EINVAL, "'%.40s' is more than a cache can have", value);
+	*word = (*word & ~(SHARE_MASK << shift)) | pages << shift;
+	return 0;
+}
+
+static int set_min(uint64_t *word, const char *value, struct kv_text *t)
+{
+	return set_pages(word, MIN_SHIFT, value, t);
+}
+
+static int set_max(uint64_t *word, const char *value, struct kv_text *t)
+{
+	return set_pages(word, MAX_SHIFT, value, t);
+}
+
+static const struct key {
+	const char *name;
+	int (*set)(uint64_t *word, const char *value, struct kv_text *t);
+} keys[] = {
+	{ "policy", set_policy }, { "min", set_min }, { "max", set_max },
+};
+
+static int set_key(uint64_t *word, const char *name, const char *value, struct kv_text *t)
+{
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strcmp(keys[i].name, name))
+			return keys[i].set(word, value ? value : "", t);
+	return REASON(
+		t, -EINVAL, "a volume has no setting '%.40s'; it has policy, min and max", name);
+}
+
+struct change {
+	uint32_t id;
+	const char *name;
+	char *keys;				/* the words after id and name */
+};
+
+static int parse_change(struct change *c, char *args, struct kv_text *t)
+{
+	char *value, *rest, *word = kv_next_word(&args, &value);
+
+	c->name = "";
+	c->keys = args ? args : "";
+	if (!word || !value || strcmp(word, "id") || kv_number(value, &c->id) || !c->id)
+		return REASON(t, -EINVAL, "which volume? say id=N first");
+	if (strncmp(c->keys, "name=", 5))
+		return 0;
+	rest = c->keys;
+	kv_next_word(&rest, &value);
+	c->name = value;
+	c->keys = rest ? rest : "";
+	if (!xseg_name_ok(c->name))
+		return REASON(t, -EINVAL, "'%.40s' is not a volume's name", c->name);
+	return 0;
+}
+
+/* ---- changing ---- */
+
+/* What is dirty of the volume is to be flushed, if its policy was write-back and is not any
+ * more. */
+static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_t to)
+{
+	const struct policy *cache = atomic_load_explicit(&k->policy, memory_order_relaxed);
+	const struct policy *old = word_policy(from), *new = word_policy(to);
+
+	if ((new ? new : cache) == &policy_write_back) {
+		drain_cancel(k, rec);
+		return;
+	}
+	/* under the cache's it may still have some of before that was switched */
+	if (!old && atomic_load_explicit(&k->switching, memory_order_relaxed))
+		old = &policy_write_back;
+	if ((old ? old : cache) != &policy_write_back)
+		return;
+	k->volume[rec].drain_bytes = volume_total(k, rec, VC_DIRTY_BYTES);
+	drain_begin(k, rec);
+}
+
+struct size_text {
+	char text[32];
+};
+
+static struct size_text pages_text(uint32_t pages)
+{
+	struct size_text t = { "" };
+
+	opt_format_size((uint64_t)pages * BUCKET_SIZE, t.text, sizeof(t.text));
+	return t;
+}
+
+/* Under volume_lock. What a volume has may be said again, also where it could not be promised
+ * now. */
+static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_text *t)
+{
+	uint32_t own = atomic_load_explicit(&k->volume[rec].share.min, memory_order_relaxed);
+	uint32_t others = atomic_load_explicit(&k->shares.min_sum, memory_order_relaxed) - own;
+	uint32_t target = atomic_load_explicit(&k->target_pages, memory_order_relaxed),
+		 limit = share_limit(k, target);
+	uint32_t left = limit > others ? limit - others : 0, min, max;
+
+	settings_share(word, &min, &max);
+	if (max && min > max)
+		return REASON(t, -EINVAL, "min=%s would be above max=%s; set both",
+			pages_text(min).text, pages_text(max).text);
+	if (min <= left || min <= own)
+		return 0;
+	return REASON(t, -EBUSY,
+		"min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other "
+		"volumes have %s of that; ask for %s at most, or lower theirs",
+		pages_text(min).text, pages_text(target).text, k->peer.name, pages_text(limit).text,
+		pages_text(others).text, pages_text(left).text);
+}
+
+static void add_settings(uint64_t word, struct kv_text *t)
+{
+	const struct policy *p = word_policy(word);
+	uint32_t min, max;
+
+	settings_share(word, &min, &max);
+	kv_add(t, "policy=%s\nmin=%s\nmax=%s\n", p ? p->name : "", pages_text(min).text,
+		pages_text(max).text);
+}
+
+/* Under volume_lock. */
+static int apply_change(struct cached *k, const struct change *c, struct kv_text *t)
+{
+	uint32_t rec = volume_make_locked(k, c->id, c->name);
+	char *rest = c->keys, *name, *value;
+	uint32_t min, max;
+	uint64_t old, word;
+	int rc;
+
+	if (rec == OTHERS)
+		return REASON(t, -ENOSPC,
+			"the cache keeps settings of as many volumes as it can; reset those of "
+			"another first, as in 'xseg cache set %s policy= --volume VOL'",
+			k->peer.name);
+	old = word = atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed);
+	while ((name = kv_next_word(&rest, &value))) {
+		rc = set_key(&word, name, value, t);
+		if (rc)
+			return rc;
+	}
+	rc = check_share(k, rec, word, t);
+	if (rc)
+		return rc;
+	/* release: partner is the acquire in volume_settings() */
+	atomic_store_explicit(&k->volumes[rec].settings, word, memory_order_release);
+	XKILL(VOLUME_SET);
+	settings_share(word, &min, &max);
+	share_set(k, rec, min, max);
+	switch_policy(k, rec, old, word);
+	direct_renew_locked(k);
+	add_settings(word, t);
+	return 0;
+}
+
+void volumes_drain(struct cached *k)
+{
+	for (uint32_t r = 0; r < k->nr_volumes; r++) {
+		const struct policy *own = word_policy(
+			atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed));
+
+		if (!own || own == &policy_write_back || volume_total(k, r, VC_DIRTY_BYTES) == 0)
+			continue;
+		k->volume[r].drain_bytes = volume_total(k, r, VC_DIRTY_BYTES);
+		drain_begin(k, r);
+	}
+}
+
+int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size)
+{
+	struct kv_text t;
+	struct change c;
+	int rc;
+
+	kv_init(&t, out, size);
+	rc = parse_change(&c, args, &t);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&k->volume_lock);
+	rc = apply_change(k, &c, &t);
+	pthread_mutex_unlock(&k->volume_lock);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		peer_port_kick(&k->peer.ports[i]);
+	return (int64_t)t.used;
+}
+
+int64_t volume_get_text(struct cached *k, char *args, char *out, size_t size)
+{
+	struct kv_text t;
+	struct change c;
+	int rc;
+
+	kv_init(&t, out, size);
+	rc = parse_change(&c, args, &t);
+	if (rc)
+		return rc;
+	add_settings(volume_settings(k, OTHERS, c.id), &t);
+	return (int64_t)t.used;
+}
+
+int64_t volume_forget_text(struct cached *k, char *args, char *out, size_t size)
+{
+	struct kv_text t;
+	struct change c;
+	int rc;
+
+	kv_init(&t, out, size);
+	rc = parse_change(&c, args, &t);
+	if (rc)
+		return rc;
+	volume_forget(k, c.id);
+	kv_add(&t, "ok\n");
+	return (int64_t)t.used;
+}

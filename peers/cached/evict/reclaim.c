@@ -1,0 +1,287 @@
+/* reclaim - how an object is emptied: because its entry or its pages are wanted, because the store
+ * has it no more, because the cache has left the path.
+ *
+ * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is
+ * emptied by a job inside it, which writes what is dirty and drops what is clean; its entry is free
+ * when nobody refers to it. If its name is inserted in between, the same entry is active again and
+ * the emptying stops. So it is if it has buckets that were used again since they last survived, or
+ * that are spared as its volume is at its minimum (share.h): these stay, the others go.
+ *
+ * Contract: what takes a struct object runs inside of it; object_reclaim_one() and zeroes_drop()
+ * outside of any.
+ *
+ * Invariants:
+ *   W1  `reclaims` counts the askings of objects to empty themselves that have not ended; each has
+ *       a reference to its object
+ *   W2  what is dirty goes by a flush, but where the store says that the object is deleted
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "peers/cached/life/cached.h"
+#include "xtypes/xkill.h"
+
+#define RECLAIM_LOOKS 64u
+#define DROP_TRIES    1024u	/* to enter an object that another thread is inside of */
+
+/* ---- buckets go ---- */
+
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
+{
+	count(ps, why, 1);
+	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
+}
+
+/* It is emptied for another's sake, and its volume has no more pages than it is to have for
+ * sure. */
+bool object_is_spared(struct cached *k, struct object *o)
+{
+	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) &&
+	       share_spares(k, o, OTHERS);
+}
+
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	page_unclean(ps, slot_page(w));
+	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	if (!slot_is_refused(w))
+		return;
+	dirty_end(ps, o, !!(w & SLOT_GEN));
+	dirty_unlist(ps, o);
+}
+
+void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	bucket_leave(ps, o, b, w);
+	page_put(ps, slot_page(w));
+}
+
+/* Buckets that may be evicted, at most. */
+static uint32_t nr_evictable(struct cport *ps, struct object *o)
+{
+	bool refused = cached_total(ps->cache, CC_UNPROMISED_BYTES) > 0;
+
+	return o->nr[BUCKET_VALID] + (refused ? o->nr[BUCKET_DIRTY] : 0u);
+}
+
+/* Drops what may be evicted, was not used again and is not spared; returns how many buckets stay,
+ * and have one more chance. */
+static uint32_t drop_evictable(struct cport *ps, struct object *o)
+{
+	uint32_t stay = 0;
+
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && nr_evictable(ps, o) > stay; b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (!slot_is_evictable(w))
+			continue;
+		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) ||
+			slot_was_used(ps->cache, o, b, w)) {
+			stay++;
+			continue;
+		}
+		bucket_drop(ps, o, b, w);
+		count_evicted(
+			ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_OBJECT);
+		XKILL(EMPTIED_SLOT);
+	}
+	return stay;
+}
+
+/* A hot bucket in a cold object keeps it: its name is inserted again. */
+static void object_keep(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	uint32_t own = o->index, idx;
+	int rc = xcache_insert(&k->xc, xcache_name(&k->xc, own), xcache_hash_of(&k->xc, own), &idx);
+
+	assert((rc == 1 || rc == -EEXIST) && idx == own);
+	object_put(ps, o);
+}
+
+/* Everything goes, dirty or not: the store says that the object is deleted; or the cache has left
+ * the path, and nothing is dirty. Nothing is in flight. */
+void object_empty(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0;
+		b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_absent(w))
+			continue;
+		if (slot_is_evictable(w))
+			page_unclean(ps, slot_page(w));
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		if (bucket_is_dirty(slot_state(w)))
+			dirty_end(ps, o, !!(w & SLOT_GEN));
+		page_put(ps, slot_page(w));
+		XKILL(DELETED_SLOT);
+	}
+}
+
+/* What is clean may not be what the store has. Nothing is in flight. */
+void object_forget_clean(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_state(w) == BUCKET_VALID)
+			bucket_drop(ps, o, b, w);
+	}
+}
+
+static void forget_zeroes(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && nr_evictable(ps, o); b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (!slot_is_evictable(w) || slot_has_page(w))
+			continue;
+		bucket_drop(ps, o, b, w);
+		count_evicted(ps, o,
+			slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_PRESSURE);
+	}
+}
+
+void zeroes_drop(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	for (uint32_t i = 0; i < nr_entries(k) &&
+			     (atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) ||
+				     cached_total(k, CC_UNPROMISED_BYTES));
+		i++) {
+		struct object *o = &k->objects[i];
+		uint32_t tries = DROP_TRIES;
+
+		if (!atomic_load_explicit(&o->used, memory_order_relaxed) ||
+			!xcache_try_get(&k->xc, i))
+			continue;
+		while (tries && !xworkq_try_enter(&o->q))
+			tries--;
+		if (tries) {
+			forget_zeroes(ps, o);
+			if (xworkq_leave(&o->q))
+				object_ready(ps, o);
+		}
+		object_put(ps, o);
+	}
+}
+
+/* Inside: goes on emptying. Ends when the object is empty or was inserted again. */
+void object_reclaim_step(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+
+	if (!o->reclaiming)
+		return;
+	if (xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE) {
+		if (drop_evictable(ps, o))
+			object_keep(ps, o);
+		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
+			flush_evict(ps, o);
+		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
+		    xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE)
+			return;
+	}
+	o->reclaiming = false;
+	atomic_fetch_sub(&k->reclaims, 1);
+	ps->freed = true;
+	object_put(ps, o);
+}
+
+void object_reclaim(struct cport *ps, struct object *o)
+{
+	if (o->reclaiming) {
+		/* inserted again and chosen again before the first emptying ended: that one goes
+		 * on */
+		atomic_fetch_sub(&ps->cache->reclaims, 1);
+		object_put(ps, o);
+	}
+	o->reclaiming = true;
+	object_reclaim_step(ps, o);
+}
+
+/* ---- objects are chosen ---- */
+
+/* As object_ask(). Counted before: the job may end at once. If it was asked before, that job will
+ * end, too. */
+static bool reclaim_ask(struct cport *ps, struct object *o)
+{
+	atomic_fetch_add(&ps->cache->reclaims, 1);
+	if (object_ask(ps, o, OBJECT_RECLAIM))
+		return true;
+	atomic_fetch_sub(&ps->cache->reclaims, 1);
+	return false;
+}
+
+/* If it was emptied while a request was on its way to it, it has to be once more: nobody else
+ * would. */
+void object_refill(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	uint32_t idx = o->index;
+
+	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
+		return;
+	atomic_store_explicit(&o->reclaim_all, false, memory_order_relaxed);
+	xcache_get(&k->xc, idx);
+	if (!reclaim_ask(ps, o))
+		object_put(ps, o);
+}
+
+/* Whether the object may be emptied: not one that is spared, before all others have been passed by
+ * as well. Then *all* of it goes. */
+static bool may_reclaim(struct cached *k, struct object *o, bool *all)
+{
+	*all = false;
+	if (atomic_load_explicit(&o->used, memory_order_relaxed) && share_spares(k, o, OTHERS)) {
+		*all = atomic_fetch_add_explicit(&k->shares.passed, 1, memory_order_relaxed) >=
+		       xcache_nr_active(&k->xc);
+		if (!*all)
+			return false;
+	}
+	atomic_store_explicit(&k->shares.passed, 0, memory_order_relaxed);
+	return true;
+}
+
+/* With a reference; NULL: there is none, or not yet. Where all that were looked at only pass, each
+ * that ends wakes who waits. */
+static struct object *reclaim_choose(struct cport *ps, bool *all)
+{
+	struct cached *k = ps->cache;
+	bool spared = false;
+
+	for (unsigned n = 0; n < RECLAIM_LOOKS; n++) {
+		uint32_t idx = xcache_peek_and_get_lru(&k->xc);
+
+		if (idx == XCACHE_NONE)
+			return NULL;
+		if (!object_passes(&k->objects[idx])) {
+			if (may_reclaim(k, &k->objects[idx], all))
+				return &k->objects[idx];
+			spared = true;
+		}
+		xcache_touch(&k->xc, idx);
+		xcache_put(&k->xc, idx);
+	}
+	if (spared || xcache_nr_free(&k->xc))
+		ps->freed = true;	/* it goes on in the next round */
+	return NULL;
+}
+
+void object_reclaim_one(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct object *o;
+	bool all;
+
+	if (reclaims_enough(k))
+		return;
+	o = reclaim_choose(ps, &all);
+	if (!o)
+		return;
+	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
+	if (!xcache_remove(&k->xc, o->index) || !reclaim_ask(ps, o))
+		object_put(ps, o);
+}

@@ -1,0 +1,410 @@
+/* sync - FLUSH on its way to the store, and what becomes of clean data when that fails.
+ *
+ * After a failed FLUSH nothing that it covered counts as written (a kernel that could not write a
+ * page may drop it, and say so once). So what the cache still has of it becomes dirty again, before
+ * the error is answered: the next FLUSH writes it once more. To know what that is, a bucket that a
+ * flush has cleaned bears WRITTEN and the epoch of that time; each FLUSH that goes to the store
+ * takes the epoch and begins the next one, and when it is answered well, the volume is synced up to
+ * it. All that is not known to be synced is lost with a FLUSH that fails, whatever volume it was of
+ * and also what was cleaned while it was under way: a store may sync all it has at once, and a
+ * kernel may drop what it was given meanwhile. So is what a FLUSH speaks well of that was sent
+ * while the one that fails was out, as the store may have dropped it before. A write with FUA that
+ * fails is a FLUSH that fails, as the store has synced, or not, what it had of that object before.
+ * A bucket bears 16 bits of the epoch: one that was cleaned 65,536 FLUSHes ago may look younger
+ * than it is, and is written once more than needed. The same goes for a volume that lost its place
+ * in the small table, and after a restart. What was flushed with FUA needs none of this.
+ *
+ * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
+ * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one. A FLUSH
+ * that is to be sent while one is wanted or under way, or that was covered before one had ended,
+ * begins again when that has ended: what it makes dirty was written before the FLUSH came. So does
+ * one that the store speaks well of when another has failed since it was sent. It does so once, as
+ * others may fail all the time.
+ *
+ * A cache that leaves the path, or stops, asks for that itself, for all that the store has got: the
+ * copies are gone with it. `own_sync` is port 0's.
+ *
+ * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock, which guards the
+ * tables of what is synced, `walking`, `walk_wanted` and the list of those that wait for the next
+ * walk; `walk_synced` and the list of the one that is under way are its own.
+ *
+ * Invariants:
+ *   Y1  WRITTEN stands beside VALID, or beside UNPROMISED for the data below that
+ *   Y2  a FLUSH that failed is answered when a walk that began after its failure has ended
+ *   Y3  a walk makes dirty all that was cleaned before a failure that it is for and that no FLUSH
+ *       covers which ended well before what failed was sent, whatever is answered meanwhile
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/life/cached.h"
+#include "peers/common/log.h"
+#include "xtypes/xkill.h"
+
+#define OWN_SYNC_LOOK_NS      1000000ull
+#define OWN_SYNC_PAUSE_MIN_NS 100000000ull	/* after one that failed; doubles, to at most */
+#define OWN_SYNC_PAUSE_MAX_NS 5000000000ull
+
+uint64_t sync_stamp(struct cached *k)
+{
+	return SLOT_WRITTEN | atomic_load_explicit(&k->sync_epoch, memory_order_relaxed)
+				      << SLOT_EPOCH_SHIFT;
+}
+
+/* All of the volume (0: of all) that was cleaned up to that epoch is stable. */
+static void synced_note(struct cached *k, uint32_t volume, uint64_t epoch)
+{
+	struct cvolume_sync *s = &k->synced[volume % NR_SYNCED];
+
+	pthread_mutex_lock(&k->dirty_lock);
+	if (s->volume != volume || s->below <= epoch)
+		*s = (struct cvolume_sync){ .volume = volume, .below = epoch + 1,
+			.noted = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed) };
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+/* Under dirty_lock: what is synced for the next walk, which is for a failure of what was sent at
+ * that epoch, too. What was noted since then may have been done after that failure. */
+static void synced_keep(struct cached *k, uint64_t sent)
+{
+	for (uint32_t i = 0; i < NR_SYNCED; i++) {
+		struct cvolume_sync now = k->synced[i], *kept = &k->lost_synced[i];
+
+		if (now.noted > sent)
+			now.below = 0;
+		if (!k->walk_wanted)
+			*kept = now;
+		else if (kept->volume != now.volume)
+			kept->below = 0;
+		else if (kept->below > now.below)
+			kept->below = now.below;
+	}
+}
+
+/* The first epoch of which nothing said, before the failure that the walk is for, that what was
+ * cleaned of the volume then is stable. */
+static uint64_t unsynced_from(struct cached *k, uint32_t volume)
+{
+	const struct cvolume_sync *own = &k->walk_synced[volume % NR_SYNCED],
+				  *all = &k->walk_synced[0];
+	uint64_t from = 0;
+
+	if (own->volume == volume)
+		from = own->below;
+	if (all->volume == 0 && all->below > from)
+		from = all->below;
+	return from;
+}
+
+/* ---- sending ---- */
+
+uint64_t sync_begin(struct cached *k)
+{
+	return atomic_fetch_add_explicit(&k->sync_epoch, 1, memory_order_relaxed);
+}
+
+static void sync_retry(struct xwait *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, wait);
+
+	creq_set_state(c, CREQ_RUNNING);
+	sync_send(ctx, c);
+}
+
+/* Under dirty_lock: so many walks will have ended when none is wanted any more. */
+static uint64_t walks_to_come(const struct cached *k)
+{
+	return k->walks + k->walking + k->walk_wanted;
+}
+
+/* What is lost may not be dirty again, or was not when the FLUSH was covered, or sent. True: it
+ * begins again, now or when a walk has ended. */
+static bool begins_again(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	bool again, waits;
+
+	if (c->r->op != XSEG_OP_FLUSH || c->again)
+		return false;
+	pthread_mutex_lock(&k->dirty_lock);
+	c->again = again = c->seq != walks_to_come(k);
+	waits = k->walks != walks_to_come(k);
+	if (waits) {
+		creq_set_state(c, CREQ_AT_STORE);
+		c->seq = walks_to_come(k);
+		c->next = k->late_flushes;
+		k->late_flushes = c;
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (again && !waits)
+		flush_request(ps, c);
+	return again;
+}
+
+/* All that c covers is at the store: now the store has to make it stable. */
+void sync_send(struct cport *ps, struct creq *c)
+{
+	struct child *ch;
+
+	if (begins_again(ps, c))
+		return;
+	ch = child_get(ps, CHILD_SYNC, NULL);
+	if (!ch) {
+		creq_set_state(c, CREQ_WAITS_REQUEST);
+		c->wait.fn = sync_retry;
+		requests_wait(ps, &c->wait);
+		return;
+	}
+	creq_set_state(c, CREQ_AT_STORE);
+	ch->c = c;
+	ch->sent = sync_begin(ps->cache);
+	ch->r->volume = c->r->volume;
+	xseg_req_set_target(ch->r, c->r->target, strlen(c->r->target));
+	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
+}
+
+static void sync_answer(struct cport *ps, struct creq *c)
+{
+	creq_finish(ps, c,
+		c->error                    ? c->error
+		: c->r->op == XSEG_OP_FLUSH ? 0
+					    : (int64_t)c->r->size);
+}
+
+void sync_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct creq *c = ch->c;
+	uint64_t epoch = ch->sent;
+
+	child_put(ps, ch);
+	creq_set_state(c, CREQ_RUNNING);
+	if (result >= 0)
+		synced_note(ps->cache, c->r->volume, epoch);
+	XKILL(SYNC_ANSWERED);
+	if (result < 0) {
+		c->error = (int)result;
+		sync_lost(ps, epoch, c);
+	} else if (!begins_again(ps, c)) {
+		sync_answer(ps, c);
+	}
+}
+
+/* ---- the walk ---- */
+
+/* The latest epoch until now that a stamp of 16 bits can be of. */
+static uint64_t epoch_of(uint64_t w, uint64_t now)
+{
+	return now - (uint16_t)(now - (w >> SLOT_EPOCH_SHIFT));
+}
+
+static bool slot_is_written(uint64_t w)
+{
+	return (slot_state(w) == BUCKET_VALID || slot_is_unpromised(w)) && (w & SLOT_WRITTEN);
+}
+
+static bool may_be_written(const struct object *o)
+{
+	return o->nr[BUCKET_VALID] || o->nr[BUCKET_DIRTY] || o->nr[BUCKET_WRITING];
+}
+
+/* What lies below unpromised data may be lost, and is in that data: it is promised from now on. */
+static void object_redirty(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	/* no stamp of the object is later, as they are made inside of it */
+	uint64_t now = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed),
+		 from = unsynced_from(k, object_entry(k, o)->volume);
+
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && may_be_written(o); b++) {
+		uint64_t w = slot_get(k, o, b);
+
+		if (!slot_is_written(w) || epoch_of(w, now) < from)
+			continue;
+		if (slot_is_unpromised(w)) {
+			bucket_promise(ps, o, b);
+			continue;
+		}
+		page_unclean(ps, slot_page(w));
+		dirty_begin(ps, o, b, slot_word_of(k, o, b), slot_page(w), true);
+	}
+	dirty_list(ps, o);
+}
+
+static void redirty_begin(struct cport *ps);
+
+/* Under dirty_lock: unlinks the FLUSHes that waited for what has ended now. */
+static struct creq *take_late(struct cached *k)
+{
+	struct creq **at = &k->late_flushes, *c, *ready = NULL;
+
+	while ((c = *at) != NULL) {
+		if (c->seq > k->walks) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = ready;
+		ready = c;
+	}
+	return ready;
+}
+
+static void redirty_end(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct creq *c = k->walk_syncs, *next;
+
+	k->walk_syncs = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		sync_answer(ps, c);
+	}
+	pthread_mutex_lock(&k->dirty_lock);
+	k->walking = false;
+	k->walks++;
+	c = take_late(k);
+	pthread_mutex_unlock(&k->dirty_lock);
+	for (; c; c = next) {
+		next = c->next;
+		creq_set_state(c, CREQ_RUNNING);
+		flush_request(ps, c);
+	}
+	redirty_begin(ps);
+}
+
+static void redirty_begin(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	bool begin;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	begin = !k->walking && k->walk_wanted;
+	if (begin) {
+		k->walking = true;
+		k->walk_wanted = false;
+		memcpy(k->walk_synced, k->lost_synced, sizeof(k->walk_synced));
+		k->walk_syncs = k->failed_syncs;
+		k->failed_syncs = NULL;
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (begin)
+		walk_begin(ps, &k->walk, object_redirty, redirty_end);
+}
+
+void sync_lost(struct cport *ps, uint64_t sent, struct creq *c)
+{
+	struct cached *k = ps->cache;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	synced_keep(k, sent);
+	k->walk_wanted = true;
+	if (c) {
+		c->next = k->failed_syncs;
+		k->failed_syncs = c;
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	redirty_begin(ps);
+}
+
+bool sync_walks(struct cached *k)
+{
+	bool walks;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	walks = k->walking || k->walk_wanted;
+	pthread_mutex_unlock(&k->dirty_lock);
+	return walks;
+}
+
+/* ---- the cache's own, before it leaves ----
+ *
+ * ENOTCONN is the word of a cache below that is off the path. It has taken nothing since then, and
+ * all that it had before was made stable. So it is no failure: nobody would ever end that. */
+
+static uint64_t changes(struct cached *k)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		sum += atomic_load_explicit(&k->ports[i].changes, memory_order_relaxed);
+	return sum;
+}
+
+bool own_sync_send(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct child *ch = k->own_sync.out ? NULL : child_get(ps, CHILD_OWN_SYNC, NULL);
+
+	if (!ch)
+		return false;
+	k->own_sync.out = true;
+	k->own_sync.changes = changes(k);
+	ch->sent = sync_begin(k);
+	xseg_req_set_target(ch->r, "", 0);
+	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
+	return true;
+}
+
+void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct cached *k = ps->cache;
+	struct own_sync *s = &k->own_sync;
+	uint64_t sent = ch->sent;
+
+	child_put(ps, ch);
+	s->error = result < 0 && result != -ENOTCONN ? (int)result : 0;
+	s->told = false;
+	if (s->error) {
+		sync_lost(ps, sent, NULL);
+	} else {
+		synced_note(k, 0, sent);
+		atomic_store_explicit(&s->stable, s->changes, memory_order_relaxed);
+	}
+	s->out = false;
+	k->plug.next_ns = 0;
+}
+
+uint64_t own_sync_pause(uint64_t last_ns)
+{
+	uint64_t next_ns = last_ns ? last_ns * 2 : OWN_SYNC_PAUSE_MIN_NS;
+
+	return next_ns < OWN_SYNC_PAUSE_MAX_NS ? next_ns : OWN_SYNC_PAUSE_MAX_NS;
+}
+
+void own_sync_unknown(struct cached *k)
+{
+	atomic_store_explicit(&k->own_sync.stable, UINT64_MAX, memory_order_relaxed);
+}
+
+bool own_sync_covers(struct cached *k)
+{
+	return atomic_load_explicit(&k->own_sync.stable, memory_order_relaxed) == changes(k);
+}
+
+/* When nothing is dirty all of it has to be stable, as nobody else will have it. It looks on: other
+ * ports do not say what they have changed. */
+uint64_t own_sync_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct own_sync *s = &k->own_sync;
+
+	if (!atomic_load_explicit(&k->peer.stopping, memory_order_relaxed) || cached_is_off(k))
+		return PEER_NEVER;
+	if (ps->pp->now_ns < s->next_ns)
+		return s->next_ns;
+	s->next_ns = ps->pp->now_ns + OWN_SYNC_LOOK_NS;
+	if (own_sync_covers(k) || s->out || cached_total(k, CC_DIRTY_BYTES) || sync_walks(k))
+		return s->next_ns;
+	if (s->error && !s->told) {
+		log_warn(
+			"%s: cannot stop yet: the store failed to make its data stable: %s; trying "
+			"again",
+			k->peer.name, strerror(-s->error));
+		s->told = true;
+		s->pause_ns = own_sync_pause(s->pause_ns);
+		s->next_ns = ps->pp->now_ns + s->pause_ns;
+	} else {
+		own_sync_send(ps);
+	}
+	return s->next_ns;
+}

@@ -1,0 +1,90 @@
+/* unpromised - dirty data that nobody has been promised, and how it is given up.
+ *
+ * A policy that answers after the store (write-through, or FUA) keeps the data of a write in its
+ * buckets until a flush has taken it. If the store fails the flush, the writer is answered with an
+ * error, and the data stays dirty: the store may take it later. It is not promised to anybody. So
+ * it must not fill the cache: a page that is needed may come from such a bucket.
+ *
+ *   a bucket               when
+ *   becomes unpromised     a write that is answered after the store puts its page into one that is
+ *                          not dirty, or is unpromised
+ *   becomes promised       a write that is answered before the store has it touches it (its slot
+ *                          says so before the answer); a change that its cut has voided is answered
+ *                          so; a FLUSH failed, and the data below it may not be stable (sync.c)
+ *   stays promised         a write touches it that is answered after the store: it still holds
+ *                          acknowledged data that the store has not
+ *   is refused             its flush failed; from then on its page is among those that may be
+ *                          evicted, and has one chance more than a clean one
+ *   is given up            its page is needed; its object is to be emptied; the cache drops what
+ *                          it has; it leaves the path, or stops
+ *
+ * While a bucket is being flushed, or newer data of it waits for an older flush, it is not refused:
+ * nothing of it is out when it is given up, and no write that touched it is unanswered. A page of
+ * it that may be on loan goes to limbo, as a clean one does. The next read has what the store has:
+ * a write that failed may have happened, or not, and what a read saw of it may be undone.
+ *
+ * Below unpromised data may lie data that a flush has put at the store, acknowledged, and not
+ * stable yet. So the slot keeps WRITTEN and the epoch of that.
+ *
+ * The mark is in the slot: a successor takes it over. It tries once more what had been refused. A
+ * write that was answered before the store had it has stored its slots without the mark, so a kill
+ * between slot and answer makes too much promised, never too little.
+ *
+ * Unpromised bytes are counted apart from dirty ones, and nothing that is refused while data is
+ * dirty (`down`, `cache drop`, `cache unplug`) is refused for their sake.
+ *
+ * Contract: object_give_up() inside the object; unpromised_run() in port 0's poll.
+ *
+ * Invariants:
+ *   U1  a slot bears UNPROMISED only if every write in what it has newer than the store was, or
+ *       will be, answered after the store's answer
+ *   U2  REFUSED stands beside DIRTY and UNPROMISED, without INFLIGHT
+ */
+#include "peers/cached/life/cached.h"
+
+#define LOOK_NS 1000000ull
+
+void object_give_up(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_DIRTY]; b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (!slot_is_refused(w))
+			continue;
+		bucket_drop(ps, o, b, w);
+		count_evicted(ps, o, CC_EVICTED_UNPROMISED);
+	}
+	object_reclaim_step(ps, o);
+}
+
+static void walked(struct cport *ps)
+{
+	/* release: partner is the acquire in unpromised_walks() */
+	atomic_store_explicit(&ps->cache->giving_up.walking, false, memory_order_release);
+}
+
+static bool is_ending(struct cached *k)
+{
+	return atomic_load_explicit(&k->peer.stopping, memory_order_relaxed) ||
+	       atomic_load_explicit(&k->plug.leaving, memory_order_relaxed);
+}
+
+bool unpromised_walks(struct cached *k)
+{
+	return atomic_load_explicit(&k->giving_up.walking, memory_order_acquire);
+}
+
+uint64_t unpromised_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	if (!is_ending(k) || cached_is_off(k) || cached_total(k, CC_UNPROMISED_BYTES) == 0)
+		return PEER_NEVER;
+	if (ps->pp->now_ns < k->giving_up.next_ns ||
+		unpromised_walks(k))
+		return ps->pp->now_ns + LOOK_NS;
+	k->giving_up.next_ns = ps->pp->now_ns + LOOK_NS;
+	atomic_store_explicit(&k->giving_up.walking, true, memory_order_relaxed);
+	walk_begin(ps, &k->giving_up.walk, object_give_up, walked);
+	return k->giving_up.next_ns;
+}

@@ -1,0 +1,152 @@
+/* direct - whether clients may read from the tables of the cache without asking: opening and
+ * shutting the door.
+ *
+ * A client that says so (XSEG_REQ_DIRECT) may read again what it was lent, by looking into entries,
+ * chunks and slots itself (xseg/direct.c, where the protocol is). What the cache does for that:
+ *   - the first loan for such a client sets DIRECT in the slot. A page that was in a slot with
+ *     DIRECT goes to limbo, whatever its era (loan.c), as it may be pinned at any time until it
+ *     leaves the slot;
+ *   - where such loans follow each other, with no write to the object in between, all that is in
+ *     the same chunk gets the mark: so who reads what was written before does not ask for each page
+ *     (direct_mark);
+ *   - an entry's version changes before a chunk of it, or its name, can be another's (chunk.c);
+ *   - what comes up for eviction was used if its byte says so (slot_was_used);
+ *   - the door is shut when what its slots say is not what a read would get: while it begins, off
+ *     the path, when it stops, and under pass-through, which wants reads to go past it. A new
+ *     setting of a volume shuts and opens it: readers learn anew, by requests.
+ * Who dies leaves the door as it is: its slots do not change before its successor has shut it.
+ *
+ * Beside writes, deletes, discards, copies: a slot says what was acknowledged, and is stored before
+ * the answer. Buckets that a write past the cache is about, those of a failed load, and zeroes have
+ * no DIRECT. A write that a predecessor has STARTED and stored in part has no DIRECT in what it
+ * stored; its successor begins without any.
+ */
+#include <pthread.h>
+
+#include "peers/cached/life/cached.h"
+
+#define SHARE_OF_PORT 64u	/* of the cache's pages: no port may pin more than that part */
+#define MARK_AFTER    8u	/* loans of an object, before more than they get the mark */
+
+void direct_begin(struct cached *k)
+{
+	xseg_direct_shut(k->peer.xp);
+	direct_look(k);
+}
+
+void direct_look(struct cached *k)
+{
+	/* release: what changed is seen by who looks; partner is the exchange in direct_run() */
+	atomic_store_explicit(&k->direct.look, true, memory_order_release);
+}
+
+static uint32_t max_now(struct cached *k)
+{
+	uint32_t max = data_pages(k) / SHARE_OF_PORT, all = loans_direct_max(k);
+
+	return max < all ? max : all;
+}
+
+static bool is_wanted(struct cached *k)
+{
+	return !cached_is_off(k) &&
+	       !atomic_load_explicit(&k->policy, memory_order_relaxed)->reads_around &&
+	       !k->direct.ended;
+}
+
+static void open_locked(struct cached *k)
+{
+	const struct xseg_direct_table t = {
+		.off = (uint64_t)((char *)k->entries - (char *)k->head) + ARENA_SLOTS,
+		.nr = nr_entries(k),
+		.stride = sizeof(struct arena_object),
+		.max = max_now(k)
+	};
+
+	k->direct.max = t.max;
+	xseg_direct_open(k->peer.xp, &t);
+}
+
+void direct_run(struct cached *k)
+{
+	uint32_t max = max_now(k);
+
+	atomic_exchange(&k->direct.look, false);
+	if (is_wanted(k) != xseg_direct_is_open(k->peer.xp)) {
+		pthread_mutex_lock(&k->volume_lock);
+		if (is_wanted(k))
+			open_locked(k);
+		else
+			xseg_direct_shut(k->peer.xp);
+		pthread_mutex_unlock(&k->volume_lock);
+	}
+	if (max != k->direct.max) {
+		k->direct.max = max;
+		xseg_direct_max_set(k->peer.xp, max);
+	}
+}
+
+void direct_renew_locked(struct cached *k)
+{
+	if (!xseg_direct_is_open(k->peer.xp))
+		return;
+	xseg_direct_shut(k->peer.xp);
+	open_locked(k);
+}
+
+/* A whole page, which is not filled in place any more. Of what was read ahead the table of streams
+ * is told who reads it first (read.c): by a request. */
+static bool may_mark(uint64_t w)
+{
+	return slot_state(w) >= BUCKET_VALID && slot_has_page(w) &&
+	       !(w & (SLOT_DIRECT | SLOT_AHEAD));
+}
+
+static void mark_chunk(_Atomic uint64_t *slot, uint64_t stamp)
+{
+	for (uint32_t i = 0; i < CHUNK_SLOTS; i++) {
+		uint64_t w = atomic_load_explicit(&slot[i], memory_order_relaxed);
+
+		/* release: as in slot_change() */
+		if (may_mark(w))
+			atomic_store_explicit(
+				&slot[i], (w & ~SLOT_LOAN) | stamp, memory_order_release);
+	}
+}
+
+/* A page that is written over before somebody reads it directly was marked for nothing, and goes to
+ * limbo for that. So it takes some reads that wanted a mark, and no write between them: where an
+ * object is read and written by turns that is rare. */
+static bool is_read_on(struct object *o)
+{
+	if (o->opened_seq != (uint16_t)o->apply_seq)
+		o->nr_opened = 0;
+	o->opened_seq = (uint16_t)o->apply_seq;
+	if (o->nr_opened < MARK_AFTER)
+		o->nr_opened++;
+	return o->nr_opened == MARK_AFTER;
+}
+
+void direct_mark(
+	struct cport *ps, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	uint64_t stamp = loan_stamp(ps, r);
+
+	if (!is_read_on(o))
+		return;
+	for (uint32_t n = first / CHUNK_SLOTS; n <= (first + nr - 1) / CHUNK_SLOTS; n++) {
+		_Atomic uint64_t *slot = slot_word_of(k, o, n * CHUNK_SLOTS);
+
+		if (slot)
+			mark_chunk(slot, stamp);
+	}
+}
+
+void direct_end(struct cached *k)
+{
+	pthread_mutex_lock(&k->volume_lock);
+	k->direct.ended = true;
+	xseg_direct_shut(k->peer.xp);
+	pthread_mutex_unlock(&k->volume_lock);
+}

@@ -1,0 +1,626 @@
+/* loan - lending the pages of buckets to who reads them, and keeping aside what may be on loan.
+ *
+ * A read with XSEG_REQ_LOAN is answered, bucket by bucket, with the number of the bucket's page in
+ * its request, which pins it (xseg/loan.c); zeroes are a sentinel. A copy is what it gets for a
+ * bucket that it wants in part, for one that is not complete (a write's edge is filled in place
+ * later), past the cache, and when its port has no credit left.
+ *
+ * That a page was lent, and in which *era*, is in its slot, set by its first loan of that era, so a
+ * further hit writes nothing but its request. An era ends with a look: what was lent before it
+ * began, and the look has not found in any request, is not on loan any more (as with epochs: K.
+ * Fraser, "Practical lock-freedom", 2004). So a page that was read by loan long ago is as any
+ * other. When one that may be on loan leaves its slot, bucket_set() says so in the page's owner
+ * word. There is one way back to the free pages, page_put(), and it leads a page with that bit to
+ * *limbo*:
+ *
+ *   where           owner word           goes on when
+ *   a slot          the bucket's name    another page, or none, comes into the slot
+ *   out of it       LENT                 page_put(): at once, or when the flush that lists it ends
+ *   limbo           LENT                 a look begins
+ *   being looked for  LOOKED; LENT when a request is found      the look ends: free, or limbo again
+ *                     that lists it
+ *
+ * A look goes through all requests, twice. It is for all that is in limbo then, so that it costs
+ * each page little: it is made when LOOK_BATCH pages have come since the last one, when all victims
+ * of an eviction went to limbo, and, in ever longer pauses, while somebody waits for pages or an
+ * extent is to leave. Borrowers do not ring when they let go.
+ *
+ * How much may be lent: a quarter of the cache, whatever borrowers do, so that the others always
+ * find pages. Less where minima of volumes (share.h) leave less. Three quarters of that are for
+ * what is asked for. A port gets as much as is left besides what it has (dynamic thresholds: A.
+ * Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
+ * IEEE/ACM ToN 1998): a single one half of it, and there is always some for one more. The rest is
+ * for direct reads (direct.c), which ask nobody: each port of the segment may pin its part of it.
+ *
+ * A page is counted as lent from the grant on. To find out what is lent is a look at all requests,
+ * so credit is given for many pages at a time, to the pair of a thread of the cache and a port that
+ * borrows. The pages of a read that waits for the store are listed nowhere yet: they are *granted*
+ * until they are listed, or copied, or the read ends. So a page goes from credit to granted to
+ * listed, and whoever counts looks in that order: each page is seen at least once. When there is no
+ * credit to give but what others have and do not use, that is void: the epoch changes. It changes,
+ * too, when less may be lent than before, and a shrinking cache lets an extent leave only if what
+ * is lent is a quarter of the rest (resize.c).
+ *
+ * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what
+ * is in none goes to limbo.
+ *
+ * Invariants:
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which loan_holds() is
+ *       true, or its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's with LENT
+ *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are
+ *       three bits: one that seems to be the present one, and is eight older, only makes a page
+ *       wait in limbo that need not
+ *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
+ *   L4  what is listed or granted, and what direct readers may pin beside that, is at most a quarter
+ *       of the cache: as it was when credit was last given. Where several threads lend, each may
+ *       be listing one hit beyond that (HIT_BUCKETS pages)
+ *   L5  granted[port] is the sum of what reads that are not answered hold for that port
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/cached/life/cached.h"
+#include "xtypes/xhot.h"
+#include "xtypes/xkill.h"
+
+#define LOOK_BATCH   256u		/* pages that came into limbo, at most, before a look */
+#define REFUSED_NS   100000ull		/* no credit is asked for again before that */
+#define PAUSE_MIN_NS 50000ull
+#define PAUSE_MAX_NS 10000000ull
+
+#define FIRST_ERA    1u			/* no page has been seen in it */
+
+void loans_open(struct cached *k)
+{
+	struct xseg_info info;
+
+	xlist_init(&k->loans.limbo, k->clean.nodes);
+	atomic_store_explicit(&k->loans.era, FIRST_ERA << 1, memory_order_relaxed);
+	xseg_get_info(k->peer.seg, &info);
+	k->loans.nr_ports = info.nr_ports;
+}
+
+/* ---- eras ---- */
+
+/* A new era begins, with that number, any one, as they wrap; false: another thread looks for
+ * one. */
+static bool era_begin(struct cached *k, uint32_t *number)
+{
+	uint32_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed);
+
+	if (era & 1 || !atomic_compare_exchange_strong(&k->loans.era, &era, era + 3))
+		return false;
+	/* seq_cst: partner is the fence in loan_stamp() */
+	atomic_thread_fence(memory_order_seq_cst);
+	*number = (era + 2) >> 1;
+	return true;
+}
+
+/* All that was lent before it began, and still is, has been seen. */
+static void era_end(struct cached *k, uint32_t era)
+{
+	/* release: partner is the acquire in loan_holds() */
+	atomic_store_explicit(&k->loans.era, era << 1, memory_order_release);
+}
+
+/* Of this era. */
+static uint64_t lent_now(struct cached *k)
+{
+	uint64_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS;
+
+	return SLOT_LENT | era << SLOT_ERA_SHIFT;
+}
+
+uint64_t loan_stamp(struct cport *ps, const struct xreq *r)
+{
+	uint64_t direct = r->flags & XSEG_REQ_DIRECT ? SLOT_DIRECT : 0;
+
+	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the
+	 * page, or we see the new era. One thread does one of both at a time */
+	if (!cache_is_alone(ps))
+		atomic_thread_fence(memory_order_seq_cst);
+	return direct | lent_now(ps->cache);
+}
+
+bool loan_holds(struct cached *k, uint64_t w)
+{
+	uint32_t era, then = (uint32_t)(w >> SLOT_ERA_SHIFT);
+	bool looking, seen;
+
+	if (!(w & SLOT_LENT) || w & SLOT_DIRECT)
+		return w & SLOT_LENT;
+	do {
+		era = atomic_load_explicit(&k->loans.era, memory_order_acquire);
+		looking = era & 1;
+		/* acquire: partner is the release in found(); if that was a newer look's we see its
+		 * era, too */
+		seen = (uint8_t)((era >> 1) - atomic_load_explicit(&k->loans.seen[slot_page(w)],
+						      memory_order_acquire)) <= looking;
+	} while (era != atomic_load_explicit(&k->loans.era, memory_order_relaxed));
+	return seen || (((era >> 1) - then) & SLOT_ERAS) <= looking;
+}
+
+/* ---- credit ---- */
+
+struct tally {
+	struct cached *k;
+	uint32_t port, all, its;
+};
+
+static void tally(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct tally *t = arg;
+
+	if (look == 0 || !page_is_ours(t->k, page))
+		return;
+	t->all++;
+	t->its += port == t->port;
+}
+
+uint32_t loans_out(struct cached *k)
+{
+	struct tally t = { .k = k, .port = XSEG_NONE };
+
+	xseg_loans(k->peer.seg, tally, &t);
+	return t.all;
+}
+
+/* Pages that all may be lent together. */
+static uint32_t loans_max(struct cached *k, uint32_t pages)
+{
+	uint32_t spare = share_unpromised(k, pages);
+
+	return pages / 4 < spare ? pages / 4 : spare;
+}
+
+/* The part of it for those who read directly, all together. */
+static uint32_t direct_part(uint32_t max)
+{
+	return max / 4;
+}
+
+static void most_note(struct cached *k, uint32_t nr)
+{
+	if (atomic_load_explicit(&k->loans.most, memory_order_relaxed) < nr)
+		atomic_store_explicit(&k->loans.most, nr, memory_order_relaxed);
+}
+
+uint32_t loans_direct_max(struct cached *k)
+{
+	most_note(k, data_pages(k) / 4);
+	return direct_part(loans_max(k, data_pages(k))) / k->loans.nr_ports;
+}
+
+/* acquire, here and in granted_sum(): partners are the releases where a page goes on */
+static uint32_t credit_given(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
+			sum += atomic_load_explicit(
+				&k->ports[i].lender.credit[port], memory_order_acquire);
+	return sum;
+}
+
+static uint32_t granted_sum(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
+		sum += atomic_load_explicit(&k->loans.granted[port], memory_order_acquire);
+	return sum;
+}
+
+static void credit_set(struct cport *ps, uint32_t port, uint32_t credit)
+{
+	atomic_store_explicit(&ps->lender.credit[port], credit, memory_order_release);
+}
+
+/* Of what is left beside `all` that is lent, and `its` of it, half: then what a port has is never
+ * more than what is left. */
+static uint32_t credit_for(struct cached *k, uint32_t all, uint32_t its)
+{
+	uint32_t max = loans_max(k, data_pages(k)), most = max - direct_part(max),
+		 left = most > all ? most - all : 0;
+
+	return left > its ? (left - its) / 2 : 0;
+}
+
+/* What is lent now, by everybody or to that port, and in *unused the credit of others. In the order
+ * in which a page goes on. */
+static struct tally loans_tally(struct cached *k, uint32_t port, uint32_t *unused)
+{
+	struct tally t = { .k = k, .port = port };
+
+	*unused = credit_given(k);
+	t.all = granted_sum(k);
+	if (port < XSEG_MAX_PORTS)
+		t.its = atomic_load_explicit(&k->loans.granted[port], memory_order_acquire);
+	xseg_loans(k->peer.seg, tally, &t);
+	return t;
+}
+
+/* All credit that is not used is void. */
+static void credit_void(struct cached *k)
+{
+	atomic_fetch_add_explicit(&k->loans.epoch, 1, memory_order_relaxed);
+}
+
+/* Under loans.lock. */
+static bool credit_give_locked(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	uint32_t credit, unused;
+	struct tally t;
+
+	credit_set(ps, port, 0);
+	t = loans_tally(k, port, &unused);
+	credit = credit_for(k, t.all + unused, t.its);
+	if (credit < nr) {
+		if (credit_for(k, t.all, t.its) >= nr)
+			credit_void(k);
+		ps->lender.refused_ns = ps->pp->now_ns + REFUSED_NS;
+		return false;
+	}
+	most_note(k, data_pages(k) / 4);
+	credit_set(ps, port, credit);
+	return true;
+}
+
+/* Looks how much is lent, and gives the port credit by that; false: not enough for so many pages,
+ * or another thread is giving some. */
+XCOLD static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	struct loans *l = &ps->cache->loans;
+	bool given;
+
+	if (ps->pp->now_ns < ps->lender.refused_ns || pthread_mutex_trylock(&l->lock))
+		return false;
+	given = credit_give_locked(ps, port, nr);
+	pthread_mutex_unlock(&l->lock);
+	return given;
+}
+
+/* Its thread's credit goes if it is void. */
+static void credit_look(struct cport *ps)
+{
+	uint32_t epoch = atomic_load_explicit(&ps->cache->loans.epoch, memory_order_relaxed);
+
+	if (ps->lender.epoch == epoch)
+		return;
+	for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
+		credit_set(ps, i, 0);
+	ps->lender.epoch = epoch;
+}
+
+/* The port has credit for so many. */
+static bool credit_has(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	struct lender *l = &ps->lender;
+
+	credit_look(ps);
+	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) >= nr ||
+		credit_give(ps, port, nr))
+		return true;
+	count(ps, CC_LOANS_REFUSED, 1);
+	return false;
+}
+
+static void credit_use(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	uint32_t credit =
+		atomic_load_explicit(&ps->lender.credit[port], memory_order_relaxed);
+
+	credit_set(ps, port, credit - nr);
+}
+
+bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
+{
+	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, r);
+
+	if (!credit_has(ps, port, nr))
+		return false;
+	credit_use(ps, port, nr);
+	return true;
+}
+
+bool loan_grant(struct cport *ps, struct creq *c)
+{
+	struct loans *l = &ps->cache->loans;
+	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, c->r);
+
+	if (!credit_has(ps, port, c->nr))
+		return false;
+	c->granted.port = port;
+	c->granted.nr = c->nr;
+	/* before its credit goes: who counts looks there first */
+	atomic_fetch_add_explicit(&l->granted[port], c->nr, memory_order_relaxed);
+	credit_use(ps, port, c->nr);
+	return true;
+}
+
+void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr)
+{
+	if (nr > c->granted.nr)
+		nr = c->granted.nr;
+	if (nr == 0)
+		return;
+	c->granted.nr -= nr;
+	/* release: what is lent is listed */
+	atomic_fetch_sub_explicit(
+		&ps->cache->loans.granted[c->granted.port], nr, memory_order_release);
+}
+
+bool loans_fit(struct cached *k, uint32_t pages)
+{
+	uint32_t max = loans_max(k, pages), unused;
+	struct tally t = loans_tally(k, XSEG_NONE, &unused);
+
+	if (t.all + unused <= max - direct_part(max))
+		return true;
+	if (unused)
+		credit_void(k);
+	return false;
+}
+
+void loans_recount(struct cached *k)
+{
+	credit_void(k);
+	direct_look(k);
+}
+
+bool loan_bucket(
+	struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
+{
+	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
+	if (!slot_has_page(w))
+		return false;
+	slot_set_loan(ps->cache, o, b, loan_stamp(ps, r));
+	return r->flags & XSEG_REQ_DIRECT && !(w & SLOT_DIRECT);
+}
+
+/* ---- limbo ---- */
+
+/* Under mem_lock. */
+static void limbo_add(struct cached *k, uint32_t page, uint32_t more)
+{
+	xlist_push_tail(&k->loans.limbo, page);
+	atomic_fetch_add_explicit(&k->loans.nr_limbo, more, memory_order_relaxed);
+}
+
+XCOLD void limbo_put(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
+	pthread_mutex_lock(&k->mem_lock);
+	limbo_add(k, page, 1);
+	pthread_mutex_unlock(&k->mem_lock);
+	share_has_room(ps);
+}
+
+struct look {
+	struct cached *k;
+	bool begins;				/* an era began with it: */
+	uint32_t era;				/* that one */
+};
+
+/* Some request lists it. A page that another thread looks for, or that is another cache's, may be
+ * shown too: what is said of it is true. */
+static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct look *l = arg;
+	struct cached *k = l->k;
+
+	(void)port;
+	(void)look;
+	if (!page_is_ours(k, page))
+		return;
+	if (l->begins)
+		atomic_store_explicit(&k->loans.seen[page], (uint8_t)l->era, memory_order_release);
+	/* swapped: the thread that looks for it may have put it meanwhile, and it is another's */
+	if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
+		(void)!xseg_page_owner_swap(k->peer.seg, page, OWNER_LOOKED, OWNER_LENT);
+}
+
+/* All that is in limbo, as a list of the caller's. */
+static struct xlist batch_take(struct cached *k)
+{
+	struct xlist batch;
+
+	pthread_mutex_lock(&k->mem_lock);
+	batch = k->loans.limbo;
+	xlist_init(&k->loans.limbo, k->clean.nodes);
+	pthread_mutex_unlock(&k->mem_lock);
+	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE;
+		page = xlist_next(&batch, page))
+		xseg_page_owner_set(k->peer.seg, page, OWNER_LOOKED);
+	return batch;
+}
+
+/* Returns how many of them are free now. */
+static uint32_t batch_end(struct cached *k, struct xlist *batch)
+{
+	uint32_t freed = 0, kept = 0, page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	while ((page = xlist_head(batch)) != XLIST_NONE) {
+		xlist_remove(batch, page);
+		if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED) {
+			xseg_page_owner_set(k->peer.seg, page, 0);
+			xseg_page_touched(k->peer.seg, page);
+			pool_put(k, page);
+			freed++;
+		} else {
+			limbo_add(k, page, 0);
+			kept++;
+		}
+	}
+	atomic_fetch_sub_explicit(&k->loans.nr_limbo, freed, memory_order_relaxed);
+	atomic_store_explicit(&k->loans.nr_pinned, kept, memory_order_relaxed);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	return freed;
+}
+
+bool limbo_look(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct look l = { .k = k };
+	struct xlist batch;
+
+	if (atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) == 0)
+		return false;
+	batch = batch_take(k);
+	XKILL(LIMBO_TAKEN);
+	/* seq_cst: partner is the fence in pin() (xseg/direct.c): who has listed one of these pages
+	 * himself is seen, or sees that its slot has let go of it */
+	atomic_thread_fence(memory_order_seq_cst);
+	l.begins = era_begin(k, &l.era);
+	xseg_loans(k->peer.seg, found, &l);
+	if (l.begins)
+		era_end(k, l.era);
+	if (batch_end(k, &batch) == 0)
+		return false;
+	ps->freed = true;
+	return true;
+}
+
+/* How many pages have to come before a look is worth it. */
+static uint32_t batch_size(struct cached *k)
+{
+	uint32_t nr = data_pages(k) / 16;
+
+	return nr > LOOK_BATCH ? LOOK_BATCH : nr ? nr : 1;
+}
+
+/* Somebody waits for what is in limbo. */
+static bool is_wanted(struct cached *k)
+{
+	return pages_wanted(k) || atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+}
+
+uint64_t limbo_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct lender *l = &ps->lender;
+	uint32_t nr = atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed);
+	bool freed;
+
+	credit_look(ps);
+	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
+		l->next_ns = l->pause_ns = 0;
+		if (nr && nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) +
+					  batch_size(k))
+			limbo_look(ps);
+		return PEER_NEVER;
+	}
+	if (ps->pp->now_ns >= l->next_ns) {
+		freed = limbo_look(ps);
+		freed |= gifts_look(ps);
+		if (freed)
+			l->pause_ns = 0;
+		l->pause_ns = !l->pause_ns                      ? PAUSE_MIN_NS
+			      : l->pause_ns >= PAUSE_MAX_NS / 2 ? PAUSE_MAX_NS
+								: l->pause_ns * 2;
+		l->next_ns = ps->pp->now_ns + l->pause_ns;
+	}
+	return l->next_ns;
+}
+
+/* ---- a predecessor's ---- */
+
+struct restore {
+	struct cached *k;
+	uint8_t *page_is;
+	uint32_t nr;				/* on loan, some more than once */
+};
+
+static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct restore *res = arg;
+	struct cached *k = res->k;
+	struct object *o;
+	uint32_t b;
+
+	(void)port;
+	res->nr += look == 1 && page_is_ours(k, page);
+	switch (res->page_is[page]) {
+	case PAGE_BUCKET:
+		o = page_object(k, page, &b);
+		slot_set_loan(k, o, b, lent_now(k));
+		break;
+	case PAGE_FREE:
+		res->page_is[page] = PAGE_LENT;
+		xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
+		limbo_add(k, page, 1);
+		break;
+	case PAGE_ORPHAN:
+		xseg_page_owner_set(k->peer.seg, page, OWNER_ORPHAN | OWNER_LENT);
+		break;
+	default:
+		break;	/* no cache has lent it */
+	}
+}
+
+void loans_restore(struct cached *k, uint8_t *page_is)
+{
+	struct restore res = { .k = k, .page_is = page_is };
+
+	xseg_loans(k->peer.seg, restore, &res);
+	most_note(k, res.nr);
+}
+
+/* ---- checking ---- */
+
+struct check {
+	struct cached *k;
+	uint64_t *seen;				/* bits, by page */
+	uint32_t nr;				/* pages that are listed */
+};
+
+static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct check *c = arg;
+	struct cached *k = c->k;
+	struct object *o;
+	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint32_t b;
+
+	(void)port;
+	if (look == 0 || !page_is_ours(k, page))
+		return;
+	c->nr += !(c->seen[page / 64] >> page % 64 & 1);
+	c->seen[page / 64] |= 1ull << page % 64;
+	if (limbo_holds(owner) || owner & OWNER_GIFT)
+		return;
+	o = page_object(k, page, &b);
+	/* L1 */
+	assert(o && slot_page(slot_get(k, o, b)) == page && loan_holds(k, slot_get(k, o, b)));
+}
+
+/* L5. */
+static uint32_t check_granted(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < k->nr_requests; i++)
+		if (k->creqs[i].state != CREQ_IDLE && k->creqs[i].step == read_step)
+			sum += k->creqs[i].granted.nr;
+	assert(sum == granted_sum(k));
+	return sum;
+}
+
+void loans_check(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+	struct check c = { .k = k, .seen = calloc(k->seg_pages / 64 + 1, sizeof(*c.seen)) };
+	uint32_t granted = check_granted(k);
+
+	assert(c.seen);
+	xseg_loans(p->seg, check_lent, &c);
+	free(c.seen);
+	assert(c.nr + granted <= k->loans.most);			/* L4 */
+}

@@ -1,0 +1,82 @@
+/* plug - how a cache enters between two peers and leaves again while they serve; xseg/plug.c has
+ * the whole, this is the cache's part.
+ *
+ * States (plug_set() is the only writer):
+ *
+ *   from       to         when                                                          by
+ *   BEGINS     ON         it serves from now on, and has a route                        plug_begin
+ *   BEGINS     OFF        the same without                                              plug_begin
+ *   ON         DRAINING   it is asked to leave: writes wait for the store from now on   follow
+ *   DRAINING   SYNCING    what was dirty when that began is at the store                drain
+ *   SYNCING    CALLING    the store has made it stable                                  sync
+ *   SYNCING    DRAINING   that failed: in a while again                                 sync
+ *   CALLING    PROVING    the upper peer holds: takes nothing in                        prove_begin
+ *   PROVING    CALLING    it does not any more (another incarnation)                    prove
+ *   PROVING    DRAINING   something is dirty after all: the upper peer goes on          prove
+ *   PROVING    EMPTYING   nothing is: the upper peer's route leads past it              prove
+ *   DRAINING, SYNCING, CALLING, PROVING   ON   it was taken back                        take_back
+ *   EMPTYING   OFF        nothing is in it any more                                     empty
+ *   OFF        ENTERING   it is asked to enter                                          follow
+ *   ENTERING   CLAIMED    the upper peer holds, and it has its route                    enter
+ *   CLAIMED    ON         nobody else has anything at the store; the upper              claimed
+ *                         peer's route leads here
+ *   CLAIMED    ENTERING   the upper peer has gone on meanwhile                          claimed
+ *   ENTERING, CLAIMED   OFF   it was taken back                                         take_back
+ *
+ * Contract: plug_open() and plug_begin() before serving; plug_run() in port 0's thread. The other
+ * functions from any thread.
+ *
+ * Invariants:
+ *   U1  a cache that is off the path (EMPTYING, OFF, ENTERING) takes no request but answers
+ *       ENOTCONN, and has nothing dirty
+ *   U2  while the arena has data its epoch (xseg_arena_epoch()) is that of its route: so a
+ *       successor knows whether it is still true
+ */
+#ifndef PEERS_CACHED_PLUG_H
+#define PEERS_CACHED_PLUG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "peers/cached/object/walk.h"
+
+enum plug_state {
+	PLUG_BEGINS, PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING,
+	PLUG_EMPTYING, PLUG_OFF, PLUG_ENTERING, PLUG_CLAIMED,
+	PLUG_NR_STATES
+};
+
+struct cached;
+struct cport;
+struct policy;
+struct child;
+
+struct plug {
+	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
+	_Atomic bool off;			/* U1: read for each request */
+	/* what was promised write-back is write-through; read for each write */
+	_Atomic bool leaving;
+	/* port 0's */
+	uint64_t since_ns, next_ns, call_ns, pause_ns;
+	bool proved_once;
+	bool asked;	/* SYNCING: the store was, to make all stable (own_sync has the answer) */
+	_Atomic bool emptied;			/* by whoever ends the walk */
+	struct walk walk;			/* that empties all objects */
+};
+
+bool plug_edge_legal(enum plug_state from, enum plug_state to);
+const char *plug_state_name(enum plug_state s);
+/* port 0: goes on with it; returns when it wants to run again */
+uint64_t plug_run(struct cport *ps);
+/* Before a predecessor's requests are handed over: whether it is off the path, by its route. */
+void plug_open(struct cached *k);
+void plug_begin(struct cached *k);	/* after that; it may have got a route meanwhile */
+uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or XSEG_NO_EPOCH */
+/* The policy in the place of that one: a cache that is leaving promises nothing that it would have
+ * to flush later. */
+const struct policy *plug_promise(struct cached *k, const struct policy *p);
+bool plug_is_leaving(struct cached *k);		/* as is wanted now */
+void plug_check(struct cached *k);
+
+#endif

@@ -1,0 +1,601 @@
+/* pages - the cache's pages: free ones, and those that may be evicted. Who gets them, and who
+ * waits for some, is in room.c.
+ *
+ * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a
+ * write, an old one listed by a flush in flight, or cut into chunks (chunk.c). A list of clean
+ * pages is in order of the last time they became clean or were found referenced; a hit only sets
+ * the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of their own
+ * (share.h). A page of an extent that leaves the cache (extent.c) is never handed out: where it
+ * would be free it is *out*. One that was lent to write in is in nobody's list (gift.c). One that
+ * may be on loan is not free before nobody reads it: where it would be free it goes to *limbo*
+ * (loan.c). A few free pages are kept for urgent requests (reserve, room.c).
+ *
+ * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
+ *
+ * Invariants:
+ *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is
+ *       VALID, or unpromised and refused (unpromised.c), except within one job
+ */
+#include <string.h>
+
+#include "peers/cached/life/cached.h"
+#include "xtypes/xhot.h"
+#include "xtypes/xkill.h"
+
+#define EVICT_TRIES 64
+#define AHEAD_BATCH 4
+
+/* ---- under mem_lock ---- */
+
+void pages_count(struct cached *k)
+{
+	atomic_store_explicit(&k->nr_clean, k->clean.nr + k->shares.clean, memory_order_relaxed);
+	atomic_store_explicit(
+		&k->nr_free, xpool_nr(&k->free_pages) - k->leaving_free, memory_order_relaxed);
+}
+
+static struct xlist *list_of(struct cached *k, uint32_t rec)
+{
+	return rec == OTHERS ? &k->clean : &k->volume[rec].share.clean;
+}
+
+/* The page is in no list. */
+static void clean_put(struct cached *k, uint32_t page, bool at_head)
+{
+	uint32_t rec = page_leaves(k, page) ? OTHERS : share_list_locked(k, page);
+	struct xlist *list = page_leaves(k, page) ? &k->leaving : list_of(k, rec);
+
+	k->page_use[page].list = (uint8_t)rec;
+	k->shares.clean += rec != OTHERS;
+	if (at_head)
+		xlist_push_head(list, page);
+	else
+		xlist_push_tail(list, page);
+}
+
+static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
+{
+	uint32_t rec = k->page_use[page].list;
+
+	xlist_remove(from_leaving ? &k->leaving : list_of(k, rec), page);
+	k->page_use[page].list = OTHERS;
+	k->shares.clean -= rec != OTHERS;
+}
+
+void clean_leave_locked(struct cached *k, uint32_t page)
+{
+	clean_take(k, page, false);
+	clean_put(k, page, true);
+}
+
+void clean_stay_locked(struct cached *k, uint32_t page)
+{
+	clean_take(k, page, true);
+	clean_put(k, page, false);
+}
+
+void clean_turn_locked(struct cached *k, struct xlist *list)
+{
+	uint32_t page = xlist_tail(list);
+
+	clean_take(k, page, list == &k->leaving);
+	clean_put(k, page, true);
+	if (list == &k->clean && k->shares.unsorted)
+		k->shares.unsorted--;
+}
+
+void clean_restore(struct cached *k, uint32_t page)
+{
+	clean_put(k, page, true);
+}
+
+void pool_put(struct cached *k, uint32_t page)
+{
+	struct extent *e = page_extent(k, page);
+
+	if (page_leaves(k, page)) {
+		xseg_page_owner_set(k->peer.seg, page, OWNER_OUT);
+		e->nr_out++;
+		k->nr_out++;
+		return;
+	}
+	xpool_put(&k->free_pages, page);
+	e->nr_free++;
+}
+
+static uint32_t pool_get(struct cached *k)
+{
+	uint32_t page;
+
+	while ((page = xpool_get(&k->free_pages)) != XPOOL_NONE) {
+		page_extent(k, page)->nr_free--;
+		if (!page_leaves(k, page))
+			break;
+		k->leaving_free--;
+		pool_put(k, page);
+	}
+	return page;
+}
+
+void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr)
+{
+	for (; nr && k->leaving_free; nr--) {
+		uint32_t page;
+
+		if (*at >= xpool_nr(&k->free_pages))
+			*at = 0;
+		page = xpool_at(&k->free_pages, *at);
+		if (!page_leaves(k, page)) {
+			++*at;
+			continue;
+		}
+		xpool_take_at(&k->free_pages, *at);
+		page_extent(k, page)->nr_free--;
+		k->leaving_free--;
+		pool_put(k, page);
+	}
+}
+
+/* ---- clean and free pages ---- */
+
+uint32_t pages_available(struct cached *k)
+{
+	return atomic_load_explicit(&k->nr_clean, memory_order_relaxed) +
+	       atomic_load_explicit(&k->nr_free, memory_order_relaxed);
+}
+
+void page_clean(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	if (page == NO_PAGE)
+		return;
+	pthread_mutex_lock(&k->mem_lock);
+	clean_put(k, page, true);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	ps->freed = true;
+}
+
+void page_unclean(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	if (page == NO_PAGE)
+		return;
+	pthread_mutex_lock(&k->mem_lock);
+	clean_take(k, page, page_leaves(k, page));
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+void page_relist(struct cached *k, uint32_t page)
+{
+	if (page == NO_PAGE)
+		return;
+	pthread_mutex_lock(&k->mem_lock);
+	clean_take(k, page, page_leaves(k, page));
+	clean_put(k, page, true);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+bool pages_wanted(struct cached *k)
+{
+	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages) ||
+	       !xwaitq_empty(&k->want_urgent);
+}
+
+static uint32_t reserve_nr(struct cached *k)
+{
+	return atomic_load_explicit(&k->reserve.nr, memory_order_relaxed);
+}
+
+/* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find
+ * them there. Nor while the reserve lacks some: what is free is its own. */
+static bool use_magazine(struct cached *k)
+{
+	return reserve_nr(k) == k->reserve.size &&
+	       atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >=
+		       8 * MAGAZINE * k->peer.nr_ports &&
+	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
+}
+
+/* The reserve comes first, then the pool. */
+static void reserve_put(struct cached *k, uint32_t page)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = reserve_nr(k);
+	if (nr < k->reserve.size && !page_leaves(k, page)) {
+		k->reserve.page[nr] = page;
+		atomic_store_explicit(&k->reserve.nr, nr + 1, memory_order_relaxed);
+	} else {
+		pool_put(k, page);
+		pages_count(k);
+	}
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+XCOLD void page_free(struct cached *k, uint32_t page)
+{
+	xseg_page_owner_set(k->peer.seg, page, 0);
+	reserve_put(k, page);
+}
+
+void magazine_empty(struct cport *ps)
+{
+	early_forget(ps);
+	while (ps->nr_magazine)
+		page_free(ps->cache, ps->magazine[--ps->nr_magazine]);
+}
+
+void magazine_return(struct cport *ps, uint32_t page)
+{
+	if (ps->nr_magazine == MAGAZINE)
+		page_free(ps->cache, page);
+	else
+		ps->magazine[ps->nr_magazine++] = page;
+}
+
+/* Free pages that nobody else is in need of. */
+static void magazine_put(struct cport *ps, uint32_t page)
+{
+	xseg_page_owner_set(ps->cache->peer.seg, page, 0);
+	magazine_return(ps, page);
+}
+
+void page_put(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	if (page == NO_PAGE)
+		return;
+	if (limbo_holds(xseg_page_owner(k->peer.seg, page))) {
+		limbo_put(ps, page);
+		return;
+	}
+	ps->freed = true;
+	if (use_magazine(k) && !pages_wanted(k))
+		magazine_put(ps, page);
+	else
+		page_free(k, page);
+}
+
+/* The last that came, as they came: pages side by side that a write let go of stay so in the next
+ * one, whose data a store then finds in one piece. Returns how many there were. */
+static uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
+{
+	if (n > ps->nr_magazine)
+		n = ps->nr_magazine;
+	ps->nr_magazine -= n;
+	memcpy(page, &ps->magazine[ps->nr_magazine], n * sizeof(*page));
+	return n;
+}
+
+bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
+{
+	return ps->nr_magazine >= n && !pages_wanted(ps->cache) && magazine_pop(ps, n, page) == n;
+}
+
+static uint32_t take_free(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	if (magazine_pop(ps, 1, &page))
+		return page;
+	pthread_mutex_lock(&k->mem_lock);
+	page = pool_get(k);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	return page;
+}
+
+/* The next candidate, of this list or, if it is NULL, of whose turn it is, moved to the other end
+ * so that others look elsewhere. */
+static uint32_t next_victim(struct cached *k, struct xlist *list, const struct claim *cl)
+{
+	uint32_t page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	if (!list)
+		list = share_victims_locked(k, cl);
+	page = list ? xlist_tail(list) : XLIST_NONE;
+	if (page != XLIST_NONE)
+		clean_turn_locked(k, list);
+	pthread_mutex_unlock(&k->mem_lock);
+	return page;
+}
+
+/* Inside the object: takes the page out of bucket b, for that volume, if it is there, may be
+ * evicted, was not used again and is not spared. */
+static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page,
+	uint32_t rec, enum cache_counter why)
+{
+	uint64_t w = slot_get(ps->cache, o, b);
+
+	if (!slot_is_evictable(w) || slot_page(w) != page || share_spares(ps->cache, o, rec))
+		return false;
+	if (slot_was_used(ps->cache, o, b, w))
+		return false;
+	bucket_leave(ps, o, b, w);
+	count_evicted(ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : why);
+	return true;
+}
+
+struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
+{
+	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint32_t entry = (uint32_t)(owner >> 16) - 1;
+
+	*b = owner & 0xffff;
+	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS
+		       ? &k->objects[entry]
+		       : NULL;
+}
+
+static bool evict_page(
+	struct cport *ps, uint32_t page, uint32_t rec, enum cache_counter why)
+{
+	uint32_t b;
+	struct object *o = page_object(ps->cache, page, &b);
+	bool done;
+
+	if (!o)
+		return false;
+	if (o == ps->inside)
+		return evict_bucket(ps, o, b, page, rec, why);
+	if (!xworkq_try_enter(&o->q))
+		return false;
+	done = evict_bucket(ps, o, b, page, rec, why);
+	if (xworkq_leave(&o->q))
+		object_ready(ps, o);
+	return done;
+}
+
+/* A page out of its bucket; XPOOL_NONE: there is none. */
+static uint32_t evict_one(
+	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+{
+	for (unsigned i = 0; i < EVICT_TRIES; i++) {
+		uint32_t page = next_victim(ps->cache, list, cl);
+
+		if (page == XLIST_NONE)
+			break;
+		if (evict_page(ps, page, cl->rec, why)) {
+			XKILL(EVICTED_SLOT);
+			return page;
+		}
+	}
+	return XPOOL_NONE;
+}
+
+/* One that may be used at once. Of those that may be on loan many go to limbo before a look: so
+ * each costs little of that. */
+static uint32_t take_clean(
+	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+{
+	struct cached *k = ps->cache;
+	uint32_t page = XPOOL_NONE;
+
+	for (unsigned i = 0; i < EVICT_TRIES; i++) {
+		page = evict_one(ps, list, cl, why);
+		if (page == XPOOL_NONE)
+			break;
+		if (!limbo_holds(xseg_page_owner(k->peer.seg, page))) {
+			xseg_page_owner_set(k->peer.seg, page, 0);
+			return page;
+		}
+		limbo_put(ps, page);
+	}
+	return limbo_look(ps) ? take_free(ps) : XPOOL_NONE;
+}
+
+/* ---- the reserve ---- */
+
+/* Under mem_lock. */
+static uint32_t reserve_pop_locked(struct cached *k)
+{
+	uint32_t nr = reserve_nr(k);
+
+	if (nr == 0)
+		return XPOOL_NONE;
+	atomic_store_explicit(&k->reserve.nr, nr - 1, memory_order_relaxed);
+	return k->reserve.page[nr - 1];
+}
+
+static uint32_t reserve_take(struct cached *k)
+{
+	uint32_t page = XPOOL_NONE;
+
+	if (reserve_nr(k) == 0)
+		return XPOOL_NONE;
+	pthread_mutex_lock(&k->mem_lock);
+	while ((page = reserve_pop_locked(k)) != XPOOL_NONE && page_leaves(k, page))
+		pool_put(k, page);
+	pthread_mutex_unlock(&k->mem_lock);
+	return page;
+}
+
+/* While extents leave it is taken again: none of theirs stays in it. */
+static void reserve_sweep(struct cached *k)
+{
+	uint32_t page, kept = 0;
+
+	pthread_mutex_lock(&k->mem_lock);
+	for (uint32_t i = 0; i < reserve_nr(k); i++) {
+		page = k->reserve.page[i];
+		if (page_leaves(k, page))
+			pool_put(k, page);
+		else
+			k->reserve.page[kept++] = page;
+	}
+	atomic_store_explicit(&k->reserve.nr, kept, memory_order_relaxed);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+void reserve_begin(struct cached *k)
+{
+	uint32_t page;
+
+	k->reserve.size = RESERVE_PAGES;
+	while (reserve_nr(k) < k->reserve.size) {
+		pthread_mutex_lock(&k->mem_lock);
+		page = pool_get(k);
+		pages_count(k);
+		pthread_mutex_unlock(&k->mem_lock);
+		if (page == XPOOL_NONE)
+			return;
+		reserve_put(k, page);
+	}
+}
+
+void reserve_fill(struct cport *ps)
+{
+	const struct claim any = { .rec = OTHERS };
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	if (atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
+		reserve_sweep(k);
+	for (unsigned n = 0; n < RESERVE_PAGES && reserve_nr(k) < k->reserve.size; n++) {
+		page = take_free(ps);
+		if (page == XPOOL_NONE && pages_available(k))
+			page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+		if (page == XPOOL_NONE)
+			return;
+		reserve_put(k, page);
+		ps->freed |= !xwaitq_empty(&k->want_urgent);
+	}
+}
+
+static void magazine_fill(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	while (ps->nr_magazine < MAGAZINE / 2 && (page = pool_get(k)) != XPOOL_NONE)
+		ps->magazine[ps->nr_magazine++] = page;
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+/* A port keeps some pages ahead of need: free ones, if it writes; where there are none some are
+ * evicted, and their cold memory is fetched, while nobody waits for that. Some at a time, as
+ * requests may be waiting in the lanes. */
+void pages_ahead(struct cport *ps)
+{
+	const struct claim any = { .rec = OTHERS };
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	if (ps->nr_magazine >= MAGAZINE / 2 || !use_magazine(k) || pages_wanted(k))
+		return;
+	if (atomic_load_explicit(&k->nr_free, memory_order_relaxed)) {
+		if (ps->early.pays)
+			magazine_fill(ps);
+		return;
+	}
+	if (atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE)
+		return;
+	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
+		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+		if (page == XPOOL_NONE)
+			return;
+		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
+			__builtin_prefetch((char *)xseg_page(k->peer.seg, page) + at, 1);
+		/* there may be no room: an eviction frees chunks, too, and their pages come here */
+		magazine_put(ps, page);
+	}
+}
+
+static uint32_t list_nr(struct cached *k, const struct xlist *list)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = list->nr;
+	pthread_mutex_unlock(&k->mem_lock);
+	return nr;
+}
+
+/* A bucket that was used again goes at the second try. */
+static uint32_t drop_list(struct cport *ps, struct xlist *list)
+{
+	const struct claim all = { .rec = FOR_NOBODY };
+	uint32_t n = 0, misses = 0, page;
+
+	while (misses < 1024 && list_nr(ps->cache, list)) {
+		page = evict_one(ps, list, &all, CC_EVICTED_PRESSURE);
+		if (page == XPOOL_NONE) {
+			misses++;
+			continue;
+		}
+		misses = 0;
+		page_put(ps, page);
+		n++;
+	}
+	return n;
+}
+
+/* Evicts whatever may be. */
+uint32_t pages_drop(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t n = drop_list(ps, &k->clean) + drop_list(ps, &k->leaving);
+
+	for (uint32_t r = 0; r < k->nr_volumes; r++)
+		n += drop_list(ps, &k->volume[r].share.clean);
+	zeroes_drop(ps);
+	return n;
+}
+
+uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache_counter why)
+{
+	const struct claim own = { .rec = rec };
+	uint32_t n = 0, page;
+
+	for (; n < nr && (page = evict_one(ps, &ps->cache->volume[rec].share.clean, &own, why)) !=
+				 XPOOL_NONE;
+		n++)
+		page_put(ps, page);
+	return n;
+}
+
+void pages_return(struct cport *ps, const uint32_t *page, uint32_t n)
+{
+	while (n)
+		page_put(ps, page[--n]);
+}
+
+uint32_t page_get(struct cport *ps, bool evict, bool pass)
+{
+	const struct claim any = { .rec = OTHERS };
+	uint32_t page;
+
+	if (!pass && pages_wanted(ps->cache))
+		return XPOOL_NONE;
+	page = take_free(ps);
+	if (page == XPOOL_NONE && evict)
+		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+	return page;
+}
+
+uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
+{
+	uint32_t got = magazine_pop(ps, n, page);
+
+	for (; got < n; got++) {
+		page[got] = take_free(ps);
+		if (page[got] == XPOOL_NONE)
+			page[got] = take_clean(ps, NULL, cl, CC_EVICTED_CLEAN);
+		if (page[got] == XPOOL_NONE && cl->turn == TURN_URGENT)
+			page[got] = reserve_take(ps->cache);
+		if (page[got] == XPOOL_NONE)
+			break;
+	}
+	return got;
+}

@@ -1,0 +1,370 @@
+/* object - a cached object: its entry, its slots, its work queue, its life. Where its slots are is
+ * in chunk.c, how it is emptied in reclaim.c.
+ *
+ * States of an object (object_set_state() is the only writer; the caller is inside):
+ *
+ *   from      to        when                                             by
+ *   READY     FLUSHING  its first flush child goes out                   start_run
+ *   FAILED    FLUSHING  its data is tried again                          start_run
+ *   FLUSHING  READY     the last flush child came back, all went well    flush_done
+ *   FLUSHING  FAILED    the last flush child came back, one had failed   flush_done
+ *   READY     DELETING  nothing is in flight, its delete goes out        delete_step
+ *   FAILED    DELETING  the same                                         delete_step
+ *   READY     DELETING  all of it is zeroes, and flushed so              start_run
+ *   FAILED    DELETING  the same                                         start_run
+ *   DELETING  READY     the store answered the delete                    delete_done, flush_done
+ *   DELETING  FAILED    it failed such a flush                           flush_done
+ *   READY     HELD      a predecessor has something of it at the store   adopt_one
+ *   HELD      READY     the last of that is home                         object_let_go
+ *
+ * Invariants (object_check):
+ *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY
+ *       + WRITING plus the older pages still being written (INFLIGHT)
+ *   O2  chunk_used[n] counts the slots of chunk n that are not absent; at 0 the chunk goes, unless
+ *       a request still waits to use it
+ *   O3  state is FLUSHING iff flushes_out > 0, or DELETING if that is by a delete
+ *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them,
+ *       however it was evicted
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "peers/cached/life/cached.h"
+#include "xtypes/xhot.h"
+#include "xtypes/xkill.h"
+
+#define OTO(s) (1u << OBJECT_##s)
+
+static const uint8_t legal[OBJECT_NR_STATES] = {
+	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
+	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
+	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING),
+	[OBJECT_DELETING] = OTO(READY) | OTO(FAILED),
+	[OBJECT_HELD]	  = OTO(READY),
+};
+
+static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING",
+	"HELD" };
+
+const char *object_state_name(enum object_state s)
+{
+	return (unsigned)s < OBJECT_NR_STATES ? names[s] : "?";
+}
+
+bool object_edge_legal(enum object_state from, enum object_state to)
+{
+	return (unsigned)from < OBJECT_NR_STATES && (unsigned)to < OBJECT_NR_STATES &&
+	       (legal[from] & 1u << to);
+}
+
+void object_set_state(struct object *o, enum object_state s)
+{
+	assert(object_edge_legal((enum object_state)o->state, s));
+	o->state = s;
+}
+
+static void own_job(struct xwork *w, void *ctx);
+
+void object_init(struct object *o, uint32_t index)
+{
+	memset(o, 0, sizeof(*o));
+	o->index = index;
+	xworkq_init(&o->q);
+	CDS_INIT_LIST_HEAD(&o->dirty);
+	CDS_INIT_LIST_HEAD(&o->in_group);
+	o->flush_all = FLUSH_NONE;
+	o->own_work.fn = own_job;
+	o->flush_wait.fn = flush_wait_fn;
+}
+
+/* ---- hooks of the xcache: the entry's mark in the arena follows its life ---- */
+
+static void hook_init(void *arg, uint32_t idx)
+{
+	struct cached *k = arg;
+
+	XKILL(ENTRY_NAMED);
+	/* release: the name comes before the mark; a successor trusts marked entries */
+	atomic_store_explicit(&k->entries[idx].used, 1, memory_order_release);
+}
+
+static void hook_finalize(void *arg, uint32_t idx)
+{
+	struct cached *k = arg;
+
+	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_relaxed) == 0);
+	chunks_finalize(k, idx);
+	object_dismiss(k, &k->objects[idx]);
+	XKILL(ENTRY_EMPTIED);
+	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
+}
+
+/* Implicit eviction takes only entries that are empty (O4) and in nobody's hands. */
+static bool hook_may_evict(void *arg, uint32_t idx)
+{
+	struct cached *k = arg;
+
+	return xcache_refs(&k->xc, idx) == 1;
+}
+
+const struct xcache_ops object_hooks = {
+	.init = hook_init,
+	.finalize = hook_finalize,
+	.may_evict = hook_may_evict,
+};
+
+/* ---- jobs ---- */
+
+static void run_object(struct cport *ps, struct object *o, unsigned budget)
+{
+	ps->inside = o;
+	if (xworkq_run(&o->q, budget, ps))
+		object_ready(ps, o);
+	ps->inside = NULL;
+}
+
+XCOLD void object_ready(struct cport *ps, struct object *o)
+{
+	o->ready_next = NULL;
+	*ps->ready_tail = o;
+	ps->ready_tail = &o->ready_next;
+}
+
+void object_push(struct cport *ps, struct object *o, struct xwork *w)
+{
+	if (!xworkq_push(&o->q, w))
+		return;
+	if (ps->inside)
+		object_ready(ps, o);
+	else
+		run_object(ps, o, 16);
+}
+
+bool object_run_ready(struct cport *ps, unsigned budget)
+{
+	while (ps->ready && budget--) {
+		struct object *o = ps->ready;
+
+		ps->ready = o->ready_next;
+		if (!ps->ready)
+			ps->ready_tail = &ps->ready;
+		run_object(ps, o, 16);
+	}
+	return ps->ready != NULL;
+}
+
+void object_put(struct cport *ps, struct object *o)
+{
+	xcache_put(&ps->cache->xc, o->index);
+	if (xwaitq_has_waiters(&ps->cache->want_entries))
+		ps->freed = true;	/* perhaps that was an evicted entry's last one */
+}
+
+/* ---- slots ---- */
+
+uint64_t slot_read(struct cached *k, const _Atomic uint64_t *slot)
+{
+	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
+
+	assert((uint32_t)w < k->seg_pages);	/* as in chunk_at() */
+	return w;
+}
+
+uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
+{
+	_Atomic uint64_t *slot = slot_word_of(k, o, b);
+
+	return slot ? slot_read(k, slot) : slot_word(BUCKET_FREE, 0, 0);
+}
+
+/* A bucket of the object counts from now on, or does not any more. */
+static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n,
+	enum volume_counter vn, bool counts)
+{
+	uint64_t by = counts ? (uint64_t)BUCKET_SIZE : -(uint64_t)BUCKET_SIZE;
+
+	count(ps, n, by);
+	volume_add(volume_block(ps, object_volume(o)), vn, by);
+}
+
+/* Flags of a slot, while its state and its page stay. */
+static void slot_change(
+	struct cached *k, struct object *o, uint32_t b, uint64_t clear, uint64_t set)
+{
+	_Atomic uint64_t *slot = slot_word_of(k, o, b);
+	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed), new = (w & ~clear) | set;
+
+	/* release: what it says may be read by others from now on (direct.c) */
+	if (new != w)
+		atomic_store_explicit(slot, new, memory_order_release);
+}
+
+void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
+{
+	slot_change(k, o, b, 0, flag);
+}
+
+void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
+{
+	slot_change(k, o, b, flag, 0);
+}
+
+void bucket_promise(struct cport *ps, struct object *o, uint32_t b)
+{
+	uint64_t w = slot_get(ps->cache, o, b);
+
+	if (!slot_is_unpromised(w))
+		return;
+	if (slot_is_refused(w))
+		page_unclean(ps, slot_page(w));
+	slot_change(ps->cache, o, b, SLOT_PROMISE, 0);
+	count_bytes(ps, o, CC_UNPROMISED_BYTES, VC_UNPROMISED_BYTES, false);
+	count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, true);
+}
+
+void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan)
+{
+	slot_change(k, o, b, SLOT_LOAN, loan);
+}
+
+bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
+{
+	bool touched = slot_has_page(w) && xseg_page_touched(k->peer.seg, slot_page(w));
+
+	if (w & SLOT_REF)
+		slot_clear_flag(k, o, b, SLOT_REF);
+	return touched || w & SLOT_REF;
+}
+
+/* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last
+ * one. */
+static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
+{
+	struct cached *k = ps->cache;
+	uint32_t nr = b / CHUNK_SLOTS,
+		 used = (uint32_t)((int)atomic_load_explicit(&o->used, memory_order_relaxed) + by);
+	struct arena_object *e = object_entry(k, o);
+
+	e->chunk_used[nr] = (uint8_t)(e->chunk_used[nr] + by);
+	if (e->chunk_used[nr] == 0)
+		chunk_release(ps, o, nr);
+	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
+	if (by > 0 && used == 1) {
+		xcache_get(&k->xc, o->index);
+		object_refill(ps, o);
+	} else if (used == 0) {
+		volume_unpin(k, o);
+		object_put(ps, o);
+	}
+}
+
+/* A page that may be on loan stays where it is, or leaves the slot: then its owner word says so. */
+static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
+{
+	if (slot_has_page(word) && slot_page(word) == slot_page(old))
+		return word | (old & (SLOT_DIRECT | SLOT_LOAN));
+	if (loan_holds(k, old))
+		xseg_page_owner_set(k->peer.seg, slot_page(old), OWNER_LENT);
+	return word;
+}
+
+void bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
+{
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
+	enum bucket_state from = slot_state(old), to = slot_state(word);
+
+	assert(bucket_edge_legal(from, to));
+	if (old & SLOT_LENT)
+		word = follow_loan(ps->cache, old, word);
+	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 &&
+		!slot_absent(word))
+		volume_pin(ps->cache, o);
+	if (slot_has_page(word))
+		xseg_page_owner_set(
+			ps->cache->peer.seg, slot_page(word), bucket_name(o, b));
+	XKILL(OWNER_STORED);
+	/* release: the page is filled before the slot says so (a successor reads both) */
+	atomic_store_explicit(slot, word, memory_order_release);
+	XKILL(BUCKET_STORED);
+	/* most often it is dirty data in the place of dirty data: no count changes */
+	if (from == to && !((old ^ word) & (SLOT_ZERO | SLOT_UNPROMISED)))
+		return;
+	o->nr[from]--;
+	o->nr[to]++;
+	if (slot_is_promised(old) != slot_is_promised(word))
+		count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, slot_is_promised(word));
+	if (slot_is_unpromised(old) != slot_is_unpromised(word))
+		count_bytes(ps, o, CC_UNPROMISED_BYTES, VC_UNPROMISED_BYTES,
+			slot_is_unpromised(word));
+	if (slot_has_page(old) != slot_has_page(word)) {
+		count_bytes(ps, o, CC_USED_BYTES, VC_USED_BYTES, slot_has_page(word));
+		share_count(ps->cache, object_volume(o), slot_has_page(word) ? 1 : -1);
+	}
+	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
+		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u,
+			memory_order_relaxed);
+	if (slot_absent(old) != slot_absent(word))
+		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
+}
+
+void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
+{
+	bucket_set_at(ps, o, b, slot_word_of(ps->cache, o, b), word);
+}
+
+/* ---- waiting inside an object ---- */
+
+void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why)
+{
+	count_wait(ps, why);
+	creq_set_state(c, CREQ_WAITS_OBJECT);
+	c->next = o->waiters;
+	o->waiters = c;
+}
+
+static struct creq *oldest_first(struct creq *c)
+{
+	struct creq *list = NULL, *next;
+
+	for (; c; c = next) {
+		next = c->next;
+		c->next = list;
+		list = c;
+	}
+	return list;
+}
+
+void object_wake(struct cport *ps, struct object *o)
+{
+	struct creq *c = oldest_first(o->waiters), *next;
+
+	o->waiters = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		creq_set_state(c, CREQ_RUNNING);
+		c->step(ps, c);
+	}
+}
+
+/* Each part has a reference of its own, so the object is there until the last one is done. */
+static void own_job(struct xwork *w, void *ctx)
+{
+	struct object *o = caa_container_of(w, struct object, own_work);
+	/* before it is done: who asks from now on, asks again */
+	uint8_t what = atomic_exchange(&o->asked, 0);
+
+	if (what & OBJECT_RECLAIM)
+		object_reclaim(ctx, o);
+	if (what & OBJECT_FLUSH)
+		flush_job(ctx, o);
+}
+
+bool object_ask(struct cport *ps, struct object *o, enum object_work what)
+{
+	uint8_t before = atomic_fetch_or(&o->asked, (uint8_t)what);
+
+	if (!before)
+		object_push(ps, o, &o->own_work);
+	return !(before & what);
+}

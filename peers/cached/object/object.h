@@ -1,0 +1,237 @@
+/* object - an object of the cache: its entry in the arena, what is private of it, its slots
+ * (object.c, chunk.c), how it is emptied (reclaim.c), what of it is not promised (unpromised.c),
+ * whether it may keep anything (admit.c).
+ *
+ * Contract: slots, and what is private of an object, are for whoever is inside (cached.h).
+ * object_push(), object_ask(), object_put() and the hints are for anybody who has a reference.
+ */
+#ifndef PEERS_CACHED_OBJECT_H
+#define PEERS_CACHED_OBJECT_H
+
+#include <stddef.h>
+#include <urcu/list.h>
+
+#include "peers/cached/bucket/bucket.h"
+#include "peers/cached/bucket/counters.h"
+#include "peers/common/cache_cost.h"
+#include "xseg/xseg.h"
+#include "xtypes/xcache.h"
+#include "xtypes/xwaitq.h"
+#include "xtypes/xworkq.h"
+
+#define BUCKET_SIZE    XSEG_PAGE_SIZE
+#define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
+#define OBJECT_CHUNKS  CACHE_OBJECT_CHUNKS
+#define OBJECT_BUCKETS (CHUNK_SLOTS * OBJECT_CHUNKS)
+#define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
+#define NO_CHUNK       UINT32_MAX
+
+struct cached;
+struct cport;
+struct creq;
+struct child;
+
+/* of a predecessor's pages, while they are sorted */
+enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN, PAGE_LENT };
+
+/* ---- in the arena ---- */
+
+struct arena_object {
+	char name[XSEG_TARGET_MAX];
+	/* beside the chunk of a small object: a hit looks at both */
+	_Atomic uint32_t used;	/* 1 from when the name is complete until the entry is free */
+	uint32_t volume;
+	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
+	_Atomic uint64_t version; /* counts what direct readers must see: as in struct xseg_slots */
+	/* slots of each that are not absent: derived, a successor counts anew */
+	uint8_t chunk_used[OBJECT_CHUNKS];
+};
+_Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
+/* What is published: where a struct xseg_slots begins in it. */
+#define ARENA_SLOTS offsetof(struct arena_object, chunk)
+_Static_assert(offsetof(struct arena_object, version) - ARENA_SLOTS ==
+			       offsetof(struct xseg_slots, version) &&
+		       OBJECT_CHUNKS == XSEG_SLOTS_CHUNKS && CHUNK_SLOTS == XSEG_CHUNK_SLOTS,
+	"as readers see it");
+
+struct arena_chunk {
+	_Atomic uint64_t slot[CHUNK_SLOTS];
+};
+#define CHUNKS_PER_PAGE (BUCKET_SIZE / (uint32_t)sizeof(struct arena_chunk))
+
+/* ---- private ---- */
+
+/* what it may be asked to do for itself */
+enum object_work { OBJECT_FLUSH = 1, OBJECT_RECLAIM = 2 };
+enum object_state {
+	OBJECT_READY, OBJECT_FLUSHING, OBJECT_FAILED, OBJECT_DELETING, OBJECT_HELD, OBJECT_NR_STATES
+};
+
+/* What a hit looks at is in the first 64 bytes. */
+struct object {
+	struct xworkq q; /* whoever is inside may touch all below but what is under dirty_lock */
+	uint16_t nr[BUCKET_NR_STATES];
+	uint16_t loads_out, flushes_out;	/* children in flight */
+	uint16_t nr_fua, nr_redo;	/* writers that need FUA; STARTED requests not yet redone */
+	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
+	/* record of its volume: exact while it has buckets, else where it was; read by others */
+	_Atomic uint16_t volume;
+	uint8_t state;				/* enum object_state */
+	uint8_t gen;				/* the dirty set that new writes join */
+	bool reclaiming;			/* to be emptied; reclaim holds a reference */
+	bool flush_failed;			/* a flush failed since flushes_out was 0 */
+	_Atomic uint8_t asked; /* enum object_work: what own_work is in the queue for: any thread */
+	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
+	_Atomic uint8_t flush_all;	/* the flusher has it, and why, or FLUSH_NONE: any thread */
+	_Atomic bool admitted;			/* may keep buckets (admit.c): any thread */
+	_Atomic bool listed;		/* in one of the lists below; written under dirty_lock */
+	/* flushes that failed in a row, up to NR_PAUSES: how long retry_ns is put off */
+	uint8_t nr_failures;
+	uint32_t index;				/* of it, and of its entry: fixed */
+	/* wait for a load, a delete or a redo of this object, the newest first */
+	struct creq *waiters;
+	struct creq *through;			/* applied, wait until the store has their pages */
+	struct object *ready_next;		/* on a port's ready list */
+	uint64_t apply_seq;		/* counts writes applied: which flush covers which write */
+	/* tickets at which each dirty set began: its group's, all volumes' */
+	uint32_t since[2], since_all[2];
+	/* buckets dirty or being written, by set (SLOT_GEN); read by others (list.c) */
+	_Atomic uint16_t cnt[2];
+	uint32_t changes;	/* the oldest one that is not applied (change.c); 0: none */
+	uint64_t retry_ns;		/* not before then, after a failed flush; or 0 */
+	struct xwork own_work;
+	struct xwait flush_wait;		/* wants child requests to flush with */
+	uint16_t pass_at;			/* flush_whole(): where it goes on, */
+	uint8_t pass;				/* in which pass, */
+	bool pass_aged;				/* and whether that began for the age's sake */
+	/* emptied, also of what is spared: written by who asks for that */
+	_Atomic bool reclaim_all;
+	uint8_t nr_opened;	/* direct_mark(): how often, up to a limit, since it was written */
+	uint16_t opened_seq;			/* apply_seq, its low bits, at the last one */
+	/* guarded by dirty_lock */
+	/* has buckets to be flushed; in `dirty`, oldest first, or in one of those that failed */
+	struct cds_list_head dirty;
+	/* while it is in `dirty`: in its group's list, in the same order */
+	struct cds_list_head in_group;
+	uint64_t dirty_ns;	/* when it was listed; after a flush that failed: its retry_ns */
+};
+_Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
+_Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
+
+/* ---- object.c: entries, slots, jobs ---- */
+extern const struct xcache_ops object_hooks;
+void object_init(struct object *o, uint32_t index);
+/* Runs the job now, or leaves it to whoever is inside; never inside another job. */
+void object_push(struct cport *ps, struct object *o, struct xwork *w);
+void object_ready(struct cport *ps, struct object *o);	/* owned by this thread: run it soon */
+bool object_run_ready(struct cport *ps, unsigned budget);		/* true: there is more */
+void object_put(struct cport *ps, struct object *o);
+/* Has it flush, or empty itself, soon. The caller's reference goes with that; false: it was asked
+ * before, and did not start. */
+bool object_ask(struct cport *ps, struct object *o, enum object_work what);
+void object_set_state(struct object *o, enum object_state s);
+/* A delete of it is out, or something of a predecessor's: its requests wait, and none of its data
+ * is flushed. */
+static inline bool object_is_shut(const struct object *o)
+{
+	return o->state == OBJECT_DELETING || o->state == OBJECT_HELD;
+}
+bool object_edge_legal(enum object_state from, enum object_state to);
+const char *object_state_name(enum object_state s);
+/* Acquire, with count_dirty()'s release: the store has what does not count any more (P1). */
+static inline uint32_t object_nr_dirty(const struct object *o, unsigned gen)
+{
+	return atomic_load_explicit(&o->cnt[gen], memory_order_acquire);
+}
+uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
+void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+/* The same two of a slot that is at hand. */
+uint64_t slot_read(struct cached *k, const _Atomic uint64_t *slot);
+void bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word);
+void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+/* in the place of an older one */
+void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);
+void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+/* What is newer than the store in it is promised from now on, if it is dirty. */
+void bucket_promise(struct cport *ps, struct object *o, uint32_t b);
+/* Whether it was hit since this was last asked, by a request or directly; forgets that. */
+bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
+void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
+void object_wake(struct cport *ps, struct object *o);	/* steps all that wait inside the object */
+
+/* ---- prefetch.c ---- */
+/* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
+ * the object. r->user is what the first one guessed, or NULL; the second returns the slot, or NULL,
+ * which the third wants. That one is for the first few lines of data of each read of a batch, and
+ * for who owns the pages of a write; the last for all of a read's data, while the request before is
+ * served: as many lines as a core can wait for at a time. */
+void object_prefetch(struct cached *k, struct xreq *r);
+_Atomic uint64_t *object_prefetch_slot(struct cached *k, const struct xreq *r);
+void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot);
+void object_prefetch_data(struct cached *k, const struct xreq *r);
+
+/* ---- reclaim.c ---- */
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
+/* inside: it may be evicted, as w says, and is INVALID now; its page is the caller's */
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
+/* the same, and its page goes back */
+void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
+/* drops every bucket: the object was deleted, or the cache left */
+void object_empty(struct cport *ps, struct object *o);
+/* drops what is clean: the store may not have it any more */
+void object_forget_clean(struct cport *ps, struct object *o);
+/* of all objects: zeroes that may be evicted, and have no page that could be */
+void zeroes_drop(struct cport *ps);
+/* is emptied, and may keep what it has */
+bool object_is_spared(struct cached *k, struct object *o);
+void object_reclaim_one(struct cport *ps);	/* begins to empty the least recently used object */
+void object_reclaim(struct cport *ps, struct object *o);	/* what it was asked for */
+void object_reclaim_step(struct cport *ps, struct object *o);	/* goes on with it */
+/* It got its first bucket, or may have: if it is not active any more it is emptied. The caller
+ * holds a reference. */
+void object_refill(struct cport *ps, struct object *o);
+
+/* ---- unpromised.c ---- */
+/* Port 0's: gives up what is unpromised while the cache leaves or stops. Returns when it wants to
+ * run again. */
+uint64_t unpromised_run(struct cport *ps);
+bool unpromised_walks(struct cached *k);	/* that is under way */
+/* inside: gives up all of its buckets that the store has refused */
+void object_give_up(struct cport *ps, struct object *o);
+
+/* ---- admit.c ---- */
+static inline bool object_passes(struct object *o)
+{
+	return !atomic_load_explicit(&o->admitted, memory_order_relaxed);
+}
+/* if there is room; the same, after another one is emptied; also if there are too many */
+enum admit { ADMIT_IF_ROOM, ADMIT_MAKE_ROOM, ADMIT_ALWAYS };
+/* True: it may keep buckets from now on. */
+bool object_admit(struct cport *ps, struct object *o, enum admit how);
+void object_dismiss(struct cached *k, struct object *o);		/* its entry becomes free */
+/* puts it; the entry of one that passes may be free then */
+void object_leave(struct cport *ps, struct object *o);
+bool reclaims_enough(struct cached *k);			/* no more objects should be emptied now */
+
+/* ---- chunk.c ---- */
+/* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was
+ * taken. */
+bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
+void chunk_feed(struct cport *ps, uint32_t page); /* cuts a page: eight more, unless it leaves */
+/* Its slots go into another chunk, if it has one; false: there is neither a chunk nor a page. The
+ * caller holds a reference. */
+bool chunk_move(struct cport *ps, struct object *o, uint32_t nr);
+/* Under mem_lock: a page that was cut is of an extent that leaves from now on, or does not leave
+ * any more. */
+void chunk_page_leave(struct cached *k, uint32_t page);
+void chunk_page_stay(struct cached *k, uint32_t page);
+void chunk_release(struct cport *ps, struct object *o, uint32_t nr);
+/* what an entry without buckets still holds */
+void chunks_finalize(struct cached *k, uint32_t idx);
+/* false: it cannot be one, or is another's */
+bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is);
+/* restored, and nothing is in it */
+void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);
+
+#endif

@@ -1,0 +1,143 @@
+/* early - the data of single pages is copied before their writes are served, for all of a batch
+ * together.
+ *
+ * Such a copy goes past the processor's caches (data.h), and its stores have to be waited for
+ * before a slot may say that they are there, and by the next instruction that locks. To wait costs
+ * nearly half of the copy; for a batch one does it once. What is copied to is pages that the port
+ * has at hand: they are nobody's, so it does not matter what is in them, and a write that comes to
+ * its data later than expected copies it again.
+ *
+ * A *note* has such a page, which has left the magazine, and says whose data is in it: the
+ * request's index and its place word, which is that of one hold of it and of no other. A write that
+ * overwrites a bucket takes that page. One that has got a page, as its bucket had none, changes it
+ * for that. Writes are served in the order in which they came, so what is looked for is nearly
+ * always the first note that is left.
+ *
+ * Contract: the port's thread; early_copy() outside of any object.
+ *
+ * Invariants:
+ *   M1  the page of note[i] has all the data of its request, settled, for i from first to nr - 1
+ *   M2  pages of notes are free, as those of the magazine are, to which they go back at the next
+ *       poll that looks at everything, or with the next batch, before any of it is served: so a
+ *       note is never older than the batch
+ */
+#include "peers/cached/life/cached.h"
+#include "peers/cached/bucket/data.h"
+#include "xtypes/xhot.h"
+
+/* It overwrites a bucket, and is of the kind that the short way serves (hit_write). */
+static bool is_single(const struct xreq *r)
+{
+	return r->op == XSEG_OP_WRITE && !r->flags && r->size == BUCKET_SIZE &&
+	       r->obj_offset % BUCKET_SIZE == 0;
+}
+
+bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr && ps->early.pays; i++)
+		if (is_single(r[i]))
+			return true;
+	return false;
+}
+
+XHOT void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	struct early *e = &ps->early;
+
+	early_forget(ps);
+	for (uint32_t i = 0; i < nr && e->nr < EARLY_MAX && ps->nr_magazine; i++) {
+		uint32_t page;
+
+		if (!is_single(r[i]))
+			continue;
+		page = ps->magazine[--ps->nr_magazine];
+		data_copy_past(
+			xseg_page(seg, page), xseg_page(seg, r[i]->page[0] & XSEG_PAGE_INDEX));
+		e->note[e->nr++] = (struct early_note){ r[i]->place, r[i]->index, page };
+	}
+	data_settle();
+}
+
+/* Which note has its data, or nr: none. */
+static uint32_t find(const struct early *e, const struct xreq *r)
+{
+	uint32_t i = e->first;
+
+	while (i < e->nr && (e->note[i].index != r->index || e->note[i].place != r->place))
+		i++;
+	return i;
+}
+
+/* The page of note i; the note has `instead`, and is none any more. */
+static uint32_t exchange(struct early *e, uint32_t i, uint32_t instead)
+{
+	uint32_t page = e->note[i].page;
+
+	e->note[i] = e->note[e->first];
+	e->note[e->first++].page = instead;
+	return page;
+}
+
+bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page)
+{
+	struct early *e = &ps->early;
+	uint32_t i = find(e, r);
+
+	if (i == e->nr || pages_wanted(ps->cache))
+		return false;
+	*page = exchange(e, i, NO_PAGE);
+	return true;
+}
+
+bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page)
+{
+	struct early *e = &ps->early;
+	uint32_t i;
+
+	if (!is_single(r))
+		return false;
+	e->pays = r->stamp_ns == ps->pp->now_ns;
+	i = find(e, r);
+	if (i == e->nr)
+		return false;
+	*page = exchange(e, i, *page);
+	return true;
+}
+
+void early_forget(struct cport *ps)
+{
+	struct early *e = &ps->early;
+
+	while (e->nr) {
+		uint32_t page = e->note[--e->nr].page;
+
+		if (page != NO_PAGE)
+			magazine_return(ps, page);
+	}
+	e->first = 0;
+}
+
+uint32_t early_pages(const struct cport *ps)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ps->early.nr; i++)
+		nr += ps->early.note[i].page != NO_PAGE;
+	return nr;
+}
+
+void early_check(const struct cport *ps)
+{
+	const struct early *e = &ps->early;
+
+	assert(e->first <= e->nr && e->nr <= EARLY_MAX);
+	for (uint32_t i = 0; i < e->nr; i++) {
+		uint32_t page = e->note[i].page;
+
+		if (page == NO_PAGE)
+			assert(i < e->first);
+		else
+			assert(page_is_ours(ps->cache, page));
+	}
+}

@@ -1,0 +1,142 @@
+/* volume - what cached keeps about single volumes: a record each, with settings and counters.
+ *
+ * Records are in the arena, so both survive the process. A record's id is in a set of VOLUME_WAYS,
+ * one cache line, that the volume's id chooses: finding it, or that it is not there, is a look at
+ * one line; a port remembers the last one, and an object has the number of its own. A record is
+ * made when the first request of a volume comes, in the place of one that nobody needs; where there
+ * is none, the volume is one of the OTHERS, who share record 0, have no settings of their own, and
+ * are counted together.
+ *
+ *   a record is    when                                              by
+ *   free           its id is 0                                       fresh arena, volume_forget
+ *   in use         its id is written, last of all                    volume_make_locked
+ *   another's      it has no settings, and no object that has        the same
+ *                  buckets belongs to it
+ *
+ * Counters are in a block for each port and record, written by that port's thread alone. A block
+ * says whose numbers it has. Who takes a record away makes its blocks nobody's; each port zeroes
+ * its own before it counts for another volume, and readers leave out what is not the volume's.
+ *
+ * Contract: volume_pin() to volume_adopt() inside the object; blocks by the port's thread; all else
+ * any thread. volume_lock (cached.h) is taken to make a record and to change settings, never on the
+ * way of a request whose volume is known.
+ *
+ * Invariants (volumes_check() tests them):
+ *   N1  an id stands in its set, and once
+ *   N2  volume[r].objects is the number of objects with buckets whose record is r; while it is not
+ *       0, or there are settings, the record is not given to another
+ *   N3  USED, DIRTY and UNPROMISED of a record, summed over the ports, are what the buckets of its
+ *       objects are
+ */
+#ifndef PEERS_CACHED_VOLUME_H
+#define PEERS_CACHED_VOLUME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "peers/cached/evict/share.h"
+#include "xseg/xseg.h"
+
+#define VOLUME_WAYS 16u			/* records in a set: their ids fill a cache line */
+#define OTHERS	    0u			/* record of the volumes that have none, and of volume 0 */
+
+enum volume_counter {
+	VC_READS, VC_WRITES, VC_HITS, VC_MISSES, VC_PARTIAL, VC_BYPASSED, VC_HIT_BYTES,
+	VC_MISS_BYTES, VC_READ_BYTES, VC_WRITE_BYTES,
+	VC_EVICTED, VC_USED_BYTES, VC_DIRTY_BYTES, VC_UNPROMISED_BYTES, NR_VC
+};
+extern const char *const volume_keys[NR_VC];
+
+struct arena_volume {
+	_Atomic uint64_t settings;		/* one word: all of them change together; 0: none */
+	char name[XSEG_NAME_MAX];		/* for people; "": not known */
+};
+
+struct volume_block {
+	_Atomic uint32_t id;			/* whose numbers these are */
+	uint32_t spare;
+	_Atomic uint64_t n[NR_VC];		/* enum volume_counter */
+};
+
+struct policy;
+
+struct volume {					/* private */
+	_Atomic uint32_t objects;		/* that have buckets */
+	/* guarded by dirty_lock: dirty sets up to it are from before the switch */
+	uint32_t drain_ticket;
+	/* written under dirty_lock: its group, while these are being flushed */
+	struct flush_group *_Atomic drains;
+	uint64_t drain_bytes;			/* how much was dirty then */
+	/* since when the store has no room for it, 0: it has; and the entry of the object that it
+	 * was found out by (full.c): any thread */
+	_Atomic uint64_t full_ns;
+	_Atomic uint32_t full_entry;
+	struct share share;
+};
+
+/* Finds the tables in the arena; a predecessor's are checked, and its gauges zeroed. 0, or
+ * -ENOMEM. */
+int volumes_open(struct cached *k);
+
+/* Whether a volume without a record would get one now. May be out of date at once. */
+bool volume_has_room(struct cached *k, uint32_t id);
+
+/* The record of that volume, or OTHERS. */
+uint32_t volume_find(struct cached *k, uint32_t id);
+/* The same, made if need be. */
+uint32_t volume_of_request(struct cport *ps, const struct xreq *r);
+/* The same under volume_lock, by somebody who knows the name ("": not); OTHERS: there is no
+ * room. */
+uint32_t volume_make_locked(struct cached *k, uint32_t id, const char *name);
+/* The word of its settings, 0: none. rec: where its record was when it was last looked for. */
+uint64_t volume_settings(struct cached *k, uint32_t rec, uint32_t id);
+/* Its own policy, or NULL: the cache's. */
+const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id);
+/* The volume is gone: its settings and its name go. */
+void volume_forget(struct cached *k, uint32_t id);
+
+/* The object gets its first bucket; has lost its last. */
+void volume_pin(struct cached *k, struct object *o);
+void volume_unpin(struct cached *k, struct object *o);
+/* A request of that volume is at the object: an object belongs to the volume of the first request
+ * that finds it without dirty data. */
+void volume_adopt(struct cport *ps, struct object *o, uint32_t id);
+
+/* The block is this volume's from now on. */
+void volume_block_take(struct volume_block *b, uint32_t id);
+static inline void volume_add(struct volume_block *b, enum volume_counter n, uint64_t by)
+{
+	atomic_store_explicit(&b->n[n], atomic_load_explicit(&b->n[n], memory_order_relaxed) + by,
+		memory_order_relaxed);
+}
+/* A read of nr buckets, of which so many were there; one that went past the cache; a write. */
+void volume_count_read(struct volume_block *b, uint32_t nr, uint32_t nr_hit, uint32_t bytes);
+/* so many reads that found all */
+void volume_count_hits(struct volume_block *b, uint64_t nr, uint64_t buckets, uint64_t bytes);
+void volume_count_bypassed(struct volume_block *b, uint32_t bytes);
+void volume_count_write(struct volume_block *b, uint32_t bytes);
+void volume_count_writes(struct volume_block *b, uint64_t nr, uint64_t bytes);
+/* sum over the ports */
+uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);
+
+/* ---- volume_set.c, volume_text.c: what an administrator sets and asks; texts as
+ * peers/common/peer.h has them ---- */
+
+/* A predecessor can have stored that. */
+bool settings_ok(uint64_t word);
+void settings_share(uint64_t word, uint32_t *min, uint32_t *max);	/* pages */
+/* A predecessor may have been killed while volumes drained: they do so again. */
+void volumes_drain(struct cached *k);
+/* The policy that is promised to the volume's new writes. */
+const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id);
+
+/* "id=N name=VOL KEY=VALUE..." */
+int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size);
+int64_t volume_get_text(struct cached *k, char *args, char *out, size_t size);		/* "id=N" */
+int64_t volume_forget_text(struct cached *k, char *args, char *out, size_t size);	/* "id=N" */
+int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size);	/* "id=N" */
+/* "[FROM]": a line for each record */
+int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size);
+
+#endif
