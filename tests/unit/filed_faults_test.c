@@ -27,6 +27,7 @@
 #include "tests/unit/blocker_rig.h"
 #include "tests/unit/filed_kernel.h"
 #include "tests/unit/files.h"
+#include "tests/unit/long.h"
 #include "tests/unit/tree.h"
 
 #define NR_OBJECTS  FK_FILES
@@ -304,8 +305,7 @@ static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, stru
 static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint32_t quiet)
 {
 	uint32_t total[FK_NR_CALLS], calls = 0, ways = 0, runs = 0, step, n;
-	const char *wanted = getenv("LONG");
-	bool all = wanted && *wanted;
+	bool all = is_long();
 	struct fault_at with = { .at = 0 };
 
 	nr_objects = 0;
