@@ -30,7 +30,11 @@
 #define SLOTS     2
 #define REQS      2
 #define ROUNDS    2
+#ifdef SHORT
+#define KILLS     1
+#else
 #define KILLS     2
+#endif
 #define WITHDRAWS 2
 #define START     254               /* of both counters: they wrap soon */
 

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/long.h"
+
 static const struct contract *store;
 static struct rig g;
 
@@ -191,17 +193,20 @@ static void any_name_is_one_object(void **state)
 
 /* ---- listings ---------------------------------------------------------------------------- */
 
-#define LISTED 200u
+#define LISTED_MAX 200u
+
+/* So many objects; half of them in a short test, which still take several answers. */
+static uint32_t listed;
 
 /* How often a listing has named each object "l:NUMBER", and all others together. */
-static uint32_t named[LISTED], others_named;
+static uint32_t named[LISTED_MAX], others_named;
 
 static void count_name(void *arg, const char *name)
 {
 	unsigned nr;
 
 	(void)arg;
-	if (sscanf(name, "l:%u", &nr) == 1 && nr < LISTED)
+	if (sscanf(name, "l:%u", &nr) == 1 && nr < listed)
 		named[nr]++;
 	else
 		others_named++;
@@ -230,7 +235,7 @@ static uint32_t nr_named_once(void)
 {
 	uint32_t i, nr = 0;
 
-	for (i = 0; i < LISTED; i++)
+	for (i = 0; i < listed; i++)
 		nr += named[i] == 1;
 	return nr;
 }
@@ -243,28 +248,28 @@ static void a_listing_names_each_object_of_a_prefix(void **state)
 	(void)state;
 	list_whole("");
 	assert_int_equal(nr_named_once() + others_named, 0);
-	for (i = 0; i < LISTED; i++)
+	for (i = 0; i < listed; i++)
 		assert_int_equal(rig_fill(&g, listed_name(i), 0, 512, 1, 0), 512);
 	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
 		assert_int_equal(rig_fill(&g, odd[i], 0, 512, 1, 0), 512);
 	list_whole("");
-	assert_int_equal(nr_named_once(), LISTED);
+	assert_int_equal(nr_named_once(), listed);
 	assert_int_equal(others_named, sizeof(odd) / sizeof(odd[0]));
 	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		list_whole(odd[i]);
 		assert_int_equal(others_named, 1);
 	}
 	list_whole("l:");
-	assert_int_equal(nr_named_once(), LISTED);
+	assert_int_equal(nr_named_once(), listed);
 	assert_int_equal(others_named, 0);
 	list_whole("l:7");
 	assert_int_equal(nr_named_once(), 11);
 	list_whole("m");
 	assert_int_equal(nr_named_once() + others_named, 0);
-	for (i = 0; i < LISTED; i += 2)
+	for (i = 0; i < listed; i += 2)
 		assert_int_equal(rig_op(&g, XSEG_OP_DELETE, listed_name(i), 0, 0), 0);
 	list_whole("l:");
-	assert_int_equal(nr_named_once(), LISTED / 2);
+	assert_int_equal(nr_named_once(), listed / 2);
 }
 
 /* An answer of a page has room for 34 of these names. */
@@ -274,14 +279,14 @@ static void names_that_have_no_room_come_in_the_next_answer(void **state)
 	uint32_t i;
 
 	(void)state;
-	for (i = 0; i < LISTED; i++) {
+	for (i = 0; i < listed; i++) {
 		snprintf(name, sizeof(name), "l:%u:%0*u", i, 110, i);
 		assert_int_equal(rig_fill(&g, name, 0, 512, 1, 0), 512);
 	}
 	list_whole("l:");
-	for (i = 0; i < LISTED; i++)
+	for (i = 0; i < listed; i++)
 		assert_true(named[i] >= 1);
-	list_whole("l:19");
+	list_whole("l:9");
 	assert_int_equal(nr_named_once(), 11);
 }
 
@@ -293,19 +298,19 @@ static void what_exists_during_a_whole_listing_is_in_it(void **state)
 	char name[16];
 
 	(void)state;
-	for (i = 0; i < LISTED; i++)
+	for (i = 0; i < listed; i++)
 		assert_int_equal(rig_fill(&g, listed_name(i), 0, 512, 1, 0), 512);
 	memset(named, 0, sizeof(named));
 	do {
 		assert_int_equal(rig_list(&g, "l:", &cursor, count_name, NULL), 0);
-		if (step < LISTED / 4)
+		if (step < listed / 4)
 			rig_op(&g, XSEG_OP_DELETE, listed_name(step * 4), 0, 0);
 		snprintf(name, sizeof(name), "l:new%u", step++ % 50);
 		assert_int_equal(rig_fill(&g, name, 0, 512, 1, 0), 512);
 		if (step % 64 == 1)
 			rig_restart(&g);
 	} while (cursor);
-	for (i = 0; i < LISTED; i++)
+	for (i = 0; i < listed; i++)
 		assert_true(i % 4 == 0 || named[i] >= 1);
 }
 
@@ -383,7 +388,7 @@ void contract_random_ops(struct rig *r, uint32_t steps, uint32_t align)
 static void random_ops_agree_with_an_array(void **state)
 {
 	(void)state;
-	contract_random_ops(&g, store->nr_random, store->align);
+	contract_random_ops(&g, in_short(store->nr_random, 3), store->align);
 }
 
 /* ---- order, and being killed ------------------------------------------------------------- */
@@ -470,12 +475,13 @@ static void ports_on_threads_do_not_tear_blocks(void **state)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
 	struct rig_io *io[16] = { 0 };
+	uint32_t nr = in_short(store->nr_torn, 3);
 	unsigned seed = 1, i, k;
 	uint8_t data[4096];
 
 	(void)state;
 	rig_threads_start(&g);
-	for (i = 0; i < store->nr_torn; i++) {
+	for (i = 0; i < nr; i++) {
 		if (io[i % 16])
 			is_not_torn(io[i % 16]);
 		memset(data, (int)(i & 0xff), sizeof(data));
@@ -523,5 +529,6 @@ int contract_run(const struct contract *of)
 	};
 
 	store = of;
+	listed = in_short(LISTED_MAX, 2);
 	return cmocka_run_group_tests(contract, NULL, NULL);
 }

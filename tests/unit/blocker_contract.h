@@ -13,7 +13,7 @@ struct contract {
 	void (*hold)(struct rig *g, uint32_t n);
 	bool thin;			/* INFO answers the end of the data, not of writes */
 	uint32_t align;			/* half of the random ranges are in units of it */
-	uint32_t nr_random, nr_torn;	/* steps of the long tests */
+	uint32_t nr_random, nr_torn;	/* steps of the long tests with LONG=1 */
 };
 
 /* Runs the table; how many failed. */

@@ -326,7 +326,7 @@ void rig_advance(struct rig *g, uint64_t ns)
 
 void rig_rest(struct rig *g)
 {
-	struct timespec moment = { 0, 1000 };
+	struct timespec moment = { 0, 20000 };
 
 	if (++g->nr_rests % 64 == 0)
 		nanosleep(&moment, NULL);

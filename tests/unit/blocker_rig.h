@@ -87,7 +87,7 @@ int64_t rig_wait(struct rig *g, struct rig_io *io);
 void rig_step(struct rig *g);
 /* Between steps, with a real clock: leaves the processor to the store's threads now and then. It
  * sleeps, as who yields beside programs that never sleep gets it back when each of these has had a
- * time slice. */
+ * time slice; and for so long that going to sleep is not most of the work. */
 void rig_rest(struct rig *g);
 /* Rounds until nothing more happens at this time (with a real clock: for a while). */
 void rig_settle(struct rig *g);

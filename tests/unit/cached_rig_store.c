@@ -9,6 +9,7 @@ struct store_object {
 	char name[XSEG_TARGET_MAX];
 	uint8_t *data, *stable;
 	uint64_t from, to;		/* what of data may not be stable */
+	uint64_t end;			/* behind it nothing was ever written */
 };
 
 static struct store_object objects[NR_OBJECTS];
@@ -47,7 +48,7 @@ static struct store_object *store_make(const char *name)
 		snprintf(o->name, sizeof(o->name), "%s", name);
 		o->data = calloc(1, OBJECT_BYTES);
 		o->stable = calloc(1, OBJECT_BYTES);
-		o->from = o->to = 0;
+		o->from = o->to = o->end = 0;
 	}
 	return o;
 }
@@ -56,6 +57,7 @@ static void store_changed(struct store_object *o, uint64_t from, uint64_t bytes)
 {
 	o->from = o->to && o->from < from ? o->from : from;
 	o->to = o->to > from + bytes ? o->to : from + bytes;
+	o->end = o->end > o->to ? o->end : o->to;
 }
 
 static void store_drop(struct store_object *o)
@@ -136,7 +138,7 @@ static int64_t do_flush(void)
 
 static int64_t do_info(const struct store_object *o)
 {
-	int64_t n = OBJECT_BYTES;
+	int64_t n = (int64_t)o->end;
 
 	while (n && !o->data[n - 1])
 		n--;

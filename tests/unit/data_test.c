@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "peers/cached/bucket/data.h"
+#include "tests/unit/long.h"
 
-#define ROUNDS 20000u
+#define ROUNDS in_short(20000, 5)
 #define PAGES  4u
 
 static alignas(XSEG_PAGE_SIZE) char from[PAGES][XSEG_PAGE_SIZE], to[PAGES + 2][XSEG_PAGE_SIZE];

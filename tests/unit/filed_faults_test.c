@@ -27,6 +27,7 @@
 #include "tests/unit/blocker_rig.h"
 #include "tests/unit/filed_kernel.h"
 #include "tests/unit/files.h"
+#include "tests/unit/long.h"
 #include "tests/unit/tree.h"
 
 #define NR_OBJECTS  FK_FILES
@@ -294,13 +295,17 @@ static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, stru
 	remove_tree(root);
 }
 
-/* In a short test by turns once and for ever; with and without a successor. First without a fault,
+/* How many of a kind's calls are taken in a short test for each way to fail. */
+#define NR_SAMPLES 2u
+
+/* All calls fail in each way that they can, once and for ever. In a short test, of a kind's calls
+ * each way gets NR_SAMPLES, half of all apart; the next way goes on from there, so that all calls
+ * have their turn if there are enough ways. With and without a successor. First without a fault,
  * which says how many calls there are, and of what. */
 static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint32_t quiet)
 {
-	uint32_t total[FK_NR_CALLS], turn = 0, runs = 0;
-	const char *wanted = getenv("LONG");
-	bool all = wanted && *wanted;
+	uint32_t total[FK_NR_CALLS], calls = 0, ways = 0, runs = 0, step, n;
+	bool all = is_long();
 	struct fault_at with = { .at = 0 };
 
 	nr_objects = 0;
@@ -309,19 +314,25 @@ static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint
 			nr_objects = script[i].object + 1;
 	one_run(script, nr, quiet, with, true);
 	memcpy(total, nr_calls, sizeof(total));
-	for (uint32_t call = 0; call < FK_NR_CALLS; call++)
-		for (with.at = 1; with.at <= total[call]; with.at++, turn++)
-			for (uint32_t i = 0; i < 2 * FK_NR_FAULTS; i++) {
-				with.call = (enum fk_call)call;
-				with.fault = (enum fk_fault)(i / 2);
-				with.for_ever = i % 2;
-				if (!fk_can(with.call, with.fault) ||
-					(!all && (turn + i / 2) % 2 != i % 2))
-					continue;
-				one_run(script, nr, quiet, with, turn % 4 < 2);
-				runs++;
+	for (uint32_t call = 0; call < FK_NR_CALLS; call++) {
+		calls += total[call];
+		n = all || total[call] < NR_SAMPLES ? total[call] : NR_SAMPLES;
+		step = n ? total[call] / n : 0;
+		for (uint32_t i = 0; i < 2 * FK_NR_FAULTS && n; i++) {
+			with.call = (enum fk_call)call;
+			with.fault = (enum fk_fault)(i / 2);
+			with.for_ever = i % 2;
+			if (!fk_can(with.call, with.fault))
+				continue;
+			for (uint32_t k = 0; k < n; k++, runs++) {
+				with.at = (ways + k * step) % total[call] + 1;
+				one_run(script, nr, quiet, with, (ways / 2 + k) % 2);
 			}
-	assert_true(turn > nr - quiet && runs > 2 * turn);
+			ways++;
+		}
+	}
+	assert_true(calls > nr - quiet && runs > (all ? 2 * calls : ways));
+	print_message("%u calls, %u ways to fail, %u runs\n", calls, ways, runs);
 }
 
 /* clang-format off */

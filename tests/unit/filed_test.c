@@ -26,6 +26,7 @@
 #include "peers/common/words.h"
 #include "peers/filed/filed.h"
 #include "tests/unit/blocker_contract.h"
+#include "tests/unit/long.h"
 #include "tests/unit/tree.h"
 
 /* ---- the system calls -------------------------------------------------------------------- */
@@ -235,14 +236,14 @@ static void random_ops_without_o_direct_agree_with_an_array(void **state)
 {
 	(void)state;
 	filed_open(&g, OPTIONS(fresh_dir(base), "direct=no", "files=16"));
-	contract_random_ops(&g, 1000, 512);
+	contract_random_ops(&g, in_short(1000, 3), 512);
 }
 
 static void random_ops_on_tmpfs_agree_with_an_array(void **state)
 {
 	(void)state;
 	filed_open(&g, OPTIONS(fresh_dir("/dev/shm"), "direct=yes", "files=16"));
-	contract_random_ops(&g, 1000, 512);
+	contract_random_ops(&g, in_short(1000, 3), 512);
 }
 
 static void more_requests_than_iodepth_and_slots_are_served(void **state)
@@ -1344,10 +1345,10 @@ static void each_filed_of_a_process_may_open_its_files(void **state)
 	(void)state;
 	limit_files(64);
 	snprintf(first, sizeof(first), "%s", fresh_dir(base));
-	filed_open(&other, OPTIONS(first, "files=150"));
-	filed_open(&g, OPTIONS(fresh_dir(base), "files=150"));
-	rig_fill_many(&other, 150);
-	rig_fill_many(&g, 150);
+	filed_open(&other, OPTIONS(first, "files=80"));
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=80"));
+	rig_fill_many(&other, 80);
+	rig_fill_many(&g, 80);
 	rig_close(&other);
 	remove_tree(first + 4);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
@@ -1358,14 +1359,14 @@ static void a_filed_that_is_to_open_fewer_files_may_open_those_that_it_has_slots
 {
 	(void)state;
 	limit_files(64);
-	filed_open(&g, OPTIONS(fresh_dir(base), "files=300"));
-	rig_fill_many(&g, 300);
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=100"));
+	rig_fill_many(&g, 100);
 	rig_kill(&g);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
 	limit_files(64);
 	g.options = OPTIONS(opt_dir, "files=16");
 	assert_int_equal(rig_start(&g), 0);
-	rig_many_hold(&g, 300);
+	rig_many_hold(&g, 100);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
 }
 

@@ -10,6 +10,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "tests/unit/long.h"
+
 static void a_new_queue_is_empty(void **state)
 {
 	struct xwaitq q;
@@ -83,7 +85,7 @@ static void a_waiter_leaves_from_anywhere_once(void **state)
 
 /* ---- threads: tokens are taken by two threads and given back through a third ---- */
 
-#define GRANTS 20000
+#define GRANTS ((int)in_short(20000, 10))
 
 struct tokens {
 	struct xwaitq q;
@@ -181,7 +183,7 @@ static void no_wake_up_is_lost(void **state)
 
 /* One waiter and one signaller at once, in rounds. The condition is one plain store. After each
  * round the waiter went on by itself or was popped; neither is a lost wake-up. */
-#define ROUNDS 100000
+#define ROUNDS ((int)in_short(100000, 10))
 
 struct duel {
 	struct xwaitq q;
