@@ -20,7 +20,7 @@ seconds=${BENCH_SECONDS:-0.6}
 set_mib=256
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.3}
+	seconds=${BENCH_SECONDS:-0.05}
 	set_mib=16
 fi
 rws=(read write)

@@ -50,10 +50,10 @@ verified_ios=200000
 goal=1000000
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.05}
+	seconds=${BENCH_SECONDS:-0.02}
 	points=("4k 1 1" "4k 16 1" "64k 16 1")
-	meet_time=300ms
-	verified_ios=5000
+	meet_time=50ms
+	verified_ios=2000
 elif [ -n "$full" ]; then
 	points=()
 	for bs in 4k 16k 64k; do
@@ -74,7 +74,7 @@ choose_set()
 	free=$(free_mib)
 	fit=$((free / 5 / 256 * 256))
 	set_mib=$((fit < 2048 ? fit : 2048))
-	[ -z "$quick" ] || set_mib=128
+	[ -z "$quick" ] || set_mib=64
 	if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
 		case ${BASH_REMATCH[2]} in
 		[gG]) set_mib=$((BASH_REMATCH[1] * 1024)) ;;
@@ -214,6 +214,7 @@ write_stack()	# SYSTEM
 		[segment]
 		name = $(segment_of "$1")
 		memory = $((set_mib + set_mib / 3 + 512))M
+		${quick:+requests = 512}
 
 		[peer memd]
 		memory = 64M

@@ -5,7 +5,7 @@
 # Usage: bench/index.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.35, of one run)
 #
-# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4
+# A set of 4 GiB (64 MiB with --quick, and less where the memory is less) is cut into objects of 4
 # MiB, of 32 KiB and of 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M; with --full also 256 K and 512
 # K. Blocks of 4 KiB at random, by copy, with 16 in flight:
 #   cold       reads of the first quarter of the set while the cache is empty: all but those that
@@ -30,8 +30,8 @@ seconds=${BENCH_SECONDS:-0.35}
 set_mib=4096
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.3}
-	set_mib=128
+	seconds=${BENCH_SECONDS:-0.05}
+	set_mib=64
 fi
 object_kibs=(4096 32 4)
 [ -z "$full" ] || object_kibs=(4096 32 16 8 4)

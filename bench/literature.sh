@@ -35,7 +35,7 @@ more_threads=(1 3 4)
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	seconds=${BENCH_SECONDS:-0.02}
-	set_mib=32
+	set_mib=16
 	sizes=(64k 4k)
 	depths=(4 16)
 	more_threads=(1)

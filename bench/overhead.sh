@@ -32,7 +32,7 @@ times=128
 hit_mib=256
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.3}
+	seconds=${BENCH_SECONDS:-0.1}
 	cache_mib=4
 	times=32
 	hit_mib=32

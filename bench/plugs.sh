@@ -24,7 +24,7 @@ seconds=${BENCH_SECONDS:-6}
 cache_mib=32
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-1.2}
+	seconds=${BENCH_SECONDS:-0.6}
 	cache_mib=16
 fi
 set_mib=$((3 * cache_mib))

@@ -33,8 +33,8 @@ cache_mib=64
 nr_ios=200000
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	cache_mib=8
-	nr_ios=40000
+	cache_mib=4
+	nr_ios=10000
 elif [ -n "$full" ]; then
 	nr_ios=400000
 fi

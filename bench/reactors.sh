@@ -28,8 +28,8 @@ seconds=${BENCH_SECONDS:-0.3}
 set_mib=256
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.05}
-	set_mib=32
+	seconds=${BENCH_SECONDS:-0.02}
+	set_mib=16
 fi
 systems=(pair pairs shared one2 one1 two1)
 
@@ -63,6 +63,7 @@ peers_of()
 stack_of()	# SYSTEM
 {
 	printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" $((set_mib * 3 + 512))
+	[ -z "$quick" ] || echo "requests = 512"
 	case $1 in
 	pairs)         peers_of cache0 store0 "$a"; peers_of cache1 store1 "$b" ;;
 	shared | two1) peers_of cache0 store0 "$a,$b" ;;

@@ -43,7 +43,7 @@ seconds=${BENCH_SECONDS:-0.15}
 set_mib=128
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.05}
+	seconds=${BENCH_SECONDS:-0.02}
 	set_mib=32
 fi
 cache_mib=$((set_mib / 4))

@@ -36,7 +36,7 @@ passes=3
 sample=10ms
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
-	cache_mib=8
+	cache_mib=4
 	passes=1
 	sample=2ms
 elif [ -n "$full" ]; then

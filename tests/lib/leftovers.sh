@@ -4,17 +4,15 @@
 # environment, wherever they went since (daemons leave their process group). Nothing else is ever
 # killed.
 
-# segment_pids NAME: processes of the test, without this shell
+# segment_pids NAME: processes of the test, without this shell. One program looks at all of them,
+# and was not there when they were listed.
 segment_pids()
 {
-	local environ pid
-	for environ in /proc/[0-9]*/environ; do
-		pid=${environ#/proc/}
-		pid=${pid%/environ}
-		[ "$pid" = "$$" ] && continue
-		grep -qzxF "XSEG_SEGMENT=$1" "$environ" 2>/dev/null && echo "$pid"
+	local environs=(/proc/[0-9]*/environ) pids pid
+	pids=$(grep -lzxF "XSEG_SEGMENT=$1" "${environs[@]}" 2>/dev/null)
+	for pid in ${pids//[!0-9$'\n']/}; do
+		[ "$pid" = "$$" ] || echo "$pid"
 	done
-	return 0
 }
 
 # end_segment NAME: kills the test's processes and removes its segments (NAME and NAME-anything)

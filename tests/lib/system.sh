@@ -94,12 +94,13 @@ expect_exit()
 # exactly one line on stderr, which matches the extended regular expression
 expect_err()
 {
-	local code=$1 regex=$2 sentence=$3 status
+	local code=$1 regex=$2 sentence=$3 status said
 	shift 3
 	"$@" >"$TMP/.out" 2>"$TMP/.err" </dev/null
 	status=$?
-	if [ $status -eq "$code" ] && [ "$(wc -l <"$TMP/.err")" -eq 1 ] &&
-			grep -qE -- "$regex" "$TMP/.err"; then
+	mapfile said <"$TMP/.err"
+	if [ $status -eq "$code" ] && [ ${#said[@]} -eq 1 ] &&
+			[[ ${said[0]} == *$'\n' && ${said[0]%$'\n'} =~ $regex ]]; then
 		ok "$sentence"
 		return 0
 	fi
@@ -152,15 +153,16 @@ expect_json()
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds; fails after that
-# time
+# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds, less often after two
+# seconds; fails after that time
 wait_for()
 {
-	local end=$((SECONDS + $1 + 1))
+	local begin=$SECONDS end=$((SECONDS + $1 + 1)) pause=0.05
 	shift
 	until "$@" >/dev/null 2>&1 </dev/null; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
+		[ $((SECONDS - begin)) -le 2 ] || pause=0.2
+		sleep $pause
 	done
 }
 
@@ -191,23 +193,46 @@ free_memory_mb()
 	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# peer_field PEER FIELD: what `xseg peer list` says of it
+# peer_field PEER FIELD: what `xseg peer list` says of it; null: nothing. This, and what follows, is
+# asked again and again: the shell reads a table sooner than another program starts.
 peer_field()
 {
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
+	local name kind state pid generation ports
+	case $2 in
+	name | kind | state | pid | generation | ports) ;;
+	*)
+		xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
+		return
+		;;
+	esac
+	while read -r name kind state pid generation ports _; do
+		[ "$pid" != - ] || pid=null
+		[ "$name" != "$1" ] || echo "${!2}"
+	done <<<"$(xseg peer list)"
 }
 
 # state_is PEER STATE
 state_is()
 {
-	[ "$(peer_field "$1" state)" = "$2" ]
+	local name state
+	while read -r name _ state _; do
+		[ "$name" != "$1" ] || [ "$state" != "$2" ] || return 0
+	done <<<"$(xseg peer list)"
+	return 1
 }
 
 # all_serve: whether there are peers of a stack, and all do
 all_serve()
 {
-	xseg --json peer list |
-		jq -e 'map(select(.kind != "client") | .state == "running") | . != [] and all'
+	local kind state any=
+	while read -r _ kind state _; do
+		case $kind in
+		'' | KIND | client) continue ;;
+		esac
+		[ "$state" = running ] || return 1
+		any=1
+	done <<<"$(xseg peer list)"
+	[ -n "$any" ]
 }
 
 # no_clients: whether all that used volumes have left, and what the dead had is swept

@@ -240,7 +240,7 @@ cat >wrong/bin/xbench <<-END
 	exit 1
 END
 chmod +x wrong/bin/xbench
-for name in hit plugs; do
+for name in ${LONG:+hit} plugs; do
 	t "bench/$name.sh runs to its end where sectors are wrong" env -u XSEG_SEGMENT \
 		BUILD="$TMP/wrong" BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/wrong/out" \
 		"$root/bench/$name.sh" --quick

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd jq volume_load
 
-seconds=$([ -n "$LONG" ] && echo 30 || echo 3)
+seconds=$([ -n "$LONG" ] && echo 30 || echo 2)
 cat >stack.conf <<END
 [segment]
 memory = 192M

@@ -20,6 +20,7 @@ stack()		# [TOGETHER]
 		[segment]
 		name = $XSEG_SEGMENT
 		memory = 128M
+		requests = 512
 		[peer filed]
 		dir = $TMP/store/objects
 		[peer cached]
@@ -84,11 +85,25 @@ runs_again()	# PEER GENERATION
 	state_is "$1" running && [ "$(peer_field "$1" generation)" -gt "$2" ]
 }
 
-up()		# WHAT: the stack runs, and has dirty data
+nothing_is_lost()
+{
+	[ -z "$unseen" ] || t "$unseen: nothing is lost" xbench --volume=vol --rw=read --bs=64k \
+		--size=8M --verify=crc32c --verify_only --verify_state="$TMP/state"
+	unseen=
+}
+
+# begin WHAT STACK [XSEG]: a stack comes up, with a log of its own
+begin()
 {
 	what=$1
 	rm -f "$log"
-	t "$what: the stack comes up" xseg up stack.conf
+	t "$what: the stack comes up" "${3:-xseg}" up "$2"
+	nothing_is_lost
+}
+
+up()		# WHAT: the stack runs, and has dirty data
+{
+	begin "$1" stack.conf
 	t "$what: data is written and dirty" fill
 }
 
@@ -124,14 +139,12 @@ ends_with()	# CODE
 	is "$what: down ends so" "$?" "$1" || sed 's/^/    /' down.log "$log"
 }
 
-# Everything is started once more, from the store alone.
+# Whether it has, from the store alone, the next stack says.
+unseen=
 all_is_there()
 {
 	t "$what: the segment is gone" test ! -e "/dev/shm/xseg.$XSEG_SEGMENT"
-	t "$what: the stack comes up again" xseg up stack.conf
-	t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=8M \
-		--verify=crc32c --verify_only --verify_state="$TMP/state"
-	t "$what: it stops" xseg down
+	unseen=$what
 }
 
 mkdir store
@@ -280,9 +293,7 @@ cat >bin/volumed <<END
 exit 66
 END
 chmod +x bin/volumed
-rm -f "$log"
-what="volumed ends with 66"
-t "$what: the stack comes up" bin/xseg up stack.conf
+begin "volumed ends with 66" stack.conf bin/xseg
 t "$what: data is written and dirty" fill
 freeze_store
 begin_down 'ended with exit code 66'
@@ -374,6 +385,7 @@ rm -f "$log"
 start front xseg up stack.conf --foreground
 front=$started
 t "$what: all serve" wait_for 60 grep -q 'all 3 peers serve' front.log
+nothing_is_lost
 t "$what: data is written and dirty" fill
 freeze_store
 kill -INT "$front"
@@ -392,9 +404,7 @@ all_is_there
 	printf '[peer volumed]\ndownstream = filed\n'
 	sed '1,/^downstream/{/^\[peer cached/!d}; /^\[peer volumed/,$d' stack.conf
 } >plugged.conf
-what="filed cannot be started, and cached was plugged"
-rm -f "$log"
-t "$what: the stack comes up" xseg up plugged.conf
+begin "filed cannot be started, and cached was plugged" plugged.conf
 t "$what: the cache is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
 store_breaks freeze_store 'stopping cached' "$needs_filed"
@@ -457,19 +467,15 @@ t "$what: the right file is taken again" xseg up stack.conf
 t "$what: it stops" xseg down
 all_is_there
 
-what="filed is killed, and is not to be started again"
 sed 's/^dir = .*/&\nrestart = no/' less.conf >once.conf
-rm -f "$log"
-t "$what: the stack comes up" xseg up once.conf
+begin "filed is killed, and is not to be started again" once.conf
 freeze_peer filed
 begin_down 'stopping filed'
 filed_dies 'filed: it died while it was stopping'
 start_filed
 all_is_there
 
-what="a cache by hand"
-rm -f "$log"
-t "$what: the stack comes up" xseg up less.conf
+begin "a cache by hand" less.conf
 start cached cached --downstream filed --memory 32M --dirty_high 100 --dirty_age 1h
 by_hand=$started
 t "$what: it serves" wait_for 60 state_is cached running
@@ -654,10 +660,8 @@ t "$what: nothing is lost so far" xbench --volume=vol --rw=read --bs=64k --size=
 t "$what: it stops" xseg down
 all_is_there
 
-what="one that was stopped before"
-rm -f "$log"
 sed 's/^downstream = cached/downstream = filed/' stack.conf >beside.conf
-t "$what: the stack comes up" xseg up beside.conf
+begin "one that was stopped before" beside.conf
 t "$what: the cache is stopped" xseg peer stop cached
 freeze_peer volumed
 begin_down 'stopping volumed'
@@ -667,6 +671,8 @@ is "$what: it stays so, and the other was killed" \
 	"$(peer_field cached state) $(times_started cached) $(times_started volumed)" "stopped 1 2"
 t "$what: it stops" xseg down
 all_is_there
+begin "one more time" stack.conf
+t "$what: it stops" xseg down
 
 # ---- a store that is full ----
 
@@ -676,6 +682,7 @@ full_stack()		# [TOGETHER]
 		[segment]
 		name = $XSEG_SEGMENT
 		memory = 64M
+		requests = 512
 		[peer memd]
 		memory = 8M
 		[peer cached]

@@ -8,6 +8,8 @@ engine=$BUILD/lib/fio-xseg.so
 [ -e "$engine" ] || skip_all "$engine is not built: fio's source could not be had (make deps)"
 
 seconds=$([ -n "$LONG" ] && echo 90 || echo 3)
+bounded=()				# what is below it takes the time, not fio
+[ -n "$LONG" ] || bounded=(--rate_iops=1500)
 times=$([ -n "$LONG" ] && echo 20 || echo 1)
 cat >stack.conf <<END
 [segment]
@@ -78,7 +80,7 @@ t "and in processes" run --rw=randrw --bs=4k --iodepth=8 --numjobs=4 --size=4M \
 
 disturb memd cached volumed
 t "kills and plugs are pauses to fio" run --rw=randrw --bsrange=4k-32k --iodepth=16 --size=16M \
-	--loops=1000 --time_based --runtime="$seconds" --verify=crc32c \
+	--loops=1000 --time_based --runtime="$seconds" "${bounded[@]}" --verify=crc32c \
 	--verify_fatal=1 --verify_backlog=256
 disturbed $times
 
@@ -92,7 +94,7 @@ state()		# OPTIONS...
 		--randrepeat=0 "$@"
 }
 rm -f ./*.state
-(sleep 1.5; touch pull) &
+(sleep 0.7; touch pull) &
 state --loops=1000 --time_based --runtime=20 --do_verify=0 --verify_state_save=1 \
 	--trigger-file="$TMP/pull" --trigger="touch $TMP/pulled" \
 	--aux-path="$TMP" >trigger.out 2>&1
@@ -143,7 +145,7 @@ t "and the cache" xseg cache set cached policy=write-back
 # ---- job files ----
 
 for job in "$root"/bench/fio/*.fio; do
-	sed 's/^runtime=.*/runtime=1/' "$job" >job.fio
+	sed "s/^runtime=.*/runtime=$([ -n "$LONG" ] && echo 1 || echo 200ms)/" "$job" >job.fio
 	t "${job##*/} runs" env ENGINE="$engine" SEGMENT="$XSEG_SEGMENT" \
 		VOLUME=vol fio --output="$TMP/job.out" job.fio
 done

@@ -11,10 +11,12 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
 
-apart=20 together=5			# kills
+apart=14 together=4			# kills
 [ -z "$LONG" ] || apart=200 together=60
 per_kill=${LONG:+5000}			# I/Os between two of them, at least
 per_kill=${per_kill:-500}
+rate=${LONG:+0}				# I/Os a second of each job of the load; 0: as many as it can
+rate=${rate:-3000}
 
 # All of them in processes of their own, or in one. They keep their objects where the part of the
 # test says.
@@ -24,6 +26,7 @@ write_stack()		# PART THREADS RUN
 	[segment]
 	name = $XSEG_SEGMENT
 	memory = 256M
+	requests = 512
 	[peer filed]
 	dir = $TMP/objects.$1
 	[peer cached]
@@ -50,8 +53,10 @@ serve()		# PEER...: all of them
 
 has_none_of()	# PID...
 {
-	! xseg --json peer list |
-		jq -e --arg pids "$*" 'any(.pid | tostring as $p | $pids | split(" ") | index($p))'
+	local pid
+	while read -r _ _ _ pid _; do
+		[[ " $* " != *" $pid "* ]] || return 1
+	done <<<"$(xseg peer list)"
 }
 
 # Kills all of them at once: none has seen the other's end when it dies. On a slow machine it takes
@@ -79,7 +84,7 @@ kill_some()
 	for ((i = 0; i < kills; i++)); do
 		read -ra now <<<"${victims[i % ${#victims[@]}]}"
 		start client xbench --volume=doomed --data=loan --rw=randrw --bsrange=512-256k \
-			--iodepth=8 --runtime=1h
+			--iodepth=8 --rate_iops="$rate" --runtime=1h
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
@@ -102,7 +107,7 @@ storm()
 		xseg volume create doomed --size 16M
 	free=$(free_of_segment)
 	start load xbench --volume=vol --data=direct --rw=randrw --bsrange=512-32k --iodepth=16 \
-		--numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
+		--numjobs=2 --rate_iops="$rate" --fsync=500 --opmix=trim:1,write_zeroes:1 \
 		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json \
 		--output=load.json
 	load=$started

@@ -10,6 +10,7 @@ t "the kept store is unpacked" tar -xzf "$root/tests/data/store-05ab3fc.tar.gz" 
 cat >stack.conf <<END
 [segment]
 memory = 96M
+requests = 512
 
 [peer filed]
 dir = $TMP/store
@@ -71,13 +72,7 @@ nr_objects()	# PREFIX
 
 versions()	# of all records that are used, in the order of their slots
 {
-	local catalogue size at=8
-	catalogue=$(find store -name :catalog)
-	size=$(stat -c %s "$catalogue")
-	while [ $at -lt "$size" ]; do
-		od -An -tu4 -j $at -N 4 "$catalogue" | tr -d ' '
-		at=$((at + 512))
-	done | grep -v '^0$' | tr '\n' ' '
+	od -An -v -tu4 -w512 -j 8 "$(find store -name :catalog)" | awk '$1 { printf "%s ", $1 }'
 }
 
 image plain 262144 0 65536 200704 10240

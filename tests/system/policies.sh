@@ -7,12 +7,15 @@
 need xseg xseg-host xbench volumed cached memd jq
 
 seconds=${LONG:+60}
-seconds=${seconds:-5}
+seconds=${seconds:-4}
+rate=${LONG:+0}			# I/Os a second of each job; 0: as many as it can
+rate=${rate:-2000}
 
 cat >stack.conf <<END
 [segment]
 name = $XSEG_SEGMENT
 memory = 160M
+requests = 512
 [peer store]
 kind = memd
 memory = 64M
@@ -31,7 +34,7 @@ load()
 {
 	xbench --volume=vol --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 --numjobs=2 \
 		--fsync=50 --opmix=trim:3,write_zeroes:3 \
-		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json
+		--rate_iops="$rate" --runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json
 }
 
 # To the one that carried least so far: a machine that stands still meanwhile gives the one that it

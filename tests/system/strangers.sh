@@ -10,6 +10,7 @@
 cat >stack.conf <<-END
 	[segment]
 	memory = 64M
+	requests = 512
 	[peer memd]
 	memory = 16M
 	[peer cached]

@@ -6,11 +6,14 @@
 need xseg xseg-host xbench volumed cached memd jq
 
 rounds=${LONG:+15}
-rounds=${rounds:-2}
+rounds=${rounds:-1}
+rate=${LONG:+0}			# I/Os a second of each job; 0: as many as it can
+rate=${rate:-3000}
 
 cat >stack.conf <<-END
 	[segment]
 	memory = 192M
+	requests = 512
 	[peer memd]
 	memory = 64M
 	latency = 200us
@@ -54,7 +57,7 @@ round()	# PEER...: in that order
 	t "three peers start in one process" xseg up stack.conf
 	t "a volume is made" xseg volume create vol --size 16M
 	start load xbench --volume=vol --rw=randrw --bsrange=512-128k --iodepth=16 --numjobs=2 \
-		--fsync=50 --verify=crc32c --runtime=1h --verify_state="$TMP/state" \
+		--rate_iops="$rate" --fsync=50 --verify=crc32c --runtime=1h --verify_state="$TMP/state" \
 		--output-format=json --output=load.json
 	load=$started
 	t "the load runs" wait_for 60 counts_more peers volumed ops 1000

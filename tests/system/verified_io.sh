@@ -10,7 +10,7 @@
 need xseg xseg-host xbench volumed cached filed memd jq
 
 seconds=${LONG:+20}
-seconds=${seconds:-2}
+seconds=${seconds:-0.4}
 
 # stack STORE POLICY THREADS TOGETHER: writes stack.conf
 stack()
