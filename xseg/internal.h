@@ -402,6 +402,12 @@ void xs_views_forget(struct xport *port);
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
 	enum xseg_req_state state);
 
+/* A client's port gets answers alone. */
+static inline bool xs_port_gets_requests(const struct xport *port)
+{
+	return port->first_queue == QUEUE_REQUEST;
+}
+
 /* The origin's view of a request, and the holder's. */
 static inline struct xreq *view_own(struct xseg *seg, uint32_t index)
 {

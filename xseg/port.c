@@ -653,7 +653,7 @@ static bool is_alerted(struct xport *p)
 
 static bool has_asked(struct xport *p)
 {
-	return p->first_queue == QUEUE_REQUEST &&
+	return xs_port_gets_requests(p) &&
 	       atomic_load_explicit(&p->sh->asked, memory_order_relaxed);
 }
 

@@ -338,16 +338,24 @@ static void set_holder(struct xreq *r, const struct xport *port)
 		&r->holder, port ? (uint16_t)(port->index + 1) : 0, memory_order_release);
 }
 
+static void view_forget(struct xport *port, struct xreq *r)
+{
+	if (atomic_load_explicit(&r->holder, memory_order_relaxed) == port->index + 1)
+		set_holder(r, NULL);
+}
+
+/* Only views that the port can have are looked at: those of all requests are some MiB, which a
+ * command that ends would touch for the first time. */
 void xs_views_forget(struct xport *port)
 {
-	for (uint32_t i = 0; i < 2 * port->seg->geo.nr_requests; i++) {
-		struct xreq *r = &port->seg->views[i];
+	for (uint32_t i = 0; i < port->req_nr; i++) {
+		struct xreq *own = view_own(port->seg, port->req_first + i);
 
-		if (atomic_load_explicit(&r->holder, memory_order_relaxed) == port->index + 1)
-			set_holder(r, NULL);
+		view_forget(port, own);
+		own->out = false;
 	}
-	for (uint32_t i = 0; i < port->req_nr; i++)
-		view_own(port->seg, port->req_first + i)->out = false;
+	for (uint32_t i = 0; xs_port_gets_requests(port) && i < port->seg->geo.nr_requests; i++)
+		view_forget(port, view_held(port->seg, i));
 }
 
 /* The place and the view say so; the rest of the view is ours to write. */

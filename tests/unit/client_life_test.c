@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -212,6 +213,25 @@ static void opening_and_closing_leaves_nothing(void **state)
 	}
 	xseg_queue_destroy(NULL);
 	xseg_volume_close(NULL);
+}
+
+/* A command of the shell opens and closes one: it must not look at all requests of the segment. */
+static void a_client_that_ends_looks_at_its_own_requests_alone(void **state)
+{
+	enum { REQUESTS = 4096 };
+	struct xseg *seg = segrig_private_of(REQUESTS, 16);
+	struct xseg_peer *client = segrig_client(seg, "client", 8);
+	struct rusage before, after;
+
+	(void)state;
+	if (SEGRIG_SANITIZED)
+		skip();		/* a sanitizer touches more */
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	xseg_peer_close(client, 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_in_range(after.ru_minflt - before.ru_minflt, 0,
+		REQUESTS * sizeof(struct xreq) / XSEG_PAGE_SIZE / 4);
+	xseg_detach(seg);
 }
 
 static void a_segment_in_which_nothing_can_be_opened_is_detached_again(void **state)
@@ -832,6 +852,7 @@ int main(void)
 		CLIENT_TEST(info_says_what_volumed_knows),
 		CLIENT_TEST(queues_out_of_range_and_of_more_than_there_is_are_refused),
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
+		cmocka_unit_test(a_client_that_ends_looks_at_its_own_requests_alone),
 		cmocka_unit_test(a_segment_in_which_nothing_can_be_opened_is_detached_again),
 		CLIENT_TEST(a_volumed_that_restarts_is_a_pause),
 		CLIENT_TEST(a_volumed_that_stays_away_is_an_error_that_stays),
