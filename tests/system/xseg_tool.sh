@@ -569,8 +569,12 @@ for peer in volumed cached filed; do
 	kill -KILL "$(peer_field $peer pid)"
 done
 t "down stops what is half dead" xseg down
-is "no process is left" "$(segment_pids "$XSEG_SEGMENT" | xargs -r ps -o comm= -p |
-	grep -cE '^(xseg-host|volumed|cached|filed)$')" 0
+none_is_left()
+{
+	! segment_pids "$XSEG_SEGMENT" | xargs -r ps -o comm= -p |
+		grep -qE '^(xseg-host|volumed|cached|filed)$'
+}
+t "no process is left" wait_for 60 none_is_left
 
 # ---- several in one process, faults, the foreground ----
 
