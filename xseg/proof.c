@@ -12,6 +12,8 @@
  *       again, then the caller signals through the pidfd. A process that dies in between, and whose
  *       pid is given to another one, is signalled no more: the pidfd is the old process's
  *   I2  the proof is a write lock of a description on the member's byte, in the file of this segment
+ *   I3  a process that ends has no descriptors a moment before its locks go. So the lack of a lock
+ *       says nothing against it: it counts as gone, never as the wrong one
  */
 #include <dirent.h>
 #include <errno.h>
@@ -81,6 +83,33 @@ static int process_has(uint32_t pid, const struct stat *file, uint64_t byte)
 	return found;
 }
 
+/* The kernel's PF_EXITING: set once, before the process gives up its descriptors. */
+#define FLAG_EXITING 0x4u
+
+/* I3. */
+static bool is_ending(uint32_t pid)
+{
+	char path[32], text[512];
+	const char *rest;
+	unsigned flags;
+	char state;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	rest = strrchr(text, ')');	/* the name before it may have any character */
+	return rest &&
+	       sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	       (state == 'Z' || state == 'X' || (flags & FLAG_EXITING));
+}
+
 uint32_t xs_byte_holder(struct xseg *seg, uint64_t byte)
 {
 	DIR *all = opendir("/proc");
@@ -104,7 +133,7 @@ bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte)
 {
 	struct stat file;
 
-	return fstat(seg->fd, &file) || process_has(pid, &file, byte) != 0;
+	return fstat(seg->fd, &file) || process_has(pid, &file, byte) != 0 || is_ending(pid);
 }
 
 /* ---- the process of a peer ---- */
@@ -119,7 +148,9 @@ int xseg_peer_pid_check(struct xseg *seg, const struct xseg_peer_info *info)
 	if (fstat(seg->fd, &file))
 		return -errno;
 	has = process_has(info->pid, &file, XSEG_LOCK_MEMBER0 + info->member);
-	return has > 0 ? 0 : has < 0 ? has : -EPROTO;
+	if (has)
+		return has > 0 ? 0 : has;
+	return is_ending(info->pid) ? -ESRCH : -EPROTO;
 }
 
 uint32_t xseg_peer_pid_find(struct xseg *seg, const struct xseg_peer_info *info)

@@ -384,9 +384,9 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
  * that any process may have written there. All three read /proc.
  *
  * A pidfd of the process that serves the peer in that generation, to be signalled through; the
- * caller closes it. -ESRCH: nobody serves it in that generation any more; -EPROTO: the segment is
- * damaged, and its pid is not that of the process that serves; -EACCES, -EPERM: it is another
- * user's, so that cannot be known. */
+ * caller closes it. -ESRCH: nobody serves it in that generation any more, or its process ends at
+ * this moment; -EPROTO: the segment is damaged, and its pid is not that of the process that serves;
+ * -EACCES, -EPERM: it is another user's, so that cannot be known. */
 int xseg_peer_pidfd(struct xseg *seg, const struct xseg_peer_info *info) XSEG_MUST_CHECK;
 /* 0: info->pid is the process that serves the peer; or an error as above. */
 int xseg_peer_pid_check(struct xseg *seg, const struct xseg_peer_info *info) XSEG_MUST_CHECK;

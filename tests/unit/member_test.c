@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -180,6 +181,27 @@ static void a_pid_is_signalled_only_if_the_kernel_says_that_it_is_the_member(voi
 	assert_int_equal(xseg_peer_pid_find(seg, &info), 0);
 	xseg_peer_close(segrig_open(seg, "memd", 1, 16), XSEG_CLOSE_KEEP_ARENA);
 	end(&ch);
+}
+
+/* Its descriptors go before its locks: in between it looks as if it were not the member. */
+static void a_member_that_is_being_killed_is_not_taken_for_another(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 20; round++) {
+		struct child ch = { .heir = 0 };
+		struct xseg_peer_info info;
+		pid_t same;
+		int pid = begin(&ch, &same), rc;
+
+		assert_true(xseg_peer_get_info(seg, xseg_peer_find(seg, "memd"), &info));
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		do {
+			rc = xseg_peer_pid_check(seg, &info);
+			assert_true(rc == 0 || rc == -ESRCH);
+		} while (!rc);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		end(&ch);
+	}
 }
 
 /* A lock of the older kind would be gone with the first of them that is closed. */
@@ -546,6 +568,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pid_is_not_believed),
 		cmocka_unit_test(a_pid_is_signalled_only_if_the_kernel_says_that_it_is_the_member),
+		cmocka_unit_test(a_member_that_is_being_killed_is_not_taken_for_another),
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
 		cmocka_unit_test(who_dies_while_another_joins_is_not_taken_for_that_one),
 		cmocka_unit_test(the_dead_look_dead_while_others_join_and_sweep),
