@@ -127,7 +127,7 @@ static void snapshot(void)
 	find_arena(RIG_STORE);
 	find_arena(RIG_CACHED);
 	find_chunks();
-	was.entries = cached_of(rig.node[RIG_CACHED].p)->head->off_objects;
+	was.entries = cached_of(rig.node[RIG_CACHED].p)->life.head->off_objects;
 	rig_end();
 	was.tables = malloc(rig.seg->geo.off_pages);
 	was.pages = malloc((size_t)rig.seg->nr_pages * XSEG_PAGE_SIZE);

@@ -12,10 +12,10 @@ static void dump_object(struct cached *k, struct object *o, FILE *out)
 		waiters++;
 	for (struct creq *c = o->through; c; c = c->next)
 		through++;
-	fprintf(out, "    %s: %s, %s, %u refs,", xcache_name(&k->xc, i),
+	fprintf(out, "    %s: %s, %s, %u refs,", xcache_name(&k->object.xc, i),
 		object_state_name(o->state),
-		xcache_state_of(&k->xc, i) == XCACHE_ACTIVE ? "active" : "evicted",
-		xcache_refs(&k->xc, i));
+		xcache_state_of(&k->object.xc, i) == XCACHE_ACTIVE ? "active" : "evicted",
+		xcache_refs(&k->object.xc, i));
 	for (uint32_t b = BUCKET_LOADING; b < BUCKET_NR_STATES; b++)
 		fprintf(out, " %u %s", o->nr[b], bucket_state_name(b));
 	fprintf(out,
@@ -29,14 +29,14 @@ static void dump_object(struct cached *k, struct object *o, FILE *out)
 /* Whose the chunks of a page are. */
 static void dump_cut(struct cached *k, uint32_t page, FILE *out)
 {
-	fprintf(out, " %u (chunks, free %02x", page, k->page_use[page].chunks_free);
+	fprintf(out, " %u (chunks, free %02x", page, k->memory.page_use[page].chunks_free);
 	for (uint32_t i = 0; i < nr_entries(k); i++)
 		for (uint32_t nr = 0; nr < OBJECT_CHUNKS; nr++)
-			if ((k->entries[i].chunk[nr] - 1) / CHUNKS_PER_PAGE == page &&
-				k->entries[i].chunk[nr])
+			if ((k->object.entries[i].chunk[nr] - 1) / CHUNKS_PER_PAGE == page &&
+				k->object.entries[i].chunk[nr])
 				fprintf(out, ", %s has number %u as its chunk %u",
-					xcache_name(&k->xc, i),
-					(k->entries[i].chunk[nr] - 1) % CHUNKS_PER_PAGE, nr);
+					xcache_name(&k->object.xc, i),
+					(k->object.entries[i].chunk[nr] - 1) % CHUNKS_PER_PAGE, nr);
 	fprintf(out, ")");
 }
 
@@ -46,15 +46,15 @@ static void dump_leaving(struct cached *k, FILE *out)
 	fprintf(out,
 		"    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u "
 		"clean, %u cut, the rest:",
-		k->target_pages, k->nr_pages, k->nr_leaving, k->nr_out, k->leaving_free,
-		k->leaving.nr, k->leaving_chunk_pages);
+		k->memory.target_pages, k->memory.nr_pages, k->memory.nr_leaving, k->memory.nr_out,
+		k->memory.leaving_free, k->memory.leaving.nr, k->memory.leaving_chunk_pages);
 	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg); page++) {
 		uint64_t owner = xseg_page_owner(k->peer.seg, page);
 
 		if (page_leaves(k, page) && owner == OWNER_CHUNKS)
 			dump_cut(k, page, out);
 		if (page_leaves(k, page) && owner != OWNER_OUT && owner != OWNER_CHUNKS &&
-			!xlist_in_list(&k->leaving, page))
+			!xlist_in_list(&k->memory.leaving, page))
 			fprintf(out, " %u (%" PRIx64 ")", page, owner);
 	}
 	fprintf(out, "\n");
@@ -66,15 +66,15 @@ static void dump_pages(struct cached *k, FILE *out)
 	uint32_t gifts = 0, kept = 0;
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
-		gifts += nr_gifts(&k->ports[i]);
-		kept += k->ports[i].nr_magazine + early_pages(&k->ports[i]);
+		gifts += nr_gifts(cport_at(k, i));
+		kept += memory_port(cport_at(k, i))->nr_magazine + early_pages(cport_at(k, i));
 	}
 	fprintf(out,
 		"    %u pages: %u cut, %u out, %u in limbo, %u lent as gifts, %u with ports, %u of "
 		"%u in the reserve, %u withheld; %u wait with urgency\n",
-		nr_owned(k), k->nr_chunk_pages + k->leaving_chunk_pages, k->nr_out,
-		k->loans.nr_limbo, gifts, kept, k->reserve.nr, k->reserve.size, k->withheld,
-		xwaitq_nr(&k->want_urgent));
+		nr_owned(k), k->memory.nr_chunk_pages + k->memory.leaving_chunk_pages,
+		k->memory.nr_out, k->lend.loans.nr_limbo, gifts, kept, k->memory.reserve.nr,
+		k->memory.reserve.size, k->memory.withheld, xwaitq_nr(&k->memory.want_urgent));
 }
 
 void cached_dump(struct peer *p, FILE *out)
@@ -86,25 +86,28 @@ void cached_dump(struct peer *p, FILE *out)
 		" dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
 		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u "
 		"listed\n",
-		p->name, plug_state_name((enum plug_state)k->plug.state), k->nr_free, k->nr_clean,
-		cached_total(k, CC_DIRTY_BYTES) >> 10, k->nr_free_chunks, xwaitq_nr(&k->want_owed),
-		xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries),
-		k->throttle.nr, k->nr_flushes, k->reclaims, k->nr_listed);
+		p->name, plug_state_name((enum plug_state)k->life.plug.state), k->memory.nr_free,
+		k->memory.nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10, k->memory.nr_free_chunks,
+		xwaitq_nr(&k->memory.want_owed), xwaitq_nr(&k->memory.want_pages),
+		k->evict.shares.waiting, xwaitq_nr(&k->object.want_entries), k->flush.throttle.nr,
+		k->flush.nr_flushes, k->evict.reclaims, k->flush.nr_listed);
 	dump_pages(k, out);
-	for (uint32_t i = 0; i < k->shares.nr; i++) {
-		const struct share *sh = &k->volume[k->shares.rec[i]].share;
+	for (uint32_t i = 0; i < k->evict.shares.nr; i++) {
+		const struct share *sh = &k->volume.states[k->evict.shares.rec[i]].share;
 
 		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n",
-			k->volume_ids[k->shares.rec[i]], sh->used, sh->clean.nr, sh->min, sh->max,
-			xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
+			k->volume.volume_ids[k->evict.shares.rec[i]], sh->used, sh->clean.nr,
+			sh->min, sh->max, xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
 	}
 	if (resizing(k))
 		dump_leaving(k, out);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i,
-			xwaitq_nr(&k->ports[i].want_requests), k->ports[i].flushes_out,
-			k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");
+			xwaitq_nr(&store_port(cport_at(k, i))->want_requests),
+			store_port(cport_at(k, i))->flushes_out,
+			store_port(cport_at(k, i))->loads_out,
+			object_port(cport_at(k, i))->ready ? ", objects ready" : "");
 	for (uint32_t i = 0; i < nr_entries(k); i++)
-		if (xcache_state_of(&k->xc, i) != XCACHE_FREE)
-			dump_object(k, &k->objects[i], out);
+		if (xcache_state_of(&k->object.xc, i) != XCACHE_FREE)
+			dump_object(k, &k->object.objects[i], out);
 }

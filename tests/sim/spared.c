@@ -23,28 +23,30 @@ void spared_watch(struct sim *s)
 /* share.h: sum of minima + pages cut into chunks + reserve <= pages of the cache */
 static bool promises_hold(struct cached *k)
 {
-	uint32_t pages = k->nr_pages - k->withheld,
+	uint32_t pages = k->memory.nr_pages - k->memory.withheld,
 		 reserve = XSEG_REQ_PAGES + 15 + MAGAZINE * k->peer.nr_ports;
 	uint64_t sum = 0;
 
-	for (uint32_t r = 0; r < k->nr_volumes; r++)
-		sum += k->volume[r].share.min;
-	return sum + k->nr_chunk_pages + (reserve < pages / 3 ? reserve : pages / 3) <= pages;
+	for (uint32_t r = 0; r < k->volume.nr_volumes; r++)
+		sum += k->volume.states[r].share.min;
+	return sum + k->memory.nr_chunk_pages + (reserve < pages / 3 ? reserve : pages / 3) <=
+	       pages;
 }
 
 void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 {
 	struct cached *k = ps->cache;
-	const struct share *sh = &k->volume[object_volume(o)].share;
+	const struct share *sh = &k->volume.states[object_volume(o)].share;
 	uint64_t old = slot_get(k, o, b);
 
 	if (!watched || watched->dropping || slot_state(old) != BUCKET_VALID ||
-		!slot_has_page(old) || !slot_absent(word) || ps->inside == o ||
-		(ps->inside && object_volume(ps->inside) == object_volume(o)))
+		!slot_has_page(old) || !slot_absent(word) || object_port(ps)->inside == o ||
+		(object_port(ps)->inside &&
+			object_volume(object_port(ps)->inside) == object_volume(o)))
 		return;
 	if (sh->min && sh->used <= sh->min && promises_hold(k))
 		sim_fail(watched,
 			"%s: volume %u has %u pages, and %u for sure, and loses one of them to "
 			"another's need",
-			k->peer.name, k->volume_ids[object_volume(o)], sh->used, sh->min);
+			k->peer.name, k->volume.volume_ids[object_volume(o)], sh->used, sh->min);
 }

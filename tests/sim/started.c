@@ -39,7 +39,7 @@ static enum xseg_req_state state_at(struct sim *s, const struct io *io, const st
 }
 
 /* The object, and the range in it, of an I/O that is at a cache: within one object. */
-static uint64_t object_of(const struct sim *s, const struct io *io, char name[XSEG_TARGET_MAX])
+static uint64_t object_of_io(const struct sim *s, const struct io *io, char name[XSEG_TARGET_MAX])
 {
 	uint64_t at = (uint64_t)io->first * ORACLE_SECTOR;
 
@@ -65,11 +65,11 @@ static bool is_in_slot(struct sim *s, struct cached *k, struct object *o, const 
 static void check_at(struct sim *s, struct cached *k, const struct io *io)
 {
 	char name[XSEG_TARGET_MAX];
-	uint64_t at = object_of(s, io, name);
-	uint32_t idx = xcache_lookup(&k->xc, name, xseg_hash(name, strlen(name)));
+	uint64_t at = object_of_io(s, io, name);
+	uint32_t idx = xcache_lookup(&k->object.xc, name, xseg_hash(name, strlen(name)));
 
 	for (uint32_t i = 0; idx != XCACHE_NONE && i < io->nr; i++)
-		if (is_in_slot(s, k, &k->objects[idx], io, at + (uint64_t)i * ORACLE_SECTOR,
+		if (is_in_slot(s, k, &k->object.objects[idx], io, at + (uint64_t)i * ORACLE_SECTOR,
 			    io->first + i))
 			sim_fail(s,
 				"%s is killed with a write in its slots that is not STARTED: write "
@@ -90,12 +90,12 @@ static bool is_taken(struct sim *s, const struct io *io, uint32_t i)
 static void check_taken(struct sim *s, struct cached *k, const struct io *io)
 {
 	char name[XSEG_TARGET_MAX];
-	uint64_t at = object_of(s, io, name);
-	uint32_t idx = xcache_lookup(&k->xc, name, xseg_hash(name, strlen(name)));
+	uint64_t at = object_of_io(s, io, name);
+	uint32_t idx = xcache_lookup(&k->object.xc, name, xseg_hash(name, strlen(name)));
 
 	for (uint32_t i = 0; idx != XCACHE_NONE && i < io->nr; i++) {
 		uint64_t byte = at + (uint64_t)i * ORACLE_SECTOR;
-		uint64_t w = slot_get(k, &k->objects[idx], (uint32_t)(byte / BUCKET_SIZE));
+		uint64_t w = slot_get(k, &k->object.objects[idx], (uint32_t)(byte / BUCKET_SIZE));
 
 		if (is_taken(s, io,
 			    (uint32_t)((at % BUCKET_SIZE + (uint64_t)i * ORACLE_SECTOR) /
@@ -132,7 +132,7 @@ void started_check_kill(struct sim *s, struct node *n)
 static bool overlaps(const struct sim *s, const struct io *io, const struct xreq *r)
 {
 	char name[XSEG_TARGET_MAX];
-	uint64_t at = object_of(s, io, name);
+	uint64_t at = object_of_io(s, io, name);
 
 	return strcmp(name, r->target) == 0 && at < r->obj_offset + r->size &&
 	       r->obj_offset < at + (uint64_t)io->nr * ORACLE_SECTOR;

@@ -88,13 +88,13 @@ static void set_options(struct sim *s, enum node_id id)
 static void limit_pages(struct sim *s, struct node *n)
 {
 	struct cached *k = cached_of(n->p);
-	uint32_t lacks = k->reserve.size - k->reserve.nr;
-	uint32_t used = data_pages(k) + lacks - k->nr_free;
-	uint32_t want = s->plan.cache_pages * (k->nr_pages / XSEG_EXTENT_PAGES) / 2;
+	uint32_t lacks = k->memory.reserve.size - k->memory.reserve.nr;
+	uint32_t used = data_pages(k) + lacks - k->memory.nr_free;
+	uint32_t want = s->plan.cache_pages * (k->memory.nr_pages / XSEG_EXTENT_PAGES) / 2;
 
 	if (want)
 		cached_limit_pages(n->p, want + lacks > used ? want + lacks - used : 0);
-	n->nr_pages = k->nr_pages;
+	n->nr_pages = k->memory.nr_pages;
 }
 
 void world_keep_tiny(struct sim *s)
@@ -102,7 +102,8 @@ void world_keep_tiny(struct sim *s)
 	for (uint32_t i = 0; i < NR_NODES; i++) {
 		struct node *n = &s->node[i];
 
-		if (is_cache(i) && n->p && n->serving && cached_of(n->p)->nr_pages != n->nr_pages)
+		if (is_cache(i) && n->p && n->serving &&
+			cached_of(n->p)->memory.nr_pages != n->nr_pages)
 			limit_pages(s, n);
 	}
 }
@@ -112,8 +113,8 @@ static bool is_sized(struct sim *s, struct node *n)
 {
 	struct cached *k = cached_of(n->p);
 
-	return shares_kept(k) &&
-	       (!resizing(k) || (nr_owned(k) < k->target_pages && xseg_nr_free_pages(s->seg) == 0));
+	return shares_kept(k) && (!resizing(k) || (nr_owned(k) < k->memory.target_pages &&
+							  xseg_nr_free_pages(s->seg) == 0));
 }
 
 bool world_is_sized(struct sim *s)
@@ -174,7 +175,7 @@ static void node_start(struct sim *s, enum node_id id)
 			downstream_of(s, id));
 	set_options(s, id);
 	if (is_cache(id) && n->death && n->death->memory)
-		cached_of(n->p)->memory = (uint64_t)n->death->memory << 20;
+		cached_of(n->p)->options.memory = (uint64_t)n->death->memory << 20;
 	n->p->ports[0].now_ns = s->now;
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));
@@ -257,13 +258,14 @@ static void check_polls(struct sim *s, struct node *n)
 	uint64_t soonest = PEER_NEVER;
 
 	for (uint32_t i = 0; i < n->p->nr_ports; i++) {
-		if (n->next_ns[i] > s->now && atomic_load(&k->ports[i].returned))
+		if (n->next_ns[i] > s->now && atomic_load(&store_port(cport_at(k, i))->returned))
 			sim_fail(s, "%s: a request was returned to a port, which was not told",
 				n->p->name);
 		if (n->next_ns[i] < soonest)
 			soonest = n->next_ns[i];
 	}
-	if (k->throttle.head && soonest > s->now && soonest > k->throttle.head->until_ns)
+	if (k->flush.throttle.head && soonest > s->now &&
+		soonest > k->flush.throttle.head->until_ns)
 		sim_fail(s, "%s: a write is slowed, and no port is going to let it go in time",
 			n->p->name);
 }

@@ -242,7 +242,8 @@ static uint32_t nr_named_once(void)
 
 static void a_listing_names_each_object_of_a_prefix(void **state)
 {
-	static const char *const odd[] = { "a/b", "..", ".hidden", "%41", "l", "\xc3\xa4", "xseg-filed" };
+	static const char *const odd[] = { "a/b", "..", ".hidden", "%41", "l", "\xc3\xa4",
+		"xseg-filed" };
 	uint32_t i;
 
 	(void)state;

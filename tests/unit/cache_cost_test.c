@@ -2,6 +2,8 @@
  * the budget of the design, and what a cached that runs really takes. */
 #include "tests/unit/cached_rig.h"
 
+#include "peers/cached/admin/admin.h"
+
 #include <malloc.h>
 
 #include "peers/common/cache_cost.h"
@@ -121,8 +123,8 @@ static void the_arena_is_as_large_as_said_and_status_says_it_all(void **state)
 	assert_int_equal(crig_number("metadata_bytes"), cost.all);
 	assert_in_range(info.arena_bytes, cost.arena - cost.unused, cost.arena);
 	assert_int_equal(crig_number("memory_bytes"), 8 * MIB);
-	assert_true(
-		crig.k->head->off_objects + 64 * sizeof(struct arena_object) <= info.arena_bytes);
+	assert_true(crig.k->life.head->off_objects + 64 * sizeof(struct arena_object) <=
+		    info.arena_bytes);
 }
 
 /* Of pages that it has not got: in its tables, but never touched. */
@@ -135,7 +137,7 @@ static uint64_t untouched(struct cached *k)
  * options are tried on. */
 static uint64_t allocated(struct cached *k)
 {
-	return k->mem_bytes - untouched(k) + xcache_mem_bytes(nr_entries(k)) +
+	return k->memory.allocs.bytes - untouched(k) + xcache_mem_bytes(nr_entries(k)) +
 	       2 * (uint64_t)CACHE_PEER_BYTES;
 }
 

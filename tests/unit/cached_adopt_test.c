@@ -47,7 +47,7 @@ static bool is_held(const char *name)
 }
 
 /* What a flush lists when it comes to the store. */
-static uint32_t flush_of(const char *name, uint64_t size, unsigned seed)
+static uint32_t flush_sent(const char *name, uint64_t size, unsigned seed)
 {
 	uint32_t call = crig_nr_calls();
 
@@ -67,7 +67,7 @@ static void only_the_object_whose_flush_is_out_waits_for_it(void **state)
 	crig_up("dirty_age=1ms");
 	crig_have_clean("b", 0, B(2), 6);
 	crig_hold(true);
-	flush = flush_of("a", B(2), 5);
+	flush = flush_sent("a", B(2), 5);
 	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
 	restart_under_orphans("dirty_age=1ms");
 	assert_true(is_held("a"));
@@ -100,7 +100,7 @@ static void a_flush_that_fails_late_leaves_the_data_dirty(void **state)
 	(void)state;
 	crig_up("dirty_age=1ms");
 	crig_hold(true);
-	flush = flush_of("a", B(2), 5);
+	flush = flush_sent("a", B(2), 5);
 	restart_under_orphans("dirty_age=5s");
 	crig_fail(flush, -EIO);
 	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
@@ -117,7 +117,7 @@ static void a_flush_covers_what_is_held_when_it_is_there(void **state)
 	(void)state;
 	crig_up("dirty_age=1ms");
 	crig_hold(true);
-	call = flush_of("a", B(2), 5);
+	call = flush_sent("a", B(2), 5);
 	restart_under_orphans("dirty_age=1h");
 	flush = crig_flush(0);
 	crig_pass(CRIG_S);
@@ -158,7 +158,7 @@ static void pages_that_an_old_load_fills_are_not_used_before_it_ends(void **stat
 
 static uint32_t nr_free(void)
 {
-	return crig.k->nr_free + crig.k->ports[0].nr_magazine;
+	return crig.k->memory.nr_free + memory_port(cport_at(crig.k, 0))->nr_magazine;
 }
 
 static void a_page_that_only_an_old_flush_lists_is_not_used_before_it_ends(void **state)
@@ -168,7 +168,7 @@ static void a_page_that_only_an_old_flush_lists_is_not_used_before_it_ends(void 
 	(void)state;
 	crig_up("dirty_age=1ms");
 	crig_hold(true);
-	flush = flush_of("a", B(1), 5);
+	flush = flush_sent("a", B(1), 5);
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));		/* a newer page is in the slot */
 	restart_under_orphans("dirty_age=1h");
 	used = nr_free();
@@ -278,7 +278,7 @@ static void killed_again_before_they_are_home_the_next_one_has_them(void **state
 	(void)state;
 	crig_up("dirty_age=1ms");
 	crig_hold(true);
-	flush = flush_of("a", B(2), 5);
+	flush = flush_sent("a", B(2), 5);
 	for (unsigned i = 0; i < 3; i++) {
 		restart_under_orphans("dirty_age=1h");
 		assert_true(is_held("a"));
@@ -328,7 +328,7 @@ static void data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks(vo
 	crig_pass(CRIG_S);
 	crig_expect(crig_op(XSEG_OP_DELETE, "d", 0, 0), 0);
 	crig_hold(true);
-	flush = flush_of("a", B(200), 5);
+	flush = flush_sent("a", B(200), 5);
 	restart_under_orphans("dirty_age=1h memory=8M");
 	slot = crig_slot("a", 7);
 	crig_set("memory=6M");
@@ -339,7 +339,7 @@ static void data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks(vo
 	assert_true(crig_stored("a", 0, B(200), 5));
 	crig_hold(false);
 	crig_pass(CRIG_S);
-	assert_int_equal(crig.k->nr_pages + crig.k->nr_leaving, 6 << 8);
+	assert_int_equal(crig.k->memory.nr_pages + crig.k->memory.nr_leaving, 6 << 8);
 	crig_expect_data("a", 0, B(200), 5);
 }
 
@@ -399,8 +399,8 @@ static void one_whose_object_is_not_known_is_waited_for_with_all(void **state)
 	(void)state;
 	crig_up("dirty_age=1ms");
 	crig_hold(true);
-	flush = flush_of("a", B(2), 5);
-	atomic_store(&crig.k->entries[crig_object("a") - crig.k->objects].used, 0);
+	flush = flush_sent("a", B(2), 5);
+	atomic_store(&crig.k->object.entries[crig_object("a") - crig.k->object.objects].used, 0);
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_pass(CRIG_S);
@@ -420,8 +420,8 @@ static void what_is_damaged_after_the_look_is_adopted_as_it_was(void **state)
 	(void)state;
 	crig_up("dirty_age=1ms");
 	crig_hold(true);
-	flush[0] = flush_of("a", B(2), 5);
-	flush[1] = flush_of("b", B(2), 6);
+	flush[0] = flush_sent("a", B(2), 5);
+	flush[1] = flush_sent("b", B(2), 6);
 	crig_kill();
 	to_damage = last_out();
 	nr_pages = to_damage->nr_pages;

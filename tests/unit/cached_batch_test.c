@@ -127,11 +127,11 @@ static void off_the_path_none_is_kept(void **state)
 
 	(void)state;
 	up();
-	atomic_store(&crig.k->plug.off, true);
+	atomic_store(&crig.k->store.off, true);
 	send_batch(io, 0);
 	assert_true(peer_port_round(&crig.peer->ports[0], crig.now_ns, BATCH, &next_ns));
 	assert_int_equal(peer_outstanding(crig.peer), 0);
-	atomic_store(&crig.k->plug.off, false);
+	atomic_store(&crig.k->store.off, false);
 	crig_settle();
 	for (uint32_t i = 0; i < BATCH; i++)
 		crig_expect(io[i], -ENOTCONN);

@@ -95,15 +95,15 @@ static void a_delete_voids_large_writes_that_wait_for_a_list(void **state)
 
 	(void)state;
 	crig_up(ALL);
-	while (xpool_nr(&crig.k->free_lists))
-		lists[n++] = xpool_get(&crig.k->free_lists);
+	while (xpool_nr(&crig.k->memory.free_lists))
+		lists[n++] = xpool_get(&crig.k->memory.free_lists);
 	write = crig_write("a", 0, B(40), 5);
 	expect_state(write, CREQ_WAITS_MEMORY);
 	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
 	crig_expect(delete, -ENOENT);
 	crig_expect(write, B(40));
 	while (n)
-		xpool_put(&crig.k->free_lists, lists[--n]);
+		xpool_put(&crig.k->memory.free_lists, lists[--n]);
 	crig_expect_data("a", 0, B(40), 0);
 }
 
@@ -120,12 +120,12 @@ static void a_delete_voids_what_waits_for_room_below_a_maximum(void **state)
 	crig_expect(crig_write("b", B(200), B(56), 5), B(56));
 	write = crig_write("a", 0, B(1), 6);
 	expect_state(write, CREQ_WAITS_MEMORY);
-	assert_int_equal(atomic_load(&crig.k->shares.waiting), 1);
+	assert_int_equal(atomic_load(&crig.k->evict.shares.waiting), 1);
 	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
 	answer_delete();
 	crig_expect(delete, -ENOENT);
 	crig_expect(write, B(1));
-	assert_int_equal(atomic_load(&crig.k->shares.waiting), 0);
+	assert_int_equal(atomic_load(&crig.k->evict.shares.waiting), 0);
 	crig_hold(false);
 	crig_expect_data("a", 0, B(1), 0);
 }

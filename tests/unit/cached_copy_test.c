@@ -1,4 +1,5 @@
-/* cached_copy_test - COPY between objects, by the cache and by the store (peers/cached/request/copy.c). */
+/* cached_copy_test - COPY between objects, by the cache and by the store
+ * (peers/cached/request/copy.c). */
 #include <string.h>
 
 #include "tests/unit/cached_rig.h"
@@ -201,7 +202,7 @@ static void the_source_of_a_copy_may_be_on_its_way_out_of_the_cache(void **state
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	crig_hold(true);
 	io = copy("b", "a", 0, B(1));
-	assert_int_equal(xcache_nr_evicted(&crig.k->xc), 1);
+	assert_int_equal(xcache_nr_evicted(&crig.k->object.xc), 1);
 	crig_expect_waits(io);
 	assert_int_equal(crig_count_calls(XSEG_OP_COPY, 0), 0);
 	crig_hold(false);
@@ -216,7 +217,7 @@ static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **sta
 	(void)state;
 	crig_up("dirty_age=1h");
 	crig_have_clean("a", 0, B(2), 5);
-	for (uint32_t i = 0; crig.k->nr_free_chunks; i++) {
+	for (uint32_t i = 0; crig.k->memory.nr_free_chunks; i++) {
 		snprintf(name, sizeof(name), "x%u", i);
 		crig_have_clean(name, 0, B(1), 6);
 	}
@@ -238,7 +239,7 @@ static void a_copy_that_gets_no_slots_gives_its_pages_back_and_begins_anew(void 
 	io = copy("b", "a", 512, B(2));			/* three, and two aside */
 	crig_expect_waits(io);
 	assert_int_equal(crig_creq(io)->nr_pages, 0);
-	assert_int_equal(crig.k->nr_free, 5);
+	assert_int_equal(crig.k->memory.nr_free, 5);
 	crig_hold(false);
 	crig_expect(io, B(2));
 	crig_expect_data("b", 0, 512, 6);

@@ -47,7 +47,7 @@ static void up_and_known(const char *options)
 
 static uint32_t limbo(void)
 {
-	return atomic_load(&crig.k->loans.nr_limbo);
+	return atomic_load(&crig.k->lend.loans.nr_limbo);
 }
 
 /* ---- hits ---- */
@@ -231,12 +231,12 @@ static void what_is_no_whole_page_is_not_opened(void **state)
 static void stays_until_it_is_let_go(struct crig_io *io, unsigned seed)
 {
 	assert_int_equal(limbo(), 1);
-	assert_false(limbo_look(&crig.k->ports[0]));
+	assert_false(limbo_look(cport_at(crig.k, 0)));
 	crig_expect(crig_write("b", 0, B(60), 7), B(60));	/* takes whatever is free */
 	assert_true(has(io, seed));
 	loans_check(crig.peer);
 	let_go(io);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 }
 
 static void what_is_on_its_way_to_the_store_is_opened_and_stays(void **state)
@@ -350,7 +350,7 @@ static void no_era_ends_for_what_may_be_read_directly(void **state)
 		crig_settle();
 		let_go(io);
 		crig_expect(crig_write("b", 0, B(1), i), B(1));
-		limbo_look(&crig.k->ports[0]);
+		limbo_look(cport_at(crig.k, 0));
 	}
 	io = crig_send_direct("a", 0, B(1), &directly);
 	assert_true(directly);
@@ -538,10 +538,10 @@ static void off_the_path_nothing_is_read(void **state)
 {
 	(void)state;
 	up_and_known("");
-	atomic_store(&crig.k->plug.off, true);
+	atomic_store(&crig.k->store.off, true);
 	direct_run(crig.k);
 	assert_false(xseg_direct_is_open(crig.peer->xp));
-	atomic_store(&crig.k->plug.off, false);
+	atomic_store(&crig.k->store.off, false);
 	direct_run(crig.k);
 	assert_false(read_is("a", 0, B(2), 5));
 }

@@ -188,13 +188,13 @@ static void a_large_write_waits_for_a_list_of_its_pages(void **state)
 	(void)state;
 	crig_up("policy=write-through");
 	for (uint32_t i = 0; i < NR_LISTS; i++)
-		assert_int_not_equal(xpool_get(&crig.k->free_lists), XPOOL_NONE);
+		assert_int_not_equal(xpool_get(&crig.k->memory.free_lists), XPOOL_NONE);
 	io[0] = crig_write("a", 0, B(CREQ_FEW + 1), 5);
 	io[1] = crig_write("b", 512, B(CREQ_FEW + 4), 6);
 	crig_expect_waits(io[0]);
 	crig_expect(crig_write("c", 0, B(CREQ_FEW), 7), B(CREQ_FEW));
 	for (uint32_t i = 0; i < NR_LISTS; i++)
-		xpool_put(&crig.k->free_lists, i);
+		xpool_put(&crig.k->memory.free_lists, i);
 	crig_expect(crig_write("c", 0, B(1), 8), B(1));
 	crig_expect(io[0], B(CREQ_FEW + 1));
 	crig_expect(io[1], B(CREQ_FEW + 4));
@@ -281,17 +281,17 @@ static void a_page_is_not_cut_where_the_eviction_that_gave_it_freed_a_chunk(void
 	(void)state;
 	crig_up("objects=128 dirty_age=1h");
 	crig_limit(200);
-	for (uint32_t i = 0; i == 0 || crig.k->nr_free_chunks; i++) {
+	for (uint32_t i = 0; i == 0 || crig.k->memory.nr_free_chunks; i++) {
 		snprintf(name, sizeof(name), "x%u", i);
 		crig_have_clean(name, 0, B(1), 5);	/* a page and a chunk */
 	}
 	crig_limit(1);
-	cut = crig.k->nr_chunk_pages;
+	cut = crig.k->memory.nr_chunk_pages;
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	assert_int_equal(crig_counter(CC_EVICTED_CLEAN), 1);
-	assert_int_equal(crig.k->nr_chunk_pages, cut);
-	assert_int_equal(crig.k->nr_free_chunks, 0);
-	assert_int_equal(crig.k->nr_free, 1);
+	assert_int_equal(crig.k->memory.nr_chunk_pages, cut);
+	assert_int_equal(crig.k->memory.nr_free_chunks, 0);
+	assert_int_equal(crig.k->memory.nr_free, 1);
 	crig_expect_data("b", 0, B(1), 6);
 }
 
@@ -523,12 +523,13 @@ static void sparse_objects_get_their_slots_from_pages_and_give_them_back(void **
 	(void)state;
 	crig_up("objects=30 dirty_age=1h");
 	sparse_io(write_one);
-	assert_int_equal(crig.k->nr_chunk_pages, SPARSE_OBJECTS * OBJECT_CHUNKS / CHUNKS_PER_PAGE);
-	assert_int_equal(crig.k->nr_free_chunks, 0);
+	assert_int_equal(
+		crig.k->memory.nr_chunk_pages, SPARSE_OBJECTS * OBJECT_CHUNKS / CHUNKS_PER_PAGE);
+	assert_int_equal(crig.k->memory.nr_free_chunks, 0);
 	sparse_io(expect_one);
 	crig_expect(crig_flush(0), 0);
 	assert_true(crig_admin("drop") > 0);
-	assert_int_equal(crig.k->nr_chunk_pages + crig.k->nr_free_chunks, 0);
+	assert_int_equal(crig.k->memory.nr_chunk_pages + crig.k->memory.nr_free_chunks, 0);
 	sparse_io(expect_one);
 }
 

@@ -44,7 +44,7 @@ static void what_makes_room_does_not_wait_where_all_is_dirty(void **state)
 	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), 0);
 	crig_expect_waits(write);
 	crig_expect(crig_op(XSEG_OP_DELETE, "x0", 0, 0), 0);
-	assert_int_equal(crig.k->reserve.nr, RESERVE_PAGES);
+	assert_int_equal(crig.k->memory.reserve.nr, RESERVE_PAGES);
 	crig_expect(write, B(1));
 }
 
@@ -109,11 +109,11 @@ static void nor_for_a_list_of_pages(void **state)
 	crig_hold(true);	/* nothing is flushed, so it stays here */
 	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", 0, B(32)), B(32));
 	for (uint32_t i = 0; i < NR_LISTS / 2; i++)
-		assert_int_not_equal(xpool_get(&crig.k->free_lists), XPOOL_NONE);
+		assert_int_not_equal(xpool_get(&crig.k->memory.free_lists), XPOOL_NONE);
 	wait_with_lists(false);
 	wait_with_lists(true);
 	for (uint32_t i = 0; i < NR_LISTS / 2; i++)
-		xpool_put(&crig.k->free_lists, i);
+		xpool_put(&crig.k->memory.free_lists, i);
 	store_is_full(false);
 	crig_hold(false);
 	crig_pass(10 * CRIG_S);
@@ -185,7 +185,7 @@ static void and_one_that_comes_to_wait_for_memory_later(void **state)
 	up_full(QUIET);
 	crig_pass(10 * CRIG_S);
 	for (uint32_t i = 0; i < NR_LISTS; i++)
-		assert_int_not_equal(xpool_get(&crig.k->free_lists), XPOOL_NONE);
+		assert_int_not_equal(xpool_get(&crig.k->memory.free_lists), XPOOL_NONE);
 	write = crig_write("x0", B(256), B(CREQ_FEW + 1), 6);
 	expect_state(write, CREQ_WAITS_MEMORY);
 	cut = crig_op(XSEG_OP_DISCARD, "x0", B(257), B(CREQ_FEW + 1));
@@ -193,8 +193,8 @@ static void and_one_that_comes_to_wait_for_memory_later(void **state)
 	crig_expect_waits(cut);
 	crig_expect_waits(write);
 	for (uint32_t i = 0; i < NR_LISTS; i++)
-		xpool_put(&crig.k->free_lists, i);
-	crig.k->ports[0].freed = true;
+		xpool_put(&crig.k->memory.free_lists, i);
+	memory_port(cport_at(crig.k, 0))->freed = true;
 	crig_pass(CRIG_S);
 	crig_expect(write, -ENOSPC);
 	crig_expect(cut, B(CREQ_FEW + 1));
@@ -308,13 +308,13 @@ static void a_record_that_is_taken_from_its_volume_is_not_full(void **state)
 {
 	(void)state;
 	up_with_a_full_volume(QUIET);
-	assert_int_equal(crig.k->nr_full, 1);
+	assert_int_equal(crig.k->flush.nr_full, 1);
 	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), 0);
 	crig_admin("drop");
-	assert_int_equal(crig.k->nr_full, 1);
+	assert_int_equal(crig.k->flush.nr_full, 1);
 	crig_admin("volume-forget id=1");
 	assert_int_equal(volume_find(crig.k, 1), OTHERS);
-	assert_int_equal(crig.k->nr_full, 0);
+	assert_int_equal(crig.k->flush.nr_full, 0);
 }
 
 static void what_comes_free_in_any_port_is_the_reserve_s_first(void **state)
@@ -323,15 +323,15 @@ static void what_comes_free_in_any_port_is_the_reserve_s_first(void **state)
 
 	(void)state;
 	crig_up(QUIET);
-	nr_free = crig.k->nr_free;
+	nr_free = crig.k->memory.nr_free;
 	for (unsigned i = 0; i < 3; i++)
-		page[i] = crig.k->reserve.page[--crig.k->reserve.nr];
-	page_put(&crig.k->ports[0], page[0]);
-	page_put(&crig.k->ports[0], page[1]);
+		page[i] = crig.k->memory.reserve.page[--crig.k->memory.reserve.nr];
+	page_put(cport_at(crig.k, 0), page[0]);
+	page_put(cport_at(crig.k, 0), page[1]);
 	page_free(crig.k, page[2]);
-	assert_int_equal(crig.k->reserve.nr, RESERVE_PAGES);
-	assert_int_equal(crig.k->nr_free, nr_free);
-	assert_int_equal(crig.k->ports[0].nr_magazine, 0);
+	assert_int_equal(crig.k->memory.reserve.nr, RESERVE_PAGES);
+	assert_int_equal(crig.k->memory.nr_free, nr_free);
+	assert_int_equal(memory_port(cport_at(crig.k, 0))->nr_magazine, 0);
 }
 
 static void nobody_gets_pages_while_an_urgent_request_waits(void **state)
@@ -341,11 +341,11 @@ static void nobody_gets_pages_while_an_urgent_request_waits(void **state)
 
 	(void)state;
 	crig_up(QUIET);
-	xwaitq_add(&crig.k->want_urgent, &urgent, UINT32_MAX);
+	xwaitq_add(&crig.k->memory.want_urgent, &urgent, UINT32_MAX);
 	write = crig_write("a", 0, B(1), 5);
 	expect_state(write, CREQ_WAITS_MEMORY);
-	assert_true(xwaitq_remove(&crig.k->want_urgent, &urgent));
-	crig.k->ports[0].freed = true;
+	assert_true(xwaitq_remove(&crig.k->memory.want_urgent, &urgent));
+	memory_port(cport_at(crig.k, 0))->freed = true;
 	crig_pass(CRIG_S);
 	crig_expect(write, B(1));
 }

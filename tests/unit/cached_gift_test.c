@@ -32,7 +32,7 @@ static uint64_t owner(uint32_t page)
 
 static uint32_t nr_lent(void)
 {
-	return nr_gifts(&crig.k->ports[0]);
+	return nr_gifts(cport_at(crig.k, 0));
 }
 
 /* One that has given and been lent a page for the first bucket of "a": a second write over it, as
@@ -184,7 +184,7 @@ static void edges_are_copied_within_one_request(void **state)
 	crig_expect_data("a", 512, B(3), 3);
 	crig_expect_data("a", B(3) + 512, 512, 2);
 	let_go(io);
-	assert_true(gifts_look(&crig.k->ports[0]));
+	assert_true(gifts_look(cport_at(crig.k, 0)));
 	assert_int_equal(nr_lent(), 0);
 }
 
@@ -220,7 +220,7 @@ static void a_page_that_was_given_may_be_lent_to_readers(void **state)
 	crig_settle();
 	io = give(io, "a", 0, B(1), 4);	/* the old one goes to limbo, so a new one is lent */
 	assert_true(lent(io, 0) != NO_PAGE);
-	assert_int_equal(atomic_load(&crig.k->loans.nr_limbo), 1);
+	assert_int_equal(atomic_load(&crig.k->lend.loans.nr_limbo), 1);
 	io = give(io, "a", 0, B(1), 5);
 	assert_true(crig_bytes_are(xseg_req_page(crig.seg, reader->r, 0), 0, CRIG_PAGE, 3));
 	let_go(reader);
@@ -281,7 +281,7 @@ static void what_goes_past_the_cache_is_not_taken_and_is_let_go_of(void **state)
 	io = give(io, "a", 0, B(1), 3);
 	assert_int_equal(lent(io, 0), NO_PAGE);
 	assert_true(crig_stored("a", 0, B(1), 3));
-	assert_true(gifts_look(&crig.k->ports[0]));
+	assert_true(gifts_look(cport_at(crig.k, 0)));
 	let_go(io);
 }
 
@@ -313,10 +313,10 @@ static void what_clients_drop_is_free_when_a_look_finds_it_nowhere(void **state)
 	kept = giver();
 	dropped = give(NULL, "a", 0, B(1), 3);
 	assert_int_equal(nr_lent(), 2);
-	assert_false(gifts_look(&crig.k->ports[0]));
+	assert_false(gifts_look(cport_at(crig.k, 0)));
 	let_go(dropped);
 	assert_int_equal(nr_lent(), 2);		/* nobody was told */
-	assert_true(gifts_look(&crig.k->ports[0]));
+	assert_true(gifts_look(cport_at(crig.k, 0)));
 	assert_int_equal(nr_lent(), 1);
 	kept = give(kept, "a", 0, B(1), 4);
 	assert_int_equal(crig_counter(CC_GIVEN_BYTES), B(1));
@@ -334,7 +334,7 @@ static void a_page_that_is_listed_nowhere_is_free_and_not_taken_any_more(void **
 	given = lent(io, 0);
 	/* by hostile hands: what it gives is listed nowhere */
 	atomic_store(&crig.seg->reqs[io->r->index].nr_lent, 0);
-	assert_true(gifts_look(&crig.k->ports[0]));
+	assert_true(gifts_look(cport_at(crig.k, 0)));
 	assert_int_equal(owner(given), 0);
 	io = give(io, "a", 0, B(1), 3);
 	assert_int_equal(crig_counter(CC_GIVEN_BYTES), 0);
@@ -510,7 +510,7 @@ static void half_done(enum until until)
 	given = lent(io, 0);
 	old = slot_page(crig_slot("a", 0));
 	crig_send_give(io, "a", 0, B(2), 0, 3);
-	ps = &crig.k->ports[0];
+	ps = cport_at(crig.k, 0);
 	o = crig_object("a");
 	assert_int_equal(xseg_port_receive(ps->pp->port, &r, 1), 1);
 	xseg_req_start(ps->pp->port, r);
@@ -594,10 +594,10 @@ static void half_done_behind_another(unsigned flags)
 	first = crig_write("a", 0, B(1), 6);
 	crig_send_give(io, "a", 0, B(1), flags, 3);
 	o = crig_object("a");
-	assert_int_equal(xseg_port_receive(crig.k->ports[0].pp->port, &r, 1), 1);
-	xseg_req_start(crig.k->ports[0].pp->port, r);
+	assert_int_equal(xseg_port_receive(crig.k->ports[0].base.pp->port, &r, 1), 1);
+	xseg_req_start(crig.k->ports[0].base.pp->port, r);
 	assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(o, 0)));
-	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), given, true);
+	dirty_begin(cport_at(crig.k, 0), o, 0, slot_word_of(crig.k, o, 0), given, true);
 	assert_true(xseg_req_exchange(crig.seg, r, 0, XSEG_NONE));
 	crig_kill();
 	assert_int_equal(crig_open("policy=write-through"), 0);

@@ -32,7 +32,7 @@ static void have_pages_at_hand(uint32_t nr)
 {
 	crig_expect(crig_write("other", 0, B(nr), 1), B(nr));
 	crig_expect(crig_write("other", 0, B(nr), 2), B(nr));
-	assert_true(crig.k->ports[0].nr_magazine >= nr);
+	assert_true(memory_port(cport_at(crig.k, 0))->nr_magazine >= nr);
 }
 
 /* ---- reads ------------------------------------------------------------------------------- */
@@ -181,12 +181,12 @@ static void a_write_whose_thread_has_too_few_pages_at_hand_is_not_and_the_next_o
 	(void)state;
 	crig_up("");
 	crig_expect(crig_write("a", 0, B(4), 5), B(4));
-	assert_int_equal(crig.k->ports[0].nr_magazine, 0);
+	assert_int_equal(memory_port(cport_at(crig.k, 0))->nr_magazine, 0);
 	assert_false(is_short_write("a", 0, B(4), 0, 6));
-	assert_int_equal(crig.k->ports[0].nr_magazine, 4);
+	assert_int_equal(memory_port(cport_at(crig.k, 0))->nr_magazine, 4);
 	assert_true(is_short_write("a", 0, B(4), 0, 7));
 	/* who writes so gets some ahead of need */
-	assert_int_equal(crig.k->ports[0].nr_magazine, MAGAZINE / 2);
+	assert_int_equal(memory_port(cport_at(crig.k, 0))->nr_magazine, MAGAZINE / 2);
 }
 
 static void a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothing_newer(void **state)
@@ -252,7 +252,7 @@ static void have_written(const char *name, uint32_t nr, unsigned seed)
 	crig_expect(crig_write(name, 0, B(nr), seed), B(nr));
 	have_pages_at_hand(BATCH);
 	assert_true(is_short_write(name, 0, B(1), 0, seed));
-	assert_true(crig.k->ports[0].nr_magazine >= BATCH);
+	assert_true(memory_port(cport_at(crig.k, 0))->nr_magazine >= BATCH);
 }
 
 static uint32_t nr_noted;			/* of these, for how many it was copied */
@@ -260,7 +260,7 @@ static uint32_t nr_noted;			/* of these, for how many it was copied */
 /* Of eight writes of one bucket each, to bucket at[i], how many find their data copied. */
 static uint32_t copied_early(const char *name, const uint32_t *at, unsigned seed)
 {
-	struct early *e = &crig.k->ports[0].early;
+	struct early *e = &request_port(cport_at(crig.k, 0))->early;
 	struct crig_io *io[BATCH];
 	uint32_t nr;
 
@@ -316,14 +316,14 @@ static void what_was_copied_early_is_nobody_s_when_it_was_not_taken(void **state
 
 	(void)state;
 	crig_up("");
-	ps = &crig.k->ports[0];
+	ps = cport_at(crig.k, 0);
 	have_written("a", 16, 5);
 	crig_set("policy=write-around");		/* that takes no page */
-	at_hand = ps->nr_magazine;
+	at_hand = memory_port(ps)->nr_magazine;
 	assert_int_equal(copied_early("a", at, 20), 0);
 	assert_int_equal(nr_noted, BATCH);
-	assert_int_equal(ps->early.nr, 0);		/* the poll has them put back */
-	assert_true(ps->nr_magazine >= at_hand);
+	assert_int_equal(request_port(ps)->early.nr, 0); /* the poll has them put back */
+	assert_true(memory_port(ps)->nr_magazine >= at_hand);
 	for (uint32_t i = 0; i < BATCH; i++)
 		crig_expect_data("a", B(i), B(1), 20 + i);
 	assert_int_equal(copied_early("a", at, 20), 0);
@@ -347,11 +347,11 @@ static void it_does_not_pay_for_writes_that_wait(void **state)
 	io = crig_send(XSEG_OP_WRITE, "a", 0, B(1), 0, 20);
 	crig_pass(1);
 	crig_expect_waits(io);
-	assert_false(crig.k->ports[0].early.pays);
+	assert_false(request_port(cport_at(crig.k, 0))->early.pays);
 	crig_hold(false);
 	crig_expect(gone, 0);
 	crig_expect(io, B(1));
-	assert_false(crig.k->ports[0].early.pays);
+	assert_false(request_port(cport_at(crig.k, 0))->early.pays);
 	crig_expect_data("a", 0, B(1), 20);
 }
 

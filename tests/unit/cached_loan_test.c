@@ -34,7 +34,7 @@ static bool has(const struct crig_io *io, unsigned seed)
 
 static uint32_t limbo(void)
 {
-	return atomic_load(&crig.k->loans.nr_limbo);
+	return atomic_load(&crig.k->lend.loans.nr_limbo);
 }
 
 static void let_go(struct crig_io *io)
@@ -191,7 +191,7 @@ static void each_way_out_of_a_bucket_leaves_what_was_lent_as_it_was(void **state
 		assert_true(has(io, 5));
 		loans_check(crig.peer);
 		let_go(io);
-		assert_true(limbo_look(&crig.k->ports[0]));
+		assert_true(limbo_look(cport_at(crig.k, 0)));
 	}
 }
 
@@ -247,10 +247,10 @@ static void a_page_is_free_again_when_nobody_reads_it(void **state)
 	io = loan("a", 0, B(1));
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	assert_int_equal(limbo(), 1);
-	assert_false(limbo_look(&crig.k->ports[0]));
+	assert_false(limbo_look(cport_at(crig.k, 0)));
 	assert_int_equal(limbo(), 1);
 	let_go(io);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 	assert_int_equal(limbo(), 0);
 	crig_settle();
 }
@@ -266,10 +266,10 @@ static void two_that_read_it_both_pin_it(void **state)
 	two = loan("a", 0, B(1));
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	let_go(two);
-	assert_false(limbo_look(&crig.k->ports[0]));
+	assert_false(limbo_look(cport_at(crig.k, 0)));
 	assert_true(has(one, 5));
 	let_go(one);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 }
 
 /* A look ends an era: writes one page over after it was lent, so that there is something to look
@@ -283,7 +283,7 @@ static void look(void)
 	crig_expect(crig_write("other", 0, B(1), 2), B(1));
 	assert_int_equal(limbo(), 1);
 	let_go(io);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 	assert_int_equal(limbo(), 0);
 }
 
@@ -299,7 +299,7 @@ static void what_was_lent_before_a_look_and_is_not_any_more_is_free_at_once(void
 	let_go(loan("a", B(1), B(1)));			/* lent anew since */
 	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
 	assert_int_equal(limbo(), 1);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 }
 
 static void what_a_look_has_found_is_still_lent_after_many_more(void **state)
@@ -316,7 +316,7 @@ static void what_a_look_has_found_is_still_lent_after_many_more(void **state)
 	assert_int_equal(limbo(), 1);
 	assert_true(has(io, 5));
 	let_go(io);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 }
 
 /* A cache that looks a thousand times a second is there in a month. */
@@ -324,7 +324,7 @@ static void the_number_of_an_era_wraps(void **state)
 {
 	(void)state;
 	crig_up("");
-	atomic_store(&crig.k->loans.era, UINT32_MAX - 5);
+	atomic_store(&crig.k->lend.loans.era, UINT32_MAX - 5);
 	for (unsigned i = 0; i < 6; i++)
 		look();
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
@@ -470,8 +470,9 @@ static void direct_readers_of_all_ports_pin_a_sixteenth_of_the_cache_at_most(voi
 {
 	(void)state;
 	crig_up("");
-	assert_int_equal(crig.k->loans.nr_ports, 8);
-	assert_in_range(crig.k->direct.max * crig.k->loans.nr_ports, 1, data_pages(crig.k) / 16);
+	assert_int_equal(crig.k->lend.loans.nr_ports, 8);
+	assert_in_range(
+		crig.k->lend.direct.max * crig.k->lend.loans.nr_ports, 1, data_pages(crig.k) / 16);
 }
 
 /* What volumes have for sure is not lent to those who keep it. */
@@ -519,7 +520,7 @@ static void a_successor_keeps_what_its_predecessor_lent(void **state)
 	assert_true(has(one, 5) && has(two, 5));
 	let_go(one);
 	let_go(two);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_true(limbo_look(cport_at(crig.k, 0)));
 	assert_int_equal(limbo(), 0);
 }
 

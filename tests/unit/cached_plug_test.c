@@ -1,5 +1,5 @@
-/* cached_plug_test - a cache leaves the path and enters it again (peers/cached/life/plug.c). The upper
- * peer is the test: it holds when it says so. */
+/* cached_plug_test - a cache leaves the path and enters it again (peers/cached/life/plug.c). The
+ * upper peer is the test: it holds when it says so. */
 #include "tests/unit/cached_rig.h"
 
 #include <errno.h>
@@ -32,8 +32,9 @@ static int down(void **state)
 
 static void state_is(enum plug_state state)
 {
-	if (crig.k->plug.state != state)
-		fail_msg("it is %s, not %s", plug_state_name((enum plug_state)crig.k->plug.state),
+	if (crig.k->life.plug.state != state)
+		fail_msg("it is %s, not %s",
+			plug_state_name((enum plug_state)crig.k->life.plug.state),
 			plug_state_name(state));
 }
 
@@ -139,7 +140,7 @@ static void it_flushes_makes_that_stable_and_forgets_all(void **state)
 	crig_expect_data("b", 0, B(4), 2);		/* it serves */
 	hold_and_settle();
 	is_off_the_path();
-	assert_int_equal(crig.k->nr_zeroes, 0);
+	assert_int_equal(crig.k->memory.nr_zeroes, 0);
 	crig_expect(crig_read("b", 0, B(1)), -ENOTCONN);
 	crig_expect(crig_write("b", 0, B(1), 3), -ENOTCONN);
 	crig_expect(crig_flush(0), -ENOTCONN);
@@ -310,7 +311,8 @@ static void it_waits_for_a_read_that_it_sent_on(void **state)
 	crig_hold(true);
 	io = crig_read("a", 0, B(1));
 	crig_expect_waits(io);
-	assert_int_equal(crig.k->ports[0].loads_out, 0);	/* nobody's but the client's */
+	assert_int_equal(
+		store_port(cport_at(crig.k, 0))->loads_out, 0); /* nobody's but the client's */
 	unplug();
 	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
 	crig_pass(20 * CRIG_MS);

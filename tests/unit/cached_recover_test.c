@@ -1,5 +1,6 @@
 /* cached_recover_test - cached is killed and the next one goes on with what it left: dirty data,
- * half done requests, tables (peers/cached/life/arena.c, creq.c). Clients see a pause and no error. */
+ * half done requests, tables (peers/cached/life/arena.c, request/creq.c). Clients see a pause and
+ * no error. */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/dirty.h"
@@ -141,8 +142,8 @@ static void a_chunk_of_nothing_but_dropped_loads_is_free_again(void **state)
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_answer_only(0);
-	assert_int_equal(crig.k->nr_chunk_pages, 1);
-	assert_int_equal(crig.k->nr_free_chunks, CHUNKS_PER_PAGE - 1);
+	assert_int_equal(crig.k->memory.nr_chunk_pages, 1);
+	assert_int_equal(crig.k->memory.nr_free_chunks, CHUNKS_PER_PAGE - 1);
 	crig_hold(false);
 	crig_expect(io, B(4));
 }
@@ -274,12 +275,12 @@ static void a_half_applied_write_is_applied_as_a_whole(void **state)
 	io = crig_write("a", 0, B(2), 6);				/* waits for two pages */
 	crig_expect_waits(io);
 	o = crig_creq(io)->obj;
-	page = xpool_get(&crig.k->free_pages);
+	page = xpool_get(&crig.k->memory.free_pages);
 	memcpy(xseg_page(crig.seg, page), xseg_page(crig.seg, crig_creq(io)->r->page[0]),
 		CRIG_PAGE);
 	xseg_req_start(port(), crig_creq(io)->r);
-	assert_true(chunks_ensure(&crig.k->ports[0], o, 0, 2));
-	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), page, true);
+	assert_true(chunks_ensure(cport_at(crig.k, 0), o, 0, 2));
+	dirty_begin(cport_at(crig.k, 0), o, 0, slot_word_of(crig.k, o, 0), page, true);
 	restart("");
 	crig_expect(io, B(2));
 	crig_expect_data("a", 0, B(2), 6);
@@ -471,8 +472,8 @@ static void tables_of_another_size_are_refused_while_dirty_and_made_anew_when_cl
 	crig_kill();
 	assert_int_equal(crig_open("memory=6M objects=40"), 0);
 	crig_settle();
-	assert_int_equal(crig.k->nr_objects, 40);
-	assert_int_equal(crig.k->nr_pages, 6 << 8);
+	assert_int_equal(crig.k->object.nr_objects, 40);
+	assert_int_equal(crig.k->memory.nr_pages, 6 << 8);
 	assert_int_equal(crig_counter(CC_USED_BYTES), 0);
 	crig_expect_data("a", 0, B(1), 5);
 	crig_expect_data("b", 0, B(1), 6);
@@ -503,8 +504,8 @@ static void tables_of_another_version_are_refused_and_stay_as_they_are(void **st
 	(void)state;
 	crig_up("");
 	crig_expect(crig_write("a", 0, B(3), 5), B(3));
-	version = crig.k->head->version;
-	crig.k->head->version = version - 1;
+	version = crig.k->life.head->version;
+	crig.k->life.head->version = version - 1;
 	crig_kill();
 	assert_int_equal(crig_open(""), -EPROTO);
 	assert_true(crig_says("another version of cached"));
@@ -520,18 +521,19 @@ static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 	crig_up("");
 	for (const char *c = "abcdef"; *c; c++)
 		crig_have_clean((char[2]){ *c, 0 }, 0, B(2), 5);
-	e = &crig.k->entries[crig_object("a") - crig.k->objects];
+	e = &crig.k->object.entries[crig_object("a") - crig.k->object.objects];
 	atomic_store(&e->chunk[0], UINT32_MAX);				/* beyond the end */
-	e = &crig.k->entries[crig_object("b") - crig.k->objects];
+	e = &crig.k->object.entries[crig_object("b") - crig.k->object.objects];
 	chunk = atomic_load(&e->chunk[0]);
-	e = &crig.k->entries[crig_object("c") - crig.k->objects];
+	e = &crig.k->object.entries[crig_object("c") - crig.k->object.objects];
 	atomic_store(&e->chunk[0], chunk);				/* another's */
-	e = &crig.k->entries[crig_object("d") - crig.k->objects];
+	e = &crig.k->object.entries[crig_object("d") - crig.k->object.objects];
 	chunk = atomic_load(&e->chunk[0]) - 1;
-	atomic_store(&crig.k->chunks[chunk].slot[0], slot_word(BUCKET_VALID, UINT32_MAX - 1, 0));
 	atomic_store(
-		&crig.k->chunks[chunk].slot[1], slot_word((enum bucket_state)13, 1, ~0ull << 32));
-	e = &crig.k->entries[crig_object("e") - crig.k->objects];
+		&crig.k->object.chunks[chunk].slot[0], slot_word(BUCKET_VALID, UINT32_MAX - 1, 0));
+	atomic_store(&crig.k->object.chunks[chunk].slot[1],
+		slot_word((enum bucket_state)13, 1, ~0ull << 32));
+	e = &crig.k->object.entries[crig_object("e") - crig.k->object.objects];
 	memset(e->name, 'x', sizeof(e->name));				/* no end */
 	restart("");
 	for (const char *c = "abcdef"; *c; c++)
@@ -570,10 +572,10 @@ static void a_head_that_does_not_add_up_is_refused(void **state)
 
 	(void)state;
 	crig_up("objects=64");
-	h = crig.k->head;
+	h = crig.k->life.head;
 	memcpy(&was, h, sizeof(was));
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		h = crig.k->head;
+		h = crig.k->life.head;
 		h->nr_objects += wrong[i].nr_objects;
 		h->nr_volumes += wrong[i].nr_volumes;
 		h->nr_ports += wrong[i].nr_ports;

@@ -103,7 +103,7 @@ static void expect_size(uint64_t mb)
 	crig_admin("get memory");
 	assert_int_equal(strtoul(crig.text + strlen("memory="), NULL, 10), mb);
 	assert_int_equal(xseg_pages_owned(crig.peer->xp, NULL, 0), mb << 8);
-	assert_int_equal(crig.k->nr_pages, mb << 8);
+	assert_int_equal(crig.k->memory.nr_pages, mb << 8);
 }
 
 /* ---- growing ----------------------------------------------------------------------------- */
@@ -181,7 +181,7 @@ static void memory_that_another_took_first_is_waited_for(void **state)
 
 	(void)state;
 	crig_up("");
-	crig.k->memory = 10 * MB;
+	crig.k->options.memory = 10 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
 	assert_int_equal(xseg_peer_open(crig.seg,
 				 &(struct xseg_peer_params){
@@ -258,10 +258,10 @@ static void what_does_not_fit_any_more_is_evicted_and_what_is_hot_is_not(void **
 	(void)state;
 	crig_up("memory=8M");
 	each(0, 1900, 190, have);
-	for (uint32_t i = 0; i < crig.k->nr_objects; i++)
-		for (uint32_t b = 0; b < 190 && xcache_state_of(&crig.k->xc, i) == XCACHE_ACTIVE;
-			b++)
-			slot_clear_flag(crig.k, &crig.k->objects[i], b, SLOT_REF);
+	for (uint32_t i = 0; i < crig.k->object.nr_objects; i++)
+		for (uint32_t b = 0;
+			b < 190 && xcache_state_of(&crig.k->object.xc, i) == XCACHE_ACTIVE; b++)
+			slot_clear_flag(crig.k, &crig.k->object.objects[i], b, SLOT_REF);
 	each(570, 570, 190, is_right);
 	crig_set("memory=4M");
 	expect_size(4);
@@ -308,7 +308,7 @@ static void leave_only(uint32_t a, uint32_t b)
 	char line[32];
 
 	for (uint32_t e = 0; e < xseg_nr_pages(crig.seg) / EXTENT; e++)
-		crig.k->extents[e].pinned = e != a && e != b;
+		crig.k->memory.extents[e].pinned = e != a && e != b;
 	snprintf(line, sizeof(line), "memory=%s", a == b ? "6M" : "4M");
 	crig_set(line);
 }
@@ -360,10 +360,10 @@ static void zeroes_that_a_smaller_cache_would_not_keep_go(void **state)
 				B(2));
 		}
 	crig_expect(crig_flush(0), 0);
-	assert_true(crig.k->nr_zeroes == 640);
+	assert_true(crig.k->memory.nr_zeroes == 640);
 	crig_set("memory=4M");
 	expect_size(4);
-	assert_true(crig.k->nr_zeroes <= 256);
+	assert_true(crig.k->memory.nr_zeroes <= 256);
 	each(0, 900, 180, have);
 	crig_expect_data("z7", 0, B(256), 0);
 }
@@ -373,10 +373,10 @@ static void clean_data_can_be_dropped_while_it_is_on_its_way_out(void **state)
 	(void)state;
 	crig_up("memory=8M");
 	each(0, 1900, 190, have);
-	crig.k->memory = 4 * MB;
+	crig.k->options.memory = 4 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
 	crig_step_poll();
-	assert_true(crig.k->leaving.nr > 500);
+	assert_true(crig.k->memory.leaving.nr > 500);
 	assert_true(crig_admin("drop") > 0);
 	assert_int_equal(crig_counter(CC_USED_BYTES), 0);
 	expect_size(4);
@@ -421,7 +421,7 @@ static void a_shrink_that_cannot_end_is_called_off_by_a_larger_size(void **state
 	crig_pass(CRIG_S);
 	assert_int_equal(memory_bytes(), 8 * MB);
 	assert_int_equal(crig_number("resizing.to_bytes"), 6 * MB);
-	assert_int_equal(crig.k->nr_pages, 6 << 8);
+	assert_int_equal(crig.k->memory.nr_pages, 6 << 8);
 	crig_set("memory=12M");
 	expect_size(12);
 	crig_fail_next(CRIG_ANY, 0, 0);
@@ -445,7 +445,7 @@ static void a_shrink_can_be_called_off_at_any_point(void **state)
 	scatter(240, 64, have);
 	calls = crig_nr_calls();
 	for (uint32_t steps = 0; steps < 36; steps += 1 + steps / 8) {
-		crig.k->memory = 4 * MB;
+		crig.k->options.memory = 4 * MB;
 		assert_int_equal(resize_ask(crig.k, NULL), 0);
 		for (uint32_t i = 0; i < steps; i++)
 			crig_step_poll();
@@ -493,7 +493,7 @@ static void another_memory_than_at_the_last_start_is_asked_for_anew(void **state
 	each(0, 1800, 180, is_right);
 	restart(QUIET "memory=12M");
 	expect_size(12);
-	assert_int_equal(crig.k->nr_objects, 64);	/* one for each 64 KiB of the first size */
+	assert_int_equal(crig.k->object.nr_objects, 64); /* one for each 64 KiB of the first size */
 }
 
 static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void **state)
@@ -502,7 +502,7 @@ static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void 
 	crig_up(QUIET "memory=8M objects=64");
 	scatter(240, 64, dirty);
 	for (uint32_t steps = 0; steps < 36; steps += 1 + steps / 8) {
-		crig.k->memory = 4 * MB;
+		crig.k->options.memory = 4 * MB;
 		assert_int_equal(resize_ask(crig.k, NULL), 0);
 		for (uint32_t i = 0; i < steps; i++)
 			crig_step_poll();
@@ -526,17 +526,17 @@ static void a_copy_that_no_slot_names_is_free_for_the_successor(void **state)
 	(void)state;
 	crig_up(QUIET);
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
-	copy = page_get(&crig.k->ports[0], false, false);
+	copy = page_get(cport_at(crig.k, 0), false, false);
 	memcpy(xseg_page(crig.seg, copy), xseg_page(crig.seg, slot_page(crig_slot("a", 0))),
 		BUCKET_SIZE);
 	xseg_page_owner_set(
 		crig.seg, copy, xseg_page_owner(crig.seg, slot_page(crig_slot("a", 0))));
-	copy = page_get(&crig.k->ports[0], false, false);
+	copy = page_get(cport_at(crig.k, 0), false, false);
 	xseg_page_owner_set(crig.seg, copy, OWNER_CHUNKS);
-	copy = page_get(&crig.k->ports[0], false, false);
+	copy = page_get(cport_at(crig.k, 0), false, false);
 	xseg_page_owner_set(crig.seg, copy, OWNER_OUT);
 	restart(QUIET);
-	assert_int_equal(crig.k->nr_free, 2 * EXTENT - 3 - RESERVE_PAGES);
+	assert_int_equal(crig.k->memory.nr_free, 2 * EXTENT - 3 - RESERVE_PAGES);
 	crig_expect_data("a", 0, B(2), 5);
 	expect_size(4);
 }
@@ -546,10 +546,10 @@ static void growth_goes_on_after_a_kill(void **state)
 	(void)state;
 	crig_up(QUIET);
 	each(0, 900, 180, dirty);
-	crig.k->memory = 12 * MB;
+	crig.k->options.memory = 12 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
 	crig_step_poll();
-	assert_int_equal(crig.k->nr_pages, 6 << 8);
+	assert_int_equal(crig.k->memory.nr_pages, 6 << 8);
 	restart(QUIET);
 	expect_size(12);
 	each(0, 900, 180, is_right);
@@ -599,7 +599,7 @@ static void a_successor_takes_what_a_cache_lacks_to_serve(void **state)
 			atomic_store(&e->word, extent_word(XS_EXTENT_FREE, 0, 0));
 	}
 	assert_int_equal(crig_open("memory=8M"), 0);
-	assert_int_equal(crig.k->nr_pages, 4 << 8);
+	assert_int_equal(crig.k->memory.nr_pages, 4 << 8);
 	crig_settle();
 	expect_size(8);
 }
@@ -612,7 +612,7 @@ static void a_size_in_the_arena_that_cannot_be_is_not_believed(void **state)
 	crig_up(QUIET);
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
 	for (uint32_t i = 0; i < 4; i++) {
-		atomic_store(&crig.k->head->size, size_word(4 << 8, since[i]));
+		atomic_store(&crig.k->life.head->size, size_word(4 << 8, since[i]));
 		restart(QUIET);
 		expect_size(4);
 		crig_expect_data("a", 0, B(2), 5);

@@ -178,7 +178,7 @@ void crig_stop(void)
 
 void crig_limit(uint32_t n)
 {
-	if (crig.k->withheld == 0)
+	if (crig.k->memory.withheld == 0)
 		cached_cut_pages(crig.peer);
 	cached_limit_pages(crig.peer, n);
 }
@@ -188,14 +188,14 @@ void crig_fill(uint32_t n, uint32_t free)
 	char name[8];
 
 	cached_limit_pages(crig.peer, n);
-	for (uint32_t i = 0; i == 0 || crig.k->nr_free_chunks; i++) {
+	for (uint32_t i = 0; i == 0 || crig.k->memory.nr_free_chunks; i++) {
 		snprintf(name, sizeof(name), "x%u", i);
 		crig_expect(crig_write(name, 0, B(1), 7), B(1));
 	}
-	for (uint32_t b = 1; crig.k->nr_free > free; b++)
+	for (uint32_t b = 1; crig.k->memory.nr_free > free; b++)
 		crig_expect(crig_write("x0", B(b), B(1), 7), B(1));
-	assert_int_equal(crig.k->nr_free, free);
-	assert_int_equal(crig.k->nr_free_chunks, 0);
+	assert_int_equal(crig.k->memory.nr_free, free);
+	assert_int_equal(crig.k->memory.nr_free_chunks, 0);
 }
 
 void crig_up(const char *options)
@@ -229,33 +229,35 @@ static bool is_quiet(void)
 static void check_leaks(void)
 {
 	struct cached *k = crig.k;
-	struct cport *ps = &k->ports[0];
+	struct cport *ps = cport_at(k, 0);
 	uint32_t chunks_used = 0;
 
 	if (loans_out(k) == 0)
 		limbo_look(ps);
-	assert_true(loans_out(k) || k->loans.nr_limbo == 0);
+	assert_true(loans_out(k) || k->lend.loans.nr_limbo == 0);
 	for (uint32_t i = 0; i < nr_entries(k); i++) {
-		struct object *o = &k->objects[i];
+		struct object *o = &k->object.objects[i];
 
-		if (xcache_state_of(&k->xc, i) == XCACHE_FREE)
+		if (xcache_state_of(&k->object.xc, i) == XCACHE_FREE)
 			continue;
 		for (uint32_t n = 0; n < OBJECT_CHUNKS; n++)
-			chunks_used += k->entries[i].chunk[n] != 0;
-		assert_int_equal(xcache_state_of(&k->xc, i), XCACHE_ACTIVE);
-		assert_int_equal(xcache_refs(&k->xc, i), 1 + (o->used > 0) + o->listed);
+			chunks_used += k->object.entries[i].chunk[n] != 0;
+		assert_int_equal(xcache_state_of(&k->object.xc, i), XCACHE_ACTIVE);
+		assert_int_equal(xcache_refs(&k->object.xc, i), 1 + (o->used > 0) + o->listed);
 		assert_false(o->reclaiming || o->waiters || o->through);
 	}
 	cached_check_idle(crig.peer);
-	if (k->withheld + k->nr_leaving == 0)
-		assert_int_equal(
-			chunks_used + k->nr_free_chunks, k->nr_chunk_pages * CHUNKS_PER_PAGE);
+	if (k->memory.withheld + k->memory.nr_leaving == 0)
+		assert_int_equal(chunks_used + k->memory.nr_free_chunks,
+			k->memory.nr_chunk_pages * CHUNKS_PER_PAGE);
 	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
-	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
-	assert_true(xwaitq_empty(&k->want_lists) && !pages_wanted(k) && k->shares.waiting == 0 &&
-		    xwaitq_empty(&k->want_entries));
+	assert_int_equal(store_port(ps)->flushes_out + store_port(ps)->loads_out +
+				 k->flush.nr_flushes + k->evict.reclaims,
+		0);
+	assert_true(xwaitq_empty(&k->memory.want_lists) && !pages_wanted(k) &&
+		    k->evict.shares.waiting == 0 && xwaitq_empty(&k->object.want_entries));
 	assert_false(throttle_busy(k));
-	assert_int_equal(k->throttle.out, 0);
+	assert_int_equal(k->flush.throttle.out, 0);
 }
 
 static unsigned nr_problems;
@@ -292,8 +294,9 @@ int crig_down(void **state)
 struct object *crig_object(const char *name)
 {
 	for (uint32_t i = 0; i < nr_entries(crig.k); i++)
-		if (atomic_load(&crig.k->entries[i].used) && !strcmp(crig.k->entries[i].name, name))
-			return &crig.k->objects[i];
+		if (atomic_load(&crig.k->object.entries[i].used) &&
+			!strcmp(crig.k->object.entries[i].name, name))
+			return &crig.k->object.objects[i];
 	return NULL;
 }
 
@@ -321,7 +324,7 @@ uint32_t crig_share(void)
 
 struct creq *crig_creq(const struct crig_io *io)
 {
-	return &crig.k->creqs[io->r->index];
+	return &crig.k->request.creqs[io->r->index];
 }
 
 void crig_have_clean(const char *name, uint64_t offset, uint32_t size, unsigned seed)

@@ -1,7 +1,9 @@
-/* cached_share_test - minima and maxima of volumes (peers/cached/evict/share.c): a noisy neighbour, clean
- * and dirty; who is full; changes while it runs; what is refused; a successor; a cache that
+/* cached_share_test - minima and maxima of volumes (peers/cached/evict/share.c): a noisy neighbour,
+ * clean and dirty; who is full; changes while it runs; what is refused; a successor; a cache that
  * shrinks. */
 #include "tests/unit/cached_rig.h"
+
+#include "peers/cached/admin/admin.h"
 
 #include <pthread.h>
 
@@ -230,9 +232,9 @@ static void very_sparse_objects_end_all_promises_while_they_have_too_many_chunks
 	have(CALM, "calm:0", 0, 32);
 	forget_hits("calm:0", 32);
 	/* as if they were: no other way to have them in so small a cache */
-	atomic_fetch_add(&crig.k->nr_chunk_pages, 32);
+	atomic_fetch_add(&crig.k->memory.nr_chunk_pages, 32);
 	assert_false(share_spares(crig.k, crig_object("calm:0"), OTHERS));
-	atomic_fetch_sub(&crig.k->nr_chunk_pages, 32);
+	atomic_fetch_sub(&crig.k->memory.nr_chunk_pages, 32);
 	assert_true(share_spares(crig.k, crig_object("calm:0"), OTHERS));
 	assert_false(share_spares(crig.k, crig_object("calm:0"), crig_object("calm:0")->volume));
 }
@@ -251,7 +253,7 @@ static void a_volume_at_its_maximum_evicts_its_own(void **state)
 		have(NOISY, "noisy:0", 4 * i, 4);
 	assert_int_equal(used(NOISY), B(8));
 	assert_int_equal(used(CALM), B(16));
-	assert_true(crig.k->nr_free >= 64 - 24 - 1);		/* one was cut */
+	assert_true(crig.k->memory.nr_free >= 64 - 24 - 1);		/* one was cut */
 	for (uint32_t b = 32; b < 40; b++)
 		/* the least recently used went */
 		assert_int_equal(crig_state("noisy:0", b), BUCKET_VALID);
@@ -515,15 +517,15 @@ static void pages_are_there_or_waited_for_while_the_maximum_is_set_and_lifted(vo
 	crig_volume_set("id=1 max=16k");
 	dirty(1, "v:0", 0, 4);
 	cl.rec = volume_find(crig.k, 1);
-	s.max = &crig.k->volume[cl.rec].share.max;
+	s.max = &crig.k->volume.states[cl.rec].share.max;
 	assert_int_equal(pthread_create(&thread, NULL, set_and_lift, &s), 0);
 	for (uint32_t i = 0; i < 300000; i++) {
 		uint32_t page = NO_PAGE;
 
-		if (pages_get(&crig.k->ports[0], 1, &page, &cl).nr)
+		if (pages_get(cport_at(crig.k, 0), 1, &page, &cl).nr)
 			continue;
 		none += page == NO_PAGE;
-		page_put(&crig.k->ports[0], page);
+		page_put(cport_at(crig.k, 0), page);
 	}
 	atomic_store(&s.done, true);
 	pthread_join(thread, NULL);
@@ -665,7 +667,7 @@ static void a_record_with_a_share_only_is_kept_and_a_damaged_one_is_not_believed
 	assert_int_equal(crig_volume_number(5, "max_bytes"), 1 << 20);
 	crig_volume_set("id=5 min=512k");
 	/* min above max */
-	crig.k->volumes[volume_find(crig.k, 5)].settings = 20ull << 4 | 10ull << 34;
+	crig.k->volume.records[volume_find(crig.k, 5)].settings = 20ull << 4 | 10ull << 34;
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();

@@ -148,7 +148,7 @@ static void any_number_of_flushes_may_lie_between_two_that_matter(void **state)
 		crig_volume(7);
 		crig_expect(crig_write("a", 0, B(1), 5), B(1));
 		crig_expect(crig_flush(7), 0);
-		atomic_fetch_add(&crig.k->sync_epoch, between[i]);
+		atomic_fetch_add(&crig.k->store.sync_epoch, between[i]);
 		crig_expect(crig_write("a", 0, B(1), 6), B(1));
 		crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
 		crig_expect(crig_flush(7), -EIO);
@@ -160,7 +160,7 @@ static void epochs_wrap(void **state)
 {
 	(void)state;
 	up();
-	atomic_store(&crig.k->sync_epoch, UINT16_MAX - 2);
+	atomic_store(&crig.k->store.sync_epoch, UINT16_MAX - 2);
 	for (uint32_t i = 0; i < 8; i++) {
 		crig_expect(crig_write("a", B(i), B(1), 5), B(1));
 		if (i % 2)
@@ -232,7 +232,7 @@ static void of_several_that_fail_together_the_one_sent_first_says_what_is_lost(v
 	crig_fail_only(call[0], -EIO);
 	while (crig_step_reply())
 		;
-	assert_true(crig.k->walking && crig.k->walk_wanted);
+	assert_true(crig.k->flush.sync.walking && crig.k->flush.sync.walk_wanted);
 	crig_settle();
 	crig_expect(late[0], -EIO);
 	crig_expect(late[1], -EIO);

@@ -58,7 +58,7 @@ static void pass(uint64_t ns)
 
 static uint64_t store_rate(void)
 {
-	return throttle_store_rate(&crig.k->throttle, crig.k->ports[0].pp->now_ns);
+	return throttle_store_rate(&crig.k->flush.throttle, crig.k->ports[0].base.pp->now_ns);
 }
 
 /* One flush, which takes that long. */

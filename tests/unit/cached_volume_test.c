@@ -1,5 +1,5 @@
-/* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/flush/ticket.c,
- * flush.c), records and counters (volume.c, volume_text.c), policies (volume_set.c). */
+/* cached_volume_test - what cached does for single volumes: their FLUSH (flush/ticket.c and
+ * flush/flush.c), records and counters (volume.c, volume_text.c), policies (volume_set.c). */
 #include "tests/unit/cached_rig.h"
 
 static void dirty_bucket(uint32_t volume, const char *name)
@@ -211,9 +211,9 @@ static void a_record_that_is_nearly_taken_away_keeps_its_numbers(void **state)
 	crig_volume(7);
 	crig_have_clean("v:0", 0, B(2), 5);
 	rec = volume_find(crig.k, 7);
-	id = &crig.k->volume_ids[rec];
+	id = &crig.k->volume.volume_ids[rec];
 	atomic_store(id, 0);
-	volume_add(volume_block(&crig.k->ports[0], rec), VC_READS, 1);
+	volume_add(volume_block(cport_at(crig.k, 0), rec), VC_READS, 1);
 	atomic_store(id, 7);
 	assert_int_equal(crig_volume_number(7, "used_bytes"), B(2));
 	assert_int_equal(crig_number("reads"), 2);
@@ -241,8 +241,8 @@ static void a_damaged_record_is_dropped_by_a_successor(void **state)
 	crig_up("");
 	dirty_bucket(5, "five:0");
 	dirty_bucket(6, "six:0");
-	crig.k->volume_ids[9] = 5;	/* a second time */
-	memset(crig.k->volumes[volume_find(crig.k, 6)].name, 'x', XSEG_NAME_MAX);
+	crig.k->volume.volume_ids[9] = 5;	/* a second time */
+	memset(crig.k->volume.records[volume_find(crig.k, 6)].name, 'x', XSEG_NAME_MAX);
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();

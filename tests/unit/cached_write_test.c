@@ -1,4 +1,5 @@
-/* cached_write_test - writes, discards and write-zeroes; their edges (peers/cached/request/write.c). */
+/* cached_write_test - writes, discards and write-zeroes; their edges
+ * (peers/cached/request/write.c). */
 #include "tests/unit/cached_rig.h"
 
 /* ---- whole buckets and edges ------------------------------------------------------------- */
@@ -210,12 +211,12 @@ static void a_write_that_fails_keeps_no_slots(void **state)
 	(void)state;
 	crig_up("");
 	crig_have_clean("a", 0, B(1), 5);
-	chunks = crig.k->nr_free_chunks;
-	pages = crig.k->nr_chunk_pages;
+	chunks = crig.k->memory.nr_free_chunks;
+	pages = crig.k->memory.nr_chunk_pages;
 	crig_fail_next(XSEG_OP_READ, -EIO, 2);
 	crig_expect(crig_write("a", B(100) + 512, XSEG_REQ_BYTES, 6), -EIO);
-	assert_int_equal(crig.k->nr_free_chunks, chunks);
-	assert_int_equal(crig.k->nr_chunk_pages, pages);
+	assert_int_equal(crig.k->memory.nr_free_chunks, chunks);
+	assert_int_equal(crig.k->memory.nr_chunk_pages, pages);
 }
 
 /* All loads but `free` of its share are out, each of one bucket of "b". */
@@ -244,12 +245,12 @@ static void a_write_that_loses_its_slots_while_an_edge_is_loaded_begins_anew(voi
 	reader = crig_read("a", B(65), B(1));
 	crig_fail(crig_held(XSEG_OP_READ, 1), -EIO);
 	crig_expect(reader, -EIO);
-	for (uint32_t i = 0; crig.k->nr_free_chunks; i++) {
+	for (uint32_t i = 0; crig.k->memory.nr_free_chunks; i++) {
 		snprintf(name, sizeof(name), "y%u", i);
 		crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, 0, B(1)), B(1));
 	}
 	crig_expect(crig_write("y0", B(1), B(1), 7), B(1));
-	assert_int_equal(crig.k->nr_free, 0);
+	assert_int_equal(crig.k->memory.nr_free, 0);
 	crig_answer(crig_held(XSEG_OP_READ, 0));		/* the edge */
 	crig_expect_waits(io);
 	assert_int_equal(crig_creq(io)->nr_pages, 0);
@@ -429,7 +430,7 @@ static void zeroes_survive_a_kill_clean_and_dirty(void **state)
 	crig_kill();
 	assert_int_equal(crig_open("dirty_age=1h"), 0);
 	crig_settle();
-	assert_int_equal(crig.k->nr_zeroes, 1);
+	assert_int_equal(crig.k->memory.nr_zeroes, 1);
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(1));
 	crig_expect_data("a", 0, B(1), 0);
 	crig_expect_data("a", B(2), B(1), 0);
@@ -446,7 +447,7 @@ static void clean_zeroes_do_not_fill_the_cache_with_slots(void **state)
 	for (uint32_t i = 0; i < 16; i++)
 		crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", i * B(64), B(20)), B(20));
 	crig_expect(crig_flush(0), 0);
-	assert_in_range(crig.k->nr_zeroes, 1, 16);
+	assert_in_range(crig.k->memory.nr_zeroes, 1, 16);
 	crig_expect_data("a", B(64), B(20), 0);
 }
 

@@ -222,7 +222,7 @@ static void pages_that_a_cache_gives_back_are_zero_for_the_next(void **state)
 	crig_expect(crig_flush(0), 0);
 	crig_set("memory=4M");
 	crig_pass(20 * CRIG_S);
-	assert_int_equal(crig.k->nr_pages, 4 << 8);
+	assert_int_equal(crig.k->memory.nr_pages, 4 << 8);
 	assert_int_equal(xseg_peer_open(crig.seg, &params, &next, &err), 0);
 	for (; xseg_pages_take(next, XSEG_EXTENT_PAGES, page) == 0; taken++)
 		for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++) {

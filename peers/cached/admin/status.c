@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/kv.h"
 
@@ -44,8 +45,8 @@ uint64_t cached_total(struct cached *k, enum cache_counter n)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		sum += xseg_stats_get(k->ports[i].stats, n);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		sum += xseg_stats_get(cport_at(k, i)->stats, n);
 	return sum;
 }
 
@@ -61,22 +62,23 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 /* In the wait queues now: for memory, for requests of our own, for what is being flushed. */
 static uint32_t nr_waiting(struct cached *k)
 {
-	uint32_t n = xwaitq_nr(&k->want_urgent) + xwaitq_nr(&k->want_owed) +
-		     xwaitq_nr(&k->want_pages) +
-		     xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
-		     atomic_load_explicit(&k->shares.waiting, memory_order_relaxed) +
-		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) +
-		     atomic_load_explicit(&k->throttle.nr, memory_order_relaxed);
+	uint32_t n = xwaitq_nr(&memory_of(k)->want_urgent) + xwaitq_nr(&memory_of(k)->want_owed) +
+		     xwaitq_nr(&memory_of(k)->want_pages) +
+		     xwaitq_nr(&object_of(k)->want_entries) + xwaitq_nr(&memory_of(k)->want_lists) +
+		     atomic_load_explicit(&evict_of(k)->shares.waiting, memory_order_relaxed) +
+		     atomic_load_explicit(&flush_of(k)->nr_flushes, memory_order_relaxed) +
+		     atomic_load_explicit(&flush_of(k)->throttle.nr, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		n += xwaitq_nr(&k->ports[i].want_requests);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		n += xwaitq_nr(&store_port(cport_at(k, i))->want_requests);
 	return n;
 }
 
 /* Bytes a second by which `from` has become `dirty` since the switch; 0 while it has not. */
 static uint64_t drain_rate(const struct cport *ps, uint64_t from, uint64_t dirty)
 {
-	uint64_t begun = atomic_load_explicit(&ps->cache->switch_ns, memory_order_relaxed),
+	uint64_t begun = atomic_load_explicit(
+			 &policy_of(ps->cache)->switch_ns, memory_order_relaxed),
 		 now = ps->pp->now_ns, ms = begun && now > begun ? (now - begun) / 1000000 : 0;
 
 	return ms ? (from - dirty) * 1000 / ms : 0;
@@ -86,11 +88,11 @@ static uint64_t drain_rate(const struct cport *ps, uint64_t from, uint64_t dirty
 static void add_draining(const struct cport *ps, struct kv_text *t, uint64_t dirty)
 {
 	const struct cached *k = ps->cache;
-	uint64_t begun = atomic_load_explicit(&k->switch_bytes, memory_order_relaxed),
+	uint64_t begun = atomic_load_explicit(&policy_of(k)->switch_bytes, memory_order_relaxed),
 		 from = begun > dirty ? begun : dirty, rate = drain_rate(ps, from, dirty);
 
 	kv_add(t, "draining.from=%s\n",
-		atomic_load_explicit(&k->switch_from, memory_order_relaxed)->name);
+		atomic_load_explicit(&policy_of(k)->switch_from, memory_order_relaxed)->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
 	kv_add(t, "draining.bytes_left=%" PRIu64 "\n", dirty);
 	kv_add(t, "draining.rate=%" PRIu64 "\n", rate);
@@ -106,21 +108,22 @@ static void add_full(const struct cport *ps, struct kv_text *t)
 	uint64_t since_ns, now = ps->pp->now_ns;
 
 	kv_add(t, "store_full=%s\n",
-		atomic_load_explicit(&k->full_fails, memory_order_relaxed) ? "fail" : "wait");
+		atomic_load_explicit(&flush_of(k)->full_fails, memory_order_relaxed) ? "fail"
+										     : "wait");
 	if (rec == UINT32_MAX)
 		return;
-	since_ns = atomic_load_explicit(&k->volume[rec].full_ns, memory_order_relaxed);
-	entry = atomic_load_explicit(&k->volume[rec].full_entry, memory_order_relaxed);
+	since_ns = atomic_load_explicit(&volume_of(k)->states[rec].full_ns, memory_order_relaxed);
+	entry = atomic_load_explicit(&volume_of(k)->states[rec].full_entry, memory_order_relaxed);
 	kv_add(t, "full.ms=%" PRIu64 "\n", now > since_ns ? (now - since_ns) / 1000000 : 0);
-	kv_add(t, "full.id=%u\n", k->volume_ids[rec]);
-	kv_add(t, "full.object=%.*s\n", XSEG_TARGET_MAX - 1, k->entries[entry].name);
+	kv_add(t, "full.id=%u\n", volume_of(k)->volume_ids[rec]);
+	kv_add(t, "full.object=%.*s\n", XSEG_TARGET_MAX - 1, object_of(k)->entries[entry].name);
 	kv_add(t, "full.volumes=%u\n", nr);
 }
 
 static void add_resizing(struct cached *k, struct kv_text *t)
 {
 	kv_add(t, "resizing.to_bytes=%" PRIu64 "\n",
-		(uint64_t)atomic_load_explicit(&k->target_pages, memory_order_relaxed) *
+		(uint64_t)atomic_load_explicit(&memory_of(k)->target_pages, memory_order_relaxed) *
 			BUCKET_SIZE);
 	kv_add(t, "resizing.left_bytes=%" PRIu64 "\n", resize_left(k));
 }
@@ -130,16 +133,18 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 	/* one that was leaving until just now has not looked yet */
-	bool draining = atomic_load_explicit(&k->plug.leaving, memory_order_relaxed)
-				? plug_is_leaving(k)
-				: atomic_load_explicit(&k->switching, memory_order_relaxed);
+	bool draining =
+		atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed)
+			? plug_is_leaving(k)
+			: atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed);
 	bool off = cached_is_off(k);
 	struct kv_text t;
 
 	kv_init(&t, out, size);
-	kv_add(&t, "name=%s\n", k->peer.name);
+	kv_add(&t, "name=%s\n", peer_of(k)->name);
 	kv_add(&t, "policy=%s\n",
-		plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed))->name);
+		plug_promise(k, atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed))
+			->name);
 	if (draining)
 		add_draining(ps, &t, dirty);
 	if (resizing(k))
@@ -149,12 +154,13 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	for (uint32_t i = 0; i < NR_CC; i++)
 		if (i != CC_POLICY && i != CC_OBJECTS)
 			kv_add(&t, "%s=%" PRIu64 "\n", cache_keys[i], cached_total(k, i));
-	kv_add(&t, "objects=%u\n", xcache_nr_active(&k->xc));
+	kv_add(&t, "objects=%u\n", xcache_nr_active(&object_of(k)->xc));
 	kv_add(&t, "bypassed=%" PRIu64 "\n", sum_of(k, CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_ERROR));
 	kv_add(&t, "evicted=%" PRIu64 "\n",
 		sum_of(k, CC_EVICTED_CLEAN, CC_EVICTED_UNPROMISED));
 	kv_add(&t, "waiting=%u\n", nr_waiting(k));
-	kv_add(&t, "evicting=%u\n", atomic_load_explicit(&k->reclaims, memory_order_relaxed));
+	kv_add(&t, "evicting=%u\n",
+		atomic_load_explicit(&evict_of(k)->reclaims, memory_order_relaxed));
 	return t.full ? -ENOSPC : (int64_t)t.used;
 }
 
@@ -169,7 +175,8 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size)
 	kv_init(&t, out, size);
 	if (dirty) {
 		opt_human_size(dirty, text, sizeof(text));
-		kv_add(&t, "%s are dirty; flush first ('xseg cache flush %s')", text, k->peer.name);
+		kv_add(&t, "%s are dirty; flush first ('xseg cache flush %s')", text,
+			peer_of(k)->name);
 		return -EBUSY;
 	}
 	kv_add(&t, "dropped_bytes=%" PRIu64 "\n", (uint64_t)pages_drop(ps) * BUCKET_SIZE);

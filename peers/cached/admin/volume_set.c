@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/kv.h"
 #include "peers/common/opt.h"
@@ -65,7 +66,8 @@ const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id)
 	const struct policy *own = volume_policy(k, rec, id);
 
 	return own ? plug_promise(k, own)
-		   : plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
+		   : plug_promise(
+			     k, atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed));
 }
 
 /* ---- reading ---- */
@@ -157,7 +159,8 @@ static int parse_change(struct change *c, char *args, struct kv_text *t)
  * more. */
 static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_t to)
 {
-	const struct policy *cache = atomic_load_explicit(&k->policy, memory_order_relaxed);
+	const struct policy *cache =
+		atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed);
 	const struct policy *old = word_policy(from), *new = word_policy(to);
 
 	if ((new ? new : cache) == &policy_write_back) {
@@ -165,11 +168,11 @@ static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_
 		return;
 	}
 	/* under the cache's it may still have some of before that was switched */
-	if (!old && atomic_load_explicit(&k->switching, memory_order_relaxed))
+	if (!old && atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed))
 		old = &policy_write_back;
 	if ((old ? old : cache) != &policy_write_back)
 		return;
-	k->volume[rec].drain_bytes = volume_total(k, rec, VC_DIRTY_BYTES);
+	volume_of(k)->states[rec].drain_bytes = volume_total(k, rec, VC_DIRTY_BYTES);
 	drain_begin(k, rec);
 }
 
@@ -189,9 +192,11 @@ static struct size_text pages_text(uint32_t pages)
  * now. */
 static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_text *t)
 {
-	uint32_t own = atomic_load_explicit(&k->volume[rec].share.min, memory_order_relaxed);
-	uint32_t others = atomic_load_explicit(&k->shares.min_sum, memory_order_relaxed) - own;
-	uint32_t target = atomic_load_explicit(&k->target_pages, memory_order_relaxed),
+	uint32_t own =
+		atomic_load_explicit(&volume_of(k)->states[rec].share.min, memory_order_relaxed);
+	uint32_t others =
+		atomic_load_explicit(&evict_of(k)->shares.min_sum, memory_order_relaxed) - own;
+	uint32_t target = atomic_load_explicit(&memory_of(k)->target_pages, memory_order_relaxed),
 		 limit = share_limit(k, target);
 	uint32_t left = limit > others ? limit - others : 0, min, max;
 
@@ -204,8 +209,8 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 	return REASON(t, -EBUSY,
 		"min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other "
 		"volumes have %s of that; ask for %s at most, or lower theirs",
-		pages_text(min).text, pages_text(target).text, k->peer.name, pages_text(limit).text,
-		pages_text(others).text, pages_text(left).text);
+		pages_text(min).text, pages_text(target).text, peer_of(k)->name,
+		pages_text(limit).text, pages_text(others).text, pages_text(left).text);
 }
 
 static void add_settings(uint64_t word, struct kv_text *t)
@@ -231,8 +236,9 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 		return REASON(t, -ENOSPC,
 			"the cache keeps settings of as many volumes as it can; reset those of "
 			"another first, as in 'xseg cache set %s policy= --volume VOL'",
-			k->peer.name);
-	old = word = atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed);
+			peer_of(k)->name);
+	old = word =
+		atomic_load_explicit(&volume_of(k)->records[rec].settings, memory_order_relaxed);
 	while ((name = kv_next_word(&rest, &value))) {
 		rc = set_key(&word, name, value, t);
 		if (rc)
@@ -242,7 +248,7 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 	if (rc)
 		return rc;
 	/* release: partner is the acquire in volume_settings() */
-	atomic_store_explicit(&k->volumes[rec].settings, word, memory_order_release);
+	atomic_store_explicit(&volume_of(k)->records[rec].settings, word, memory_order_release);
 	XKILL(VOLUME_SET);
 	settings_share(word, &min, &max);
 	share_set(k, rec, min, max);
@@ -254,13 +260,13 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 
 void volumes_drain(struct cached *k)
 {
-	for (uint32_t r = 0; r < k->nr_volumes; r++) {
-		const struct policy *own = word_policy(
-			atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed));
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
+		const struct policy *own = word_policy(atomic_load_explicit(
+			&volume_of(k)->records[r].settings, memory_order_relaxed));
 
 		if (!own || own == &policy_write_back || volume_total(k, r, VC_DIRTY_BYTES) == 0)
 			continue;
-		k->volume[r].drain_bytes = volume_total(k, r, VC_DIRTY_BYTES);
+		volume_of(k)->states[r].drain_bytes = volume_total(k, r, VC_DIRTY_BYTES);
 		drain_begin(k, r);
 	}
 }
@@ -275,13 +281,13 @@ int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size)
 	rc = parse_change(&c, args, &t);
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&k->volume_lock);
+	pthread_mutex_lock(&volume_of(k)->volume_lock);
 	rc = apply_change(k, &c, &t);
-	pthread_mutex_unlock(&k->volume_lock);
+	pthread_mutex_unlock(&volume_of(k)->volume_lock);
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		peer_port_kick(&k->peer.ports[i]);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		peer_port_kick(&peer_of(k)->ports[i]);
 	return (int64_t)t.used;
 }
 

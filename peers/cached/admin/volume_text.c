@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/kv.h"
 
@@ -17,7 +18,7 @@
 
 static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *t)
 {
-	const struct volume *v = &k->volume[rec];
+	const struct volume *v = &volume_of(k)->states[rec];
 	uint64_t dirty = volume_total(k, rec, VC_DIRTY_BYTES),
 		 from = v->drain_bytes > dirty ? v->drain_bytes : dirty;
 
@@ -42,11 +43,11 @@ static void add_share(const struct share *sh, char end, struct kv_text *t)
 /* `end` stands after each item. A volume without a record has counted nothing. */
 static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, struct kv_text *t)
 {
-	kv_add(t, "name=%.63s%c", rec == OTHERS ? "" : k->volumes[rec].name, end);
+	kv_add(t, "name=%.63s%c", rec == OTHERS ? "" : volume_of(k)->records[rec].name, end);
 	kv_add(t, "id=%u%c", id, end);
 	kv_add(t, "policy=%s%c", volume_promise(k, rec, id)->name, end);
 	kv_add(t, "policy_from=%s%c", volume_policy(k, rec, id) ? "volume" : "cache", end);
-	add_share(&k->volume[rec].share, end, t);
+	add_share(&volume_of(k)->states[rec].share, end, t);
 	add_state(k, rec, end, t);
 	for (unsigned n = 0; n < NR_VC; n++)
 		kv_add(t, "%s=%" PRIu64 "%c", volume_keys[n],
@@ -87,7 +88,7 @@ int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
 /* Objects need not tell how their volume is called: then the name is empty, and volumed knows. */
 static bool is_listed(struct cached *k, uint32_t rec)
 {
-	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire) != 0;
+	return atomic_load_explicit(&volume_of(k)->volume_ids[rec], memory_order_acquire) != 0;
 }
 
 int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)
@@ -101,16 +102,16 @@ int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)
 		kv_add(&t, "from which record? say volumes FROM, a number");
 		return -EINVAL;
 	}
-	for (; rec < k->nr_volumes; rec++) {
+	for (; rec < volume_of(k)->nr_volumes; rec++) {
 		if (!is_listed(k, rec))
 			continue;
 		kv_init(&l, line, sizeof(line));
-		add_volume(k, k->volume_ids[rec], rec, ' ', &l);
+		add_volume(k, volume_of(k)->volume_ids[rec], rec, ' ', &l);
 		if (t.used + l.used + 32 > size)
 			break;
 		kv_add(&t, "%s\n", line);
 	}
-	if (rec < k->nr_volumes)
+	if (rec < volume_of(k)->nr_volumes)
 		kv_add(&t, "next=%u\n", rec);
 	return (int64_t)t.used;
 }

@@ -24,7 +24,8 @@
  *       is free, nobody takes that away
  *   E2  an object that is not admitted has no buckets but BYPASS
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/object/object.h"
 
 /* an object with buckets that were used again stays: how many are asked for one request */
 #define ADMIT_TRIES 4
@@ -32,19 +33,21 @@
 /* Objects that are emptied at the same time, at most: the others go on being hit. */
 static uint32_t reclaims_max(const struct cached *k)
 {
-	uint32_t n = k->nr_objects / 8;
+	uint32_t n = object_of(k)->nr_objects / 8;
 
 	return n == 0 ? 1 : n > 64 ? 64 : n;
 }
 
 bool reclaims_enough(struct cached *k)
 {
-	return atomic_load_explicit(&k->reclaims, memory_order_relaxed) >= reclaims_max(k);
+	return atomic_load_explicit(&evict_of(k)->reclaims, memory_order_relaxed) >=
+	       reclaims_max(k);
 }
 
 static bool all_admitted(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_admitted, memory_order_relaxed) >= k->nr_objects;
+	return atomic_load_explicit(&evict_of(k)->nr_admitted, memory_order_relaxed) >=
+	       object_of(k)->nr_objects;
 }
 
 bool object_admit(struct cport *ps, struct object *o, enum admit how)
@@ -53,24 +56,25 @@ bool object_admit(struct cport *ps, struct object *o, enum admit how)
 
 	for (unsigned i = 0; how == ADMIT_MAKE_ROOM && i < ADMIT_TRIES && all_admitted(k); i++)
 		object_reclaim_one(ps);
-	if (atomic_fetch_add(&k->nr_admitted, 1) >= k->nr_objects && how != ADMIT_ALWAYS) {
-		atomic_fetch_sub(&k->nr_admitted, 1);
+	if (atomic_fetch_add(&evict_of(k)->nr_admitted, 1) >= object_of(k)->nr_objects &&
+		how != ADMIT_ALWAYS) {
+		atomic_fetch_sub(&evict_of(k)->nr_admitted, 1);
 		return false;
 	}
 	if (atomic_exchange(&o->admitted, true))	/* another thread did the same */
-		atomic_fetch_sub(&k->nr_admitted, 1);
+		atomic_fetch_sub(&evict_of(k)->nr_admitted, 1);
 	return true;
 }
 
 void object_dismiss(struct cached *k, struct object *o)
 {
 	if (atomic_exchange(&o->admitted, false))
-		atomic_fetch_sub(&k->nr_admitted, 1);
+		atomic_fetch_sub(&evict_of(k)->nr_admitted, 1);
 }
 
 void object_leave(struct cport *ps, struct object *o)
 {
-	if (object_passes(o) && xcache_remove(&ps->cache->xc, o->index))
+	if (object_passes(o) && xcache_remove(&object_of(ps->cache)->xc, o->index))
 		object_refill(ps, o); /* if somebody admitted it just now, and it has got buckets */
 	object_put(ps, o);
 }

@@ -18,7 +18,9 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"
 
 #define RECLAIM_LOOKS 64u
@@ -93,7 +95,8 @@ static void object_keep(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
 	uint32_t own = o->index, idx;
-	int rc = xcache_insert(&k->xc, xcache_name(&k->xc, own), xcache_hash_of(&k->xc, own), &idx);
+	int rc = xcache_insert(&object_of(k)->xc, xcache_name(&object_of(k)->xc, own),
+		xcache_hash_of(&object_of(k)->xc, own), &idx);
 
 	assert((rc == 1 || rc == -EEXIST) && idx == own);
 	object_put(ps, o);
@@ -147,15 +150,15 @@ void zeroes_drop(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	for (uint32_t i = 0; i < nr_entries(k) &&
-			     (atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) ||
-				     cached_total(k, CC_UNPROMISED_BYTES));
+	for (uint32_t i = 0; i < nr_entries(k) && (atomic_load_explicit(&memory_of(k)->nr_zeroes,
+							   memory_order_relaxed) ||
+							  cached_total(k, CC_UNPROMISED_BYTES));
 		i++) {
-		struct object *o = &k->objects[i];
+		struct object *o = &object_of(k)->objects[i];
 		uint32_t tries = DROP_TRIES;
 
 		if (!atomic_load_explicit(&o->used, memory_order_relaxed) ||
-			!xcache_try_get(&k->xc, i))
+			!xcache_try_get(&object_of(k)->xc, i))
 			continue;
 		while (tries && !xworkq_try_enter(&o->q))
 			tries--;
@@ -175,18 +178,18 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 
 	if (!o->reclaiming)
 		return;
-	if (xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE) {
+	if (xcache_state_of(&object_of(k)->xc, o->index) != XCACHE_ACTIVE) {
 		if (drop_evictable(ps, o))
 			object_keep(ps, o);
 		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
 			flush_evict(ps, o);
 		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
-		    xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE)
+		    xcache_state_of(&object_of(k)->xc, o->index) != XCACHE_ACTIVE)
 			return;
 	}
 	o->reclaiming = false;
-	atomic_fetch_sub(&k->reclaims, 1);
-	ps->freed = true;
+	atomic_fetch_sub(&evict_of(k)->reclaims, 1);
+	memory_port(ps)->freed = true;
 	object_put(ps, o);
 }
 
@@ -195,7 +198,7 @@ void object_reclaim(struct cport *ps, struct object *o)
 	if (o->reclaiming) {
 		/* inserted again and chosen again before the first emptying ended: that one goes
 		 * on */
-		atomic_fetch_sub(&ps->cache->reclaims, 1);
+		atomic_fetch_sub(&evict_of(ps->cache)->reclaims, 1);
 		object_put(ps, o);
 	}
 	o->reclaiming = true;
@@ -208,10 +211,10 @@ void object_reclaim(struct cport *ps, struct object *o)
  * end, too. */
 static bool reclaim_ask(struct cport *ps, struct object *o)
 {
-	atomic_fetch_add(&ps->cache->reclaims, 1);
+	atomic_fetch_add(&evict_of(ps->cache)->reclaims, 1);
 	if (object_ask(ps, o, OBJECT_RECLAIM))
 		return true;
-	atomic_fetch_sub(&ps->cache->reclaims, 1);
+	atomic_fetch_sub(&evict_of(ps->cache)->reclaims, 1);
 	return false;
 }
 
@@ -222,10 +225,10 @@ void object_refill(struct cport *ps, struct object *o)
 	struct cached *k = ps->cache;
 	uint32_t idx = o->index;
 
-	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
+	if (xcache_state_of(&object_of(k)->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
 		return;
 	atomic_store_explicit(&o->reclaim_all, false, memory_order_relaxed);
-	xcache_get(&k->xc, idx);
+	xcache_get(&object_of(k)->xc, idx);
 	if (!reclaim_ask(ps, o))
 		object_put(ps, o);
 }
@@ -236,12 +239,12 @@ static bool may_reclaim(struct cached *k, struct object *o, bool *all)
 {
 	*all = false;
 	if (atomic_load_explicit(&o->used, memory_order_relaxed) && share_spares(k, o, OTHERS)) {
-		*all = atomic_fetch_add_explicit(&k->shares.passed, 1, memory_order_relaxed) >=
-		       xcache_nr_active(&k->xc);
+		*all = atomic_fetch_add_explicit(&evict_of(k)->shares.passed, 1,
+			       memory_order_relaxed) >= xcache_nr_active(&object_of(k)->xc);
 		if (!*all)
 			return false;
 	}
-	atomic_store_explicit(&k->shares.passed, 0, memory_order_relaxed);
+	atomic_store_explicit(&evict_of(k)->shares.passed, 0, memory_order_relaxed);
 	return true;
 }
 
@@ -253,20 +256,20 @@ static struct object *reclaim_choose(struct cport *ps, bool *all)
 	bool spared = false;
 
 	for (unsigned n = 0; n < RECLAIM_LOOKS; n++) {
-		uint32_t idx = xcache_peek_and_get_lru(&k->xc);
+		uint32_t idx = xcache_peek_and_get_lru(&object_of(k)->xc);
 
 		if (idx == XCACHE_NONE)
 			return NULL;
-		if (!object_passes(&k->objects[idx])) {
-			if (may_reclaim(k, &k->objects[idx], all))
-				return &k->objects[idx];
+		if (!object_passes(&object_of(k)->objects[idx])) {
+			if (may_reclaim(k, &object_of(k)->objects[idx], all))
+				return &object_of(k)->objects[idx];
 			spared = true;
 		}
-		xcache_touch(&k->xc, idx);
-		xcache_put(&k->xc, idx);
+		xcache_touch(&object_of(k)->xc, idx);
+		xcache_put(&object_of(k)->xc, idx);
 	}
-	if (spared || xcache_nr_free(&k->xc))
-		ps->freed = true;	/* it goes on in the next round */
+	if (spared || xcache_nr_free(&object_of(k)->xc))
+		memory_port(ps)->freed = true;	/* it goes on in the next round */
 	return NULL;
 }
 
@@ -282,6 +285,6 @@ void object_reclaim_one(struct cport *ps)
 	if (!o)
 		return;
 	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
-	if (!xcache_remove(&k->xc, o->index) || !reclaim_ask(ps, o))
+	if (!xcache_remove(&object_of(k)->xc, o->index) || !reclaim_ask(ps, o))
 		object_put(ps, o);
 }

@@ -29,7 +29,10 @@
  *       in want_pages
  *   G3  pages of the reserve go to urgent requests, and to those two
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/request/creq.h"
 
 /* What is full makes room first, or waits for what is returned, if that is something. Who waited
  * for pages has done that. It is found out once: where another thread lifts the maximum meanwhile
@@ -55,15 +58,16 @@ static struct need make_room(struct cport *ps, const struct claim *cl)
 static bool is_behind(struct cached *k, const struct claim *cl)
 {
 	return cl->turn < TURN_PAGES &&
-	       (!xwaitq_empty(&k->want_urgent) || !xwaitq_empty(&k->want_owed) ||
-		       (!cl->owed && !xwaitq_empty(&k->want_pages)));
+	       (!xwaitq_empty(&memory_of(k)->want_urgent) ||
+		       !xwaitq_empty(&memory_of(k)->want_owed) ||
+		       (!cl->owed && !xwaitq_empty(&memory_of(k)->want_pages)));
 }
 
 static struct xwaitq *queue_of(struct cached *k, const struct claim *cl)
 {
 	if (cl->turn == TURN_URGENT)
-		return &k->want_urgent;
-	return cl->owed ? &k->want_owed : &k->want_pages;
+		return &memory_of(k)->want_urgent;
+	return cl->owed ? &memory_of(k)->want_owed : &memory_of(k)->want_pages;
 }
 
 struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
@@ -129,13 +133,13 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	c->wait.fn = creq_retry;
 	c->queue = need.queue;
 	if (need.turn == TURN_ROOM)
-		atomic_fetch_add_explicit(&k->shares.waiting, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&evict_of(k)->shares.waiting, 1, memory_order_relaxed);
 	xwaitq_add(need.queue, &c->wait, need.nr);
 	if (need.turn == TURN_ROOM)
 		share_look(k, need.rec);
 	full_waits(k, c);
 	/* what came free between our look and our waiting: pages_signal() looks again */
-	ps->freed = true;
+	memory_port(ps)->freed = true;
 }
 
 void waiters_drop(struct xwaitq *q)
@@ -151,9 +155,9 @@ static uint32_t nr_free_lists(struct cached *k)
 {
 	uint32_t nr;
 
-	pthread_mutex_lock(&k->mem_lock);
-	nr = xpool_nr(&k->free_lists);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	nr = xpool_nr(&memory_of(k)->free_lists);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return nr;
 }
 
@@ -166,20 +170,20 @@ bool list_get(struct cport *ps, struct creq *c)
 		c->page = c->few;
 	if (c->page)
 		return true;
-	pthread_mutex_lock(&k->mem_lock);
-	n = xpool_get(&k->free_lists);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	n = xpool_get(&memory_of(k)->free_lists);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (n != XPOOL_NONE) {
-		c->page = k->lists[n];
+		c->page = memory_of(k)->lists[n];
 		return true;
 	}
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->wait.fn = creq_retry;
-	c->queue = &k->want_lists;
-	xwaitq_add(&k->want_lists, &c->wait, 1);
+	c->queue = &memory_of(k)->want_lists;
+	xwaitq_add(&memory_of(k)->want_lists, &c->wait, 1);
 	if (nr_free_lists(k))
-		ps->freed = true;
+		memory_port(ps)->freed = true;
 	return false;
 }
 
@@ -188,11 +192,11 @@ void list_put(struct cport *ps, struct creq *c)
 	struct cached *k = ps->cache;
 
 	if (c->page && c->page != c->few) {
-		pthread_mutex_lock(&k->mem_lock);
-		xpool_put(&k->free_lists,
-			(uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - k->lists));
-		pthread_mutex_unlock(&k->mem_lock);
-		ps->freed = true;
+		pthread_mutex_lock(&memory_of(k)->mem_lock);
+		xpool_put(&memory_of(k)->free_lists,
+			(uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - memory_of(k)->lists));
+		pthread_mutex_unlock(&memory_of(k)->mem_lock);
+		memory_port(ps)->freed = true;
 	}
 	c->page = NULL;
 }
@@ -206,8 +210,8 @@ static void lists_signal(struct cport *ps)
 	struct cached *k = ps->cache;
 	struct xwait *w;
 
-	while (xwaitq_has_waiters(&k->want_lists) &&
-		(w = xwaitq_pop(&k->want_lists, nr_free_lists(k))))
+	while (xwaitq_has_waiters(&memory_of(k)->want_lists) &&
+		(w = xwaitq_pop(&memory_of(k)->want_lists, nr_free_lists(k))))
 		w->fn(w, ps);
 }
 
@@ -219,24 +223,25 @@ static void entries_signal(struct cport *ps)
 	unsigned tries = SIGNAL_BATCH;
 	struct xwait *w;
 
-	while (tries && xwaitq_has_waiters(&k->want_entries) &&
-		(w = xwaitq_pop(&k->want_entries, xcache_nr_free(&k->xc)))) {
+	while (tries && xwaitq_has_waiters(&object_of(k)->want_entries) &&
+		(w = xwaitq_pop(&object_of(k)->want_entries, xcache_nr_free(&object_of(k)->xc)))) {
 		w->fn(w, ps);
 		tries--;
 	}
 	if (!tries)
-		ps->freed = true;	/* there may be more for more of them */
-	else if (!xwaitq_empty(&k->want_entries) &&
-		 atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
+		memory_port(ps)->freed = true;	/* there may be more for more of them */
+	else if (!xwaitq_empty(&object_of(k)->want_entries) &&
+		 atomic_load_explicit(&evict_of(k)->reclaims, memory_order_relaxed) == 0)
 		object_reclaim_one(ps);
 }
 
 /* Nobody before those who are urgent. Then those who are owed: it is bounded what they are. */
 static struct xwait *next_waiter(struct cached *k)
 {
-	struct xwaitq *q = xwaitq_empty(&k->want_owed) ? &k->want_pages : &k->want_owed;
+	struct xwaitq *q = xwaitq_empty(&memory_of(k)->want_owed) ? &memory_of(k)->want_pages
+								  : &memory_of(k)->want_owed;
 
-	return xwaitq_empty(&k->want_urgent) ? xwaitq_pop(q, share_available(k)) : NULL;
+	return xwaitq_empty(&memory_of(k)->want_urgent) ? xwaitq_pop(q, share_available(k)) : NULL;
 }
 
 static void urgent_signal(struct cport *ps)
@@ -245,18 +250,19 @@ static void urgent_signal(struct cport *ps)
 	unsigned tries = SIGNAL_BATCH;
 	struct xwait *w;
 
-	if (!xwaitq_has_waiters(&k->want_urgent))
+	if (!xwaitq_has_waiters(&memory_of(k)->want_urgent))
 		return;
 	magazine_empty(ps);
-	if (atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed))
+	if (atomic_load_explicit(&memory_of(k)->nr_zeroes, memory_order_relaxed))
 		zeroes_drop(ps);
-	for (; tries && (w = xwaitq_pop(&k->want_urgent,
-				 share_available(k) + atomic_load_explicit(&k->reserve.nr,
-							      memory_order_relaxed))) != NULL;
+	for (; tries &&
+		(w = xwaitq_pop(&memory_of(k)->want_urgent,
+			 share_available(k) + atomic_load_explicit(&memory_of(k)->reserve.nr,
+						      memory_order_relaxed))) != NULL;
 		tries--)
 		w->fn(w, ps);
 	if (!tries)
-		ps->freed = true;
+		memory_port(ps)->freed = true;
 }
 
 void pages_signal(struct cport *ps)
@@ -269,14 +275,16 @@ void pages_signal(struct cport *ps)
 	lists_signal(ps);
 	entries_signal(ps);
 	share_signal(ps);
-	for (; xwaitq_has_waiters(&k->want_pages) || xwaitq_has_waiters(&k->want_owed); tries--) {
+	for (; xwaitq_has_waiters(&memory_of(k)->want_pages) ||
+		xwaitq_has_waiters(&memory_of(k)->want_owed);
+		tries--) {
 		magazine_empty(ps);
 		w = next_waiter(k);
 		if (!w)
 			break;
 		w->fn(w, ps);
 		if (tries == 1) {
-			ps->freed = true;
+			memory_port(ps)->freed = true;
 			break;
 		}
 	}

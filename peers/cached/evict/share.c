@@ -1,7 +1,9 @@
 /* share - see share.h. */
 #include <assert.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/volume/volume.h"
 
 #define SORT_BATCH   256u
 #define TRIM_BATCH   64u
@@ -18,7 +20,7 @@
 
 static struct share *share_of(struct cached *k, uint32_t rec)
 {
-	return &k->volume[rec].share;
+	return &volume_of(k)->states[rec].share;
 }
 
 static uint32_t read_relaxed(const _Atomic uint32_t *n)
@@ -29,34 +31,35 @@ static uint32_t read_relaxed(const _Atomic uint32_t *n)
 /* The i-th record that has a share, or had one. */
 static struct share *share_at(struct cached *k, uint32_t i)
 {
-	return share_of(k, k->shares.rec[i]);
+	return share_of(k, evict_of(k)->shares.rec[i]);
 }
 
 static uint32_t nr_shares(struct cached *k)
 {
 	/* acquire: partner is the release in add_record(); rec[] up to there is written */
-	return atomic_load_explicit(&k->shares.nr, memory_order_acquire);
+	return atomic_load_explicit(&evict_of(k)->shares.nr, memory_order_acquire);
 }
 
 static bool has_share(struct cached *k, uint32_t rec)
 {
 	const struct share *sh = share_of(k, rec);
 
-	return read_relaxed(&k->shares.nr) && (read_relaxed(&sh->min) || read_relaxed(&sh->max));
+	return read_relaxed(&evict_of(k)->shares.nr) &&
+	       (read_relaxed(&sh->min) || read_relaxed(&sh->max));
 }
 
 /* ---- what can be promised ---- */
 
 static uint32_t reserve(struct cached *k, uint32_t pages)
 {
-	uint32_t nr = LARGEST + MAGAZINE * k->peer.nr_ports + RESERVE_PAGES;
+	uint32_t nr = LARGEST + MAGAZINE * peer_of(k)->nr_ports + RESERVE_PAGES;
 
 	return nr < pages / 3 ? nr : pages / 3;
 }
 
 static uint32_t usable(struct cached *k, uint32_t pages)
 {
-	return pages > k->withheld ? pages - k->withheld : 0;
+	return pages > memory_of(k)->withheld ? pages - memory_of(k)->withheld : 0;
 }
 
 uint32_t share_limit(struct cached *k, uint32_t pages)
@@ -76,7 +79,7 @@ uint32_t share_pages_for(struct cached *k, uint32_t min_sum)
 
 uint32_t share_unpromised(struct cached *k, uint32_t pages)
 {
-	uint32_t promised = read_relaxed(&k->shares.min_sum);
+	uint32_t promised = read_relaxed(&evict_of(k)->shares.min_sum);
 
 	if (promised)
 		promised += reserve(k, pages);
@@ -85,10 +88,10 @@ uint32_t share_unpromised(struct cached *k, uint32_t pages)
 
 static bool promises_hold(struct cached *k)
 {
-	uint32_t pages = usable(k, read_relaxed(&k->nr_pages));
+	uint32_t pages = usable(k, read_relaxed(&memory_of(k)->nr_pages));
 
-	return (uint64_t)read_relaxed(&k->shares.min_sum) + read_relaxed(&k->nr_chunk_pages) +
-		       reserve(k, pages) <=
+	return (uint64_t)read_relaxed(&evict_of(k)->shares.min_sum) +
+		       read_relaxed(&memory_of(k)->nr_chunk_pages) + reserve(k, pages) <=
 	       pages;
 }
 
@@ -105,7 +108,8 @@ bool share_spares(struct cached *k, struct object *o, uint32_t rec)
 {
 	uint32_t own = object_volume(o);
 
-	return rec != FOR_NOBODY && rec != own && read_relaxed(&k->shares.nr) && is_kept(k, own);
+	return rec != FOR_NOBODY && rec != own && read_relaxed(&evict_of(k)->shares.nr) &&
+	       is_kept(k, own);
 }
 
 /* ---- settings ---- */
@@ -113,7 +117,7 @@ bool share_spares(struct cached *k, struct object *o, uint32_t rec)
 static bool is_listed(struct cached *k, uint32_t rec)
 {
 	for (uint32_t i = 0; i < nr_shares(k); i++)
-		if (k->shares.rec[i] == rec)
+		if (evict_of(k)->shares.rec[i] == rec)
 			return true;
 	return false;
 }
@@ -125,16 +129,17 @@ static void add_record(struct cached *k, uint32_t rec)
 
 	if (is_listed(k, rec))
 		return;
-	k->shares.rec[nr] = (uint16_t)rec;
+	evict_of(k)->shares.rec[nr] = (uint16_t)rec;
 	/* release: partner is the acquire in nr_shares() */
-	atomic_store_explicit(&k->shares.nr, nr + 1, memory_order_release);
+	atomic_store_explicit(&evict_of(k)->shares.nr, nr + 1, memory_order_release);
 }
 
 /* share_run() is port 0's, whatever thread finds something for it to do. */
 static void add_work(struct cached *k, uint32_t work)
 {
-	if ((atomic_fetch_or_explicit(&k->shares.work, work, memory_order_relaxed) & work) != work)
-		peer_port_kick(&k->peer.ports[0]);
+	if ((atomic_fetch_or_explicit(&evict_of(k)->shares.work, work, memory_order_relaxed) &
+		    work) != work)
+		peer_port_kick(&peer_of(k)->ports[0]);
 }
 
 void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
@@ -145,16 +150,16 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	assert(rec != OTHERS || (min == 0 && max == 0));
 	if (read_relaxed(&sh->min) == min && read_relaxed(&sh->max) == max)
 		return;
-	pthread_mutex_lock(&k->mem_lock);
-	atomic_store_explicit(
-		&k->shares.min_sum, k->shares.min_sum - sh->min + min, memory_order_relaxed);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	atomic_store_explicit(&evict_of(k)->shares.min_sum,
+		evict_of(k)->shares.min_sum - sh->min + min, memory_order_relaxed);
 	loans_recount(k);
 	atomic_store_explicit(&sh->min, min, memory_order_relaxed);
 	atomic_store_explicit(&sh->max, max, memory_order_relaxed);
 	add_record(k, rec);
 	if (!had)
-		k->shares.unsorted = k->clean.nr;
-	pthread_mutex_unlock(&k->mem_lock);
+		evict_of(k)->shares.unsorted = memory_of(k)->clean.nr;
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	add_work(k, WORK_CHANGED | WORK_OVER);
 }
 
@@ -162,10 +167,11 @@ void shares_open(struct cached *k)
 {
 	uint32_t min, max;
 
-	for (uint32_t r = 0; r < k->nr_volumes; r++) {
-		xlist_init(&share_of(k, r)->clean, k->clean.nodes);
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
+		xlist_init(&share_of(k, r)->clean, memory_of(k)->clean.nodes);
 		xwaitq_init(&share_of(k, r)->want);
-		settings_share(atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed),
+		settings_share(atomic_load_explicit(
+				       &volume_of(k)->records[r].settings, memory_order_relaxed),
 			&min, &max);
 		share_set(k, r, min, max);
 	}
@@ -173,7 +179,7 @@ void shares_open(struct cached *k)
 
 void shares_close(struct cached *k)
 {
-	for (uint32_t r = 0; r < k->nr_volumes; r++)
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++)
 		waiters_drop(&share_of(k, r)->want);
 }
 
@@ -186,7 +192,7 @@ void share_count(struct cached *k, uint32_t rec, int by)
 			(uint32_t)by;
 	uint32_t max = read_relaxed(&sh->max);
 
-	if (max && used > max && !(read_relaxed(&k->shares.work) & WORK_OVER))
+	if (max && used > max && !(read_relaxed(&evict_of(k)->shares.work) & WORK_OVER))
 		add_work(k, WORK_OVER);
 }
 
@@ -247,9 +253,9 @@ uint32_t share_room(struct cached *k, uint32_t rec)
 
 	if (max == 0)
 		return UINT32_MAX;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	room += sh->clean.nr;
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (room >= (uint64_t)used + max)
 		/* for any request: who waits may have asked below a larger maximum */
 		return UINT32_MAX;
@@ -272,9 +278,9 @@ uint32_t share_available(struct cached *k)
 {
 	uint32_t nr = pages_available(k), kept = 0;
 
-	if (read_relaxed(&k->shares.min_sum) == 0 || !promises_hold(k))
+	if (read_relaxed(&evict_of(k)->shares.min_sum) == 0 || !promises_hold(k))
 		return nr;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	for (uint32_t i = 0; i < nr_shares(k); i++) {
 		const struct share *sh = share_at(k, i);
 		uint32_t min = read_relaxed(&sh->min), used = read_relaxed(&sh->used),
@@ -283,7 +289,7 @@ uint32_t share_available(struct cached *k)
 		if (min && sh->clean.nr > more)
 			kept += sh->clean.nr - more;
 	}
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return nr > kept ? nr - kept : 0;
 }
 
@@ -296,18 +302,18 @@ static bool may_lose(struct cached *k, uint32_t rec, const struct claim *cl)
 
 struct xlist *share_victims_locked(struct cached *k, const struct claim *cl)
 {
-	struct shares *s = &k->shares;
+	struct shares *s = &evict_of(k)->shares;
 	uint32_t nr = nr_shares(k);
 
 	for (uint32_t i = 0; i <= nr + 1; i++) {
-		struct xlist *list = s->at ? &share_at(k, s->at - 1)->clean : &k->clean;
+		struct xlist *list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
 
 		if (s->left && list->nr && (s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
 			s->left--;
 			return list;
 		}
 		s->at = s->at < nr ? s->at + 1 : 0;
-		list = s->at ? &share_at(k, s->at - 1)->clean : &k->clean;
+		list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
 		s->left = list->nr / 16 + 1;
 	}
 	return NULL;
@@ -318,7 +324,7 @@ uint32_t share_list_locked(struct cached *k, uint32_t page)
 	struct object *o;
 	uint32_t b;
 
-	if (read_relaxed(&k->shares.nr) == 0)
+	if (read_relaxed(&evict_of(k)->shares.nr) == 0)
 		return OTHERS;
 	o = page_object(k, page, &b);
 	return o && has_share(k, object_volume(o)) ? object_volume(o) : OTHERS;
@@ -332,14 +338,15 @@ static bool sort_some(struct cport *ps)
 	struct cached *k = ps->cache;
 	bool more;
 
-	pthread_mutex_lock(&k->mem_lock);
-	ps->freed |= k->shares.unsorted > 0;
-	for (uint32_t n = SORT_BATCH; n && k->shares.unsorted && k->clean.nr; n--)
-		clean_turn_locked(k, &k->clean);
-	if (k->clean.nr == 0)
-		k->shares.unsorted = 0;
-	more = k->shares.unsorted > 0;
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	memory_port(ps)->freed |= evict_of(k)->shares.unsorted > 0;
+	for (uint32_t n = SORT_BATCH; n && evict_of(k)->shares.unsorted && memory_of(k)->clean.nr;
+		n--)
+		clean_turn_locked(k, &memory_of(k)->clean);
+	if (memory_of(k)->clean.nr == 0)
+		evict_of(k)->shares.unsorted = 0;
+	more = evict_of(k)->shares.unsorted > 0;
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return more;
 }
 
@@ -348,18 +355,19 @@ void share_signal(struct cport *ps)
 	struct cached *k = ps->cache;
 	struct xwait *w;
 
-	for (uint32_t i = 0; i < nr_shares(k) && read_relaxed(&k->shares.waiting); i++) {
-		uint32_t rec = k->shares.rec[i], tries = SIGNAL_BATCH;
+	for (uint32_t i = 0; i < nr_shares(k) && read_relaxed(&evict_of(k)->shares.waiting); i++) {
+		uint32_t rec = evict_of(k)->shares.rec[i], tries = SIGNAL_BATCH;
 		struct share *sh = share_of(k, rec);
 
 		if (!xwaitq_has_waiters(&sh->want))
 			continue;
 		for (; tries && (w = xwaitq_pop(&sh->want, share_room(k, rec))) != NULL; tries--) {
-			atomic_fetch_sub_explicit(&k->shares.waiting, 1, memory_order_relaxed);
+			atomic_fetch_sub_explicit(
+				&evict_of(k)->shares.waiting, 1, memory_order_relaxed);
 			w->fn(w, ps);
 		}
 		if (!tries)
-			ps->freed = true;
+			memory_port(ps)->freed = true;
 		share_look(k, rec);
 	}
 }
@@ -369,8 +377,8 @@ void share_left(struct cached *k, const struct xwaitq *queue)
 	for (uint32_t i = 0; i < nr_shares(k); i++) {
 		if (queue != &share_at(k, i)->want)
 			continue;
-		atomic_fetch_sub_explicit(&k->shares.waiting, 1, memory_order_relaxed);
-		share_look(k, k->shares.rec[i]);
+		atomic_fetch_sub_explicit(&evict_of(k)->shares.waiting, 1, memory_order_relaxed);
+		share_look(k, evict_of(k)->shares.rec[i]);
 		return;
 	}
 }
@@ -379,13 +387,13 @@ void share_has_room(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	if (read_relaxed(&k->shares.nr) == 0)
+	if (read_relaxed(&evict_of(k)->shares.nr) == 0)
 		return;
 	/* seq_cst: partner is the fence in xwaitq_add(): who begins to wait sees the room, or we
 	 * see that he waits */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (read_relaxed(&k->shares.waiting))
-		ps->freed = true;
+	if (read_relaxed(&evict_of(k)->shares.waiting))
+		memory_port(ps)->freed = true;
 }
 
 static uint32_t pages_over(const struct share *sh)
@@ -416,16 +424,17 @@ uint64_t share_run(struct cport *ps)
 	uint32_t work, evicted = 0;
 	bool unsorted, over = false;
 
-	if (read_relaxed(&k->shares.work) == 0)
+	if (read_relaxed(&evict_of(k)->shares.work) == 0)
 		return PEER_NEVER;
-	work = atomic_exchange_explicit(&k->shares.work, 0, memory_order_relaxed);
+	work = atomic_exchange_explicit(&evict_of(k)->shares.work, 0, memory_order_relaxed);
 	unsorted = sort_some(ps);
 	for (uint32_t i = 0; i < nr_shares(k); i++)
-		evicted += trim(ps, k->shares.rec[i], &over);
+		evicted += trim(ps, evict_of(k)->shares.rec[i], &over);
 	if (work & WORK_CHANGED)
-		ps->freed = true;
+		memory_port(ps)->freed = true;
 	if (unsorted || over)
-		atomic_fetch_or_explicit(&k->shares.work, WORK_OVER, memory_order_relaxed);
+		atomic_fetch_or_explicit(
+			&evict_of(k)->shares.work, WORK_OVER, memory_order_relaxed);
 	if (unsorted || evicted)
 		return ps->pp->now_ns;
 	return over ? ps->pp->now_ns + RETRY_NS : PEER_NEVER;
@@ -446,34 +455,35 @@ static void check_share(struct cached *k, uint32_t rec)
 	struct share *sh = share_of(k, rec);
 	uint32_t min, max, b;
 
-	settings_share(atomic_load(&k->volumes[rec].settings), &min, &max);
+	settings_share(atomic_load(&volume_of(k)->records[rec].settings), &min, &max);
 	assert(sh->min == min && sh->max == max);
 	assert((!min && !max) || is_listed(k, rec));
 	assert(rec != OTHERS || (!min && !max && !sh->clean.nr));
 	for (uint32_t page = xlist_head(&sh->clean); page != XLIST_NONE;
 		page = xlist_next(&sh->clean, page))
 		/* A2 */
-		assert(k->page_use[page].list == rec &&
+		assert(memory_of(k)->page_use[page].list == rec &&
 			object_volume(page_object(k, page, &b)) == rec && !page_leaves(k, page));
 	/* A4 */
-	assert(!sh->flushes || !xwaitq_empty(&sh->want) || pages_over(sh) || k->shares.work);
+	assert(!sh->flushes || !xwaitq_empty(&sh->want) || pages_over(sh) ||
+		evict_of(k)->shares.work);
 }
 
 void shares_check(struct cached *k)
 {
 	uint32_t clean = 0, waiting = 0, min_sum = 0;
 
-	for (uint32_t r = 0; r < k->nr_volumes; r++) {
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
 		check_share(k, r);
 		clean += share_of(k, r)->clean.nr;
 		waiting += xwaitq_nr(&share_of(k, r)->want);
 		min_sum += share_of(k, r)->min;
 	}
-	assert(clean == k->shares.clean && waiting == k->shares.waiting &&
-		min_sum == k->shares.min_sum);
-	for (uint32_t page = xlist_head(&k->clean); page != XLIST_NONE;
-		page = xlist_next(&k->clean, page))
+	assert(clean == evict_of(k)->shares.clean && waiting == evict_of(k)->shares.waiting &&
+		min_sum == evict_of(k)->shares.min_sum);
+	for (uint32_t page = xlist_head(&memory_of(k)->clean); page != XLIST_NONE;
+		page = xlist_next(&memory_of(k)->clean, page))
 		/* A2 */
-		assert(k->page_use[page].list == OTHERS &&
-			(k->shares.unsorted || share_list_locked(k, page) == OTHERS));
+		assert(memory_of(k)->page_use[page].list == OTHERS &&
+			(evict_of(k)->shares.unsorted || share_list_locked(k, page) == OTHERS));
 }

@@ -89,6 +89,14 @@ struct shares {
 	uint32_t at, left;
 };
 
+struct evict_room {
+	struct shares shares;
+	_Atomic uint32_t reclaims;		/* objects being emptied */
+	_Atomic uint32_t nr_admitted;		/* objects that may keep buckets */
+};
+
+struct evict_room *evict_of(const struct cached *k);
+
 /* what a request waited for, and now may take before those who wait */
 /* URGENT: it waits behind nobody, and may have the reserve (room.c) */
 enum turn { TURN_NONE, TURN_ROOM, TURN_PAGES, TURN_URGENT };

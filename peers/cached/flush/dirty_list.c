@@ -16,12 +16,13 @@
  *       changes: whoever makes one due earlier changes it while he still has the dirty_lock in
  *       which he did that, or afterwards (dirty_is_news)
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/object/object.h"
 
 void dirty_is_news(struct cached *k)
 {
 	/* release: partner is the acquire in dirty_next() */
-	atomic_fetch_add_explicit(&k->dirty_news, 1, memory_order_release);
+	atomic_fetch_add_explicit(&flush_of(k)->dirty_news, 1, memory_order_release);
 }
 
 /* Under dirty_lock: it is listed after a flush that failed. */
@@ -34,7 +35,7 @@ static bool is_failed(struct object *o)
  * again in time, whatever the flusher wants, and keeps nobody waiting until then. */
 static void failed_place(struct cached *k, struct object *o)
 {
-	struct cds_list_head *list = &k->failed[o->nr_failures - 1], *at = list->prev;
+	struct cds_list_head *list = &flush_of(k)->failed[o->nr_failures - 1], *at = list->prev;
 
 	o->dirty_ns = o->retry_ns;
 	while (at != list && cds_list_entry(at, struct object, dirty)->dirty_ns > o->dirty_ns)
@@ -53,12 +54,12 @@ static void list_place(struct cport *ps, struct object *o, bool at_head)
 		return;
 	}
 	if (at_head) {
-		cds_list_add(&o->dirty, &k->dirty);
+		cds_list_add(&o->dirty, &flush_of(k)->dirty);
 		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
 		return;
 	}
 	o->dirty_ns = ps->pp->now_ns;
-	cds_list_add_tail(&o->dirty, &k->dirty);
+	cds_list_add_tail(&o->dirty, &flush_of(k)->dirty);
 	cds_list_add_tail(&o->in_group, &object_group(k, o)->dirty);
 }
 
@@ -81,8 +82,8 @@ void dirty_list_at(struct cport *ps, struct object *o, bool at_head)
 		(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
 			o->retry_ns <= ps->pp->now_ns))
 		return;
-	xcache_get(&k->xc, o->index);
-	pthread_mutex_lock(&k->dirty_lock);
+	xcache_get(&object_of(k)->xc, o->index);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
 		/* one that has not failed since it was listed so is there, or tried again */
 		if (!is_failed(o) || o->dirty_ns != o->retry_ns) {
@@ -92,10 +93,10 @@ void dirty_list_at(struct cport *ps, struct object *o, bool at_head)
 	} else if (atomic_load_explicit(&o->flush_all, memory_order_relaxed) == FLUSH_NONE) {
 		begins = true;
 		atomic_store_explicit(&o->listed, true, memory_order_relaxed);
-		atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&flush_of(k)->nr_listed, 1, memory_order_relaxed);
 		list_place(ps, o, at_head);
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	if (!begins)
 		object_put(ps, o);
 }
@@ -110,7 +111,7 @@ static void list_remove(struct cached *k, struct object *o)
 {
 	list_unplace(o);
 	atomic_store_explicit(&o->listed, false, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&k->nr_listed, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&flush_of(k)->nr_listed, 1, memory_order_relaxed);
 }
 
 /* Inside: nothing is left to be started, so the list need not keep it. */
@@ -121,11 +122,11 @@ void dirty_unlist(struct cport *ps, struct object *o)
 
 	if (nr_startable(o) || !atomic_load_explicit(&o->listed, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	was = atomic_load_explicit(&o->listed, memory_order_relaxed);
 	if (was)
 		list_remove(k, o);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	if (was)
 		object_put(ps, o);
 }
@@ -134,20 +135,20 @@ void dirty_unfail(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	if (atomic_load_explicit(&o->listed, memory_order_relaxed) && is_failed(o)) {
 		list_unplace(o);
 		o->dirty_ns = 0;
 		list_place(ps, o, true);
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 void dirty_try_failed_locked(struct cached *k)
 {
 	for (uint32_t i = 0; i < NR_PAUSES; i++) {
-		cds_list_splice(&k->failed[i], k->again.prev);
-		CDS_INIT_LIST_HEAD(&k->failed[i]);
+		cds_list_splice(&flush_of(k)->failed[i], flush_of(k)->again.prev);
+		CDS_INIT_LIST_HEAD(&flush_of(k)->failed[i]);
 	}
 }
 
@@ -177,13 +178,13 @@ static struct object *first_of(struct cds_list_head *list)
 /* Under dirty_lock: the next one that failed, and when it is due; NULL: there is none. */
 static struct object *first_failed(struct cached *k, uint64_t *due_ns)
 {
-	struct object *first = first_of(&k->again), *o;
+	struct object *first = first_of(&flush_of(k)->again), *o;
 
 	*due_ns = 0;
 	if (first)
 		return first;
 	for (uint32_t i = 0; i < NR_PAUSES; i++) {
-		o = first_of(&k->failed[i]);
+		o = first_of(&flush_of(k)->failed[i]);
 		if (o && (!first || o->dirty_ns < first->dirty_ns))
 			first = o;
 	}
@@ -197,13 +198,13 @@ static struct object *first_wanted(struct cached *k, enum flush_why *why)
 {
 	struct cds_list_head *at;
 
-	cds_list_for_each(at, &k->wanted) {
+	cds_list_for_each(at, &flush_of(k)->wanted) {
 		struct flush_group *g = cds_list_entry(at, struct flush_group, wanted);
 
 		if (cds_list_empty(&g->dirty))
 			continue;
 		cds_list_del(&g->wanted);
-		cds_list_add_tail(&g->wanted, &k->wanted);
+		cds_list_add_tail(&g->wanted, &flush_of(k)->wanted);
 		*why = g->flushes ? FLUSH_FLUSH : g->drains ? FLUSH_SWITCH : FLUSH_EVICTION;
 		return cds_list_first_entry(&g->dirty, struct object, in_group);
 	}
@@ -225,17 +226,17 @@ struct object *dirty_next_wanted(struct cport *ps)
 	enum flush_why why = FLUSH_FLUSH;
 	struct object *o;
 
-	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&flush_of(k)->nr_wanted, memory_order_relaxed) == 0)
 		return NULL;
-	pthread_mutex_lock(&k->dirty_lock);
-	o = first_of(&k->again);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	o = first_of(&flush_of(k)->again);
 	if (o)
 		o->dirty_ns = 0;
 	else
 		o = first_wanted(k, &why);
 	if (o)
 		list_take(k, o, why);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	return o;
 }
 
@@ -244,30 +245,32 @@ struct object *dirty_next_wanted(struct cport *ps)
 struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
 	struct cached *k = ps->cache;
-	uint32_t news = atomic_load_explicit(&k->dirty_news, memory_order_acquire);
-	uint64_t now = ps->pp->now_ns, age = atomic_load_explicit(&k->age_ns, memory_order_relaxed);
+	uint32_t news = atomic_load_explicit(&flush_of(k)->dirty_news, memory_order_acquire);
+	uint64_t now = ps->pp->now_ns,
+		 age = atomic_load_explicit(&flush_of(k)->age_ns, memory_order_relaxed);
 	uint64_t due_ns;
 	struct object *o;
 
-	if (why == FLUSH_AGE && news == ps->quiet_news && now < ps->quiet_ns) {
-		*next_ns = ps->quiet_ns;
+	if (why == FLUSH_AGE && news == flush_port(ps)->quiet_news &&
+		now < flush_port(ps)->quiet_ns) {
+		*next_ns = flush_port(ps)->quiet_ns;
 		return NULL;
 	}
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	o = first_failed(k, &due_ns);
 	if (is_due(o, due_ns, now, next_ns)) {
 		o->dirty_ns = 0;
 	} else {
-		o = first_of(&k->dirty);
+		o = first_of(&flush_of(k)->dirty);
 		if (!is_due(o, o && why == FLUSH_AGE ? aged_ns(o, age) : 0, now, next_ns))
 			o = NULL;
 	}
 	if (o)
 		list_take(k, o, why);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	if (!o) {
-		ps->quiet_news = news;
-		ps->quiet_ns = *next_ns;
+		flush_port(ps)->quiet_news = news;
+		flush_port(ps)->quiet_ns = *next_ns;
 	}
 	return o;
 }

@@ -19,7 +19,10 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
 #include "xtypes/xkill.h"
 
 #define BACKOFF_MIN_NS 100000000ull
@@ -53,7 +56,7 @@ static bool is_background(enum flush_why why)
 static uint64_t rate_of(struct cached *k, enum flush_why why)
 {
 	return is_background(why) && !throttle_busy(k)
-		       ? atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed)
+		       ? atomic_load_explicit(&flush_of(k)->flush_bytes_per_s, memory_order_relaxed)
 		       : 0;
 }
 
@@ -61,7 +64,7 @@ static uint64_t rate_of(struct cached *k, enum flush_why why)
 static uint64_t rate_ns(struct cport *ps, enum flush_why why)
 {
 	return rate_of(ps->cache, why)
-		       ? atomic_load_explicit(&ps->cache->rate_ns, memory_order_relaxed)
+		       ? atomic_load_explicit(&flush_of(ps->cache)->rate_ns, memory_order_relaxed)
 		       : 0;
 }
 
@@ -69,7 +72,7 @@ static void charge_rate(struct cport *ps, enum flush_why why, uint32_t bytes)
 {
 	struct cached *k = ps->cache;
 	uint64_t rate = rate_of(k, why),
-		 at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+		 at = atomic_load_explicit(&flush_of(k)->rate_ns, memory_order_relaxed);
 	uint64_t now = ps->pp->now_ns, next;
 
 	if (rate == 0)
@@ -77,7 +80,7 @@ static void charge_rate(struct cport *ps, enum flush_why why, uint32_t bytes)
 	do
 		next = (at > now ? at : now) + bytes * 1000000000ull / rate;
 	while (!atomic_compare_exchange_weak_explicit(
-		&k->rate_ns, &at, next, memory_order_relaxed, memory_order_relaxed));
+		&flush_of(k)->rate_ns, &at, next, memory_order_relaxed, memory_order_relaxed));
 }
 
 /* How many buckets one flush may have. A rate is kept smoothly: none has more than it allows in a
@@ -148,7 +151,8 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 {
 	struct cached *k = ps->cache;
 	uint32_t nr = xseg_port_nr_requests(ps->pp->port) * 3 / 4;
-	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), high = dirty_limit(k, &k->high_percent);
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES),
+		 high = dirty_limit(k, &flush_of(k)->high_percent);
 	uint64_t all = (uint64_t)data_pages(k) * BUCKET_SIZE;
 
 	if (!is_background(why))
@@ -164,16 +168,16 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
  * must be looked at. */
 static bool may_flush(struct cport *ps, enum flush_why why)
 {
-	if (ps->flushes_out == 0 && xseg_port_nr_requests(ps->pp->port) > 1)
+	if (store_port(ps)->flushes_out == 0 && xseg_port_nr_requests(ps->pp->port) > 1)
 		return true;
-	return ps->flushes_out < flush_limit(ps, why);
+	return store_port(ps)->flushes_out < flush_limit(ps, why);
 }
 
 static void wait_for_request(struct cport *ps, struct object *o)
 {
 	if (atomic_exchange(&o->flush_waiting, true))
 		return;
-	xcache_get(&ps->cache->xc, o->index);
+	xcache_get(&object_of(ps->cache)->xc, o->index);
 	requests_wait(ps, &o->flush_wait);
 }
 
@@ -219,7 +223,7 @@ static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_
 
 	while ((n = next_run(ps->cache, o, at, end, min, max)) != 0) {
 		if (is_background(why) &&
-			(ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
+			(store_port(ps)->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
 			return false; /* the flusher comes back to it: flush_job() lists it again */
 		if (o->flushes_out >= most)
 			return false;	/* flush_done() goes on */
@@ -281,7 +285,7 @@ static bool flush_whole(struct cport *ps, struct object *o, uint32_t most, enum 
 void flush_evict(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
-	bool hurry = !xwaitq_empty(&k->want_entries) || pages_wanted(k);
+	bool hurry = !xwaitq_empty(&object_of(k)->want_entries) || pages_wanted(k);
 	uint32_t most = hurry ? UINT32_MAX : EVICTIONS_MIN;
 
 	/* one that went on where another had stopped may have found nothing: what is left lies
@@ -330,15 +334,15 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 {
 	struct cached *k = ps->cache;
 
-	if (o->reclaiming && xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE &&
+	if (o->reclaiming && xcache_state_of(&object_of(k)->xc, o->index) != XCACHE_ACTIVE &&
 		!object_is_spared(k, o)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
 		count_evicted(ps, o, CC_EVICTED_DIRTY);
 		return;
 	}
-	if (!slot_has_page(w) &&
-		atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= zeroes_max(k)) {
+	if (!slot_has_page(w) && atomic_load_explicit(&memory_of(k)->nr_zeroes,
+					 memory_order_relaxed) >= zeroes_max(k)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		return;
 	}
@@ -443,7 +447,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		back_off_end(ps, o);
 		/* what removes something succeeds in a full store, too */
 		if (ch->r->op == XSEG_OP_WRITE &&
-			atomic_load_explicit(&ps->cache->nr_full, memory_order_relaxed))
+			atomic_load_explicit(&flush_of(ps->cache)->nr_full, memory_order_relaxed))
 			full_end(ps, o);
 		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
@@ -479,18 +483,19 @@ static enum flush_why flusher_wants(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 
-	if (dirty > dirty_limit(k, &k->high_percent))
-		atomic_store_explicit(&k->draining, true, memory_order_relaxed);
-	else if (dirty <= dirty_limit(k, &k->low_percent))
-		atomic_store_explicit(&k->draining, false, memory_order_relaxed);
-	if (atomic_load_explicit(&k->all.flushes, memory_order_relaxed) ||
-	    atomic_load_explicit(&k->peer.stopping, memory_order_relaxed))
+	if (dirty > dirty_limit(k, &flush_of(k)->high_percent))
+		atomic_store_explicit(&flush_of(k)->draining, true, memory_order_relaxed);
+	else if (dirty <= dirty_limit(k, &flush_of(k)->low_percent))
+		atomic_store_explicit(&flush_of(k)->draining, false, memory_order_relaxed);
+	if (atomic_load_explicit(&flush_of(k)->all.flushes, memory_order_relaxed) ||
+	    atomic_load_explicit(&peer_of(k)->stopping, memory_order_relaxed))
 		return FLUSH_FLUSH;
-	if (atomic_load_explicit(&k->switching, memory_order_relaxed))
+	if (atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed))
 		return FLUSH_SWITCH;
-	if (pages_wanted(k) || atomic_load_explicit(&k->shares.squeezed, memory_order_relaxed))
+	if (pages_wanted(k) ||
+		atomic_load_explicit(&evict_of(k)->shares.squeezed, memory_order_relaxed))
 		return FLUSH_EVICTION;
-	if (atomic_load_explicit(&k->draining, memory_order_relaxed))
+	if (atomic_load_explicit(&flush_of(k)->draining, memory_order_relaxed))
 		return FLUSH_WATERMARK;
 	return FLUSH_AGE;	/* only what was listed so long ago */
 }
@@ -499,8 +504,8 @@ static enum flush_why flusher_wants(struct cport *ps)
  * turns with what others wait for. */
 static bool may_flush_wanted(struct cport *ps, enum flush_why why)
 {
-	ps->wanted_turn = is_background(why) || !ps->wanted_turn;
-	return ps->wanted_turn && may_flush(ps, FLUSH_FLUSH);
+	flush_port(ps)->wanted_turn = is_background(why) || !flush_port(ps)->wanted_turn;
+	return flush_port(ps)->wanted_turn && may_flush(ps, FLUSH_FLUSH);
 }
 
 uint64_t flusher_run(struct cport *ps)
@@ -510,7 +515,7 @@ uint64_t flusher_run(struct cport *ps)
 	enum flush_why why;
 	struct object *o;
 
-	if (atomic_load_explicit(&k->nr_listed, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&flush_of(k)->nr_listed, memory_order_relaxed) == 0)
 		return PEER_NEVER;
 	for (unsigned budget = 16; budget; budget--) {
 		why = flusher_wants(ps);

@@ -7,6 +7,7 @@
 #ifndef PEERS_CACHED_FLUSH_H
 #define PEERS_CACHED_FLUSH_H
 
+#include "peers/cached/object/walk.h"
 #include "peers/cached/request/creq.h"
 
 #define NR_TICKETS     32
@@ -57,6 +58,68 @@ struct throttle {
 	/* time with flushes out, and what they wrote; both are halved now and then */
 	uint64_t busy_ns, bytes;
 };
+
+/* FLUSH at the store, and what it covers (sync.c). Guarded by dirty_lock, but for `walk`. */
+struct sync {
+	struct cvolume_sync synced[NR_SYNCED];
+	struct cvolume_sync lost_synced[NR_SYNCED];	/* as the next walk has to know it */
+	struct own_sync own_sync;
+	struct creq *failed_syncs; /* wait for the walk that makes dirty again what they covered */
+	struct creq *late_flushes;	/* wait for one, too, and begin again then (sync.c) */
+	uint64_t walks;			/* that have ended */
+	bool walk_wanted;		/* something has failed since the last walk began */
+	bool walking;
+	struct walk walk;		/* that makes dirty again what may not be stable */
+	struct creq *walk_syncs;		/* the walk's: answered when it has ended */
+	struct cvolume_sync walk_synced[NR_SYNCED];	/* the walk's: what it spares */
+};
+
+struct flush_room {
+	/* options as they hold now: any thread may change one */
+	_Atomic uint32_t high_percent, low_percent;
+	_Atomic bool full_fails;		/* store_full=fail */
+	_Atomic uint64_t age_ns, flush_bytes_per_s;
+
+	pthread_mutex_t dirty_lock;
+	struct cds_list_head dirty;		/* objects with something to flush */
+	/* the same, after a flush that failed: by how long they pause, each in order of dirty_ns;
+	 * and those of them that a FLUSH has tried again at once */
+	struct cds_list_head failed[NR_PAUSES], again;
+	struct cds_list_head wanted;		/* groups that somebody waits for */
+	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
+	_Atomic uint32_t dirty_news;	/* changes when one may be due earlier (dirty_list.c) */
+	struct flush_group *groups, all;	/* of single volumes; of all together */
+	uint32_t nr_groups;
+	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
+	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
+	struct sync sync;
+	struct {
+		struct walk walk;
+		_Atomic bool walking;		/* set by port 0; cleared where the walk ends */
+		uint64_t next_ns;		/* port 0's */
+	} giving_up;				/* unpromised_run() */
+	_Atomic uint32_t nr_full;	/* volumes for which the store is full (full.c) */
+	_Atomic bool full_look;			/* full_run() has something to do: any thread */
+	_Atomic bool draining;			/* watermark crossed: until dirty_low */
+	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
+	struct throttle throttle;
+};
+
+struct flush_port {
+	/* the flusher: nothing is due by its age before then, while dirty_news is that */
+	uint64_t quiet_ns;
+	uint32_t quiet_news;
+	bool wanted_turn;	/* it looked last for what a single volume's FLUSH waits for */
+	bool throttled;	/* a write began to wait in the throttle since the last throttle_run() */
+};
+
+struct flush_room *flush_of(const struct cached *k);
+struct flush_port *flush_port(const struct cport *ps);
+
+static inline bool throttle_busy(struct cached *k)
+{
+	return atomic_load_explicit(&flush_of(k)->throttle.nr, memory_order_relaxed) > 0;
+}
 
 /* ---- ticket.c ---- */
 /* Its b-th bucket has that page, and is dirty; promised: by what is acknowledged, or is before the
@@ -138,6 +201,14 @@ void back_off_end(struct cport *ps, struct object *o);
 void flush_job(struct cport *ps, struct object *o);
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
+
+/* ---- unpromised.c ---- */
+/* Port 0's: gives up what is unpromised while the cache leaves or stops. Returns when it wants to
+ * run again. */
+uint64_t unpromised_run(struct cport *ps);
+bool unpromised_walks(struct cached *k);	/* that is under way */
+/* inside: gives up all of its buckets that the store has refused */
+void object_give_up(struct cport *ps, struct object *o);
 
 /* ---- full.c ---- */
 /* Inside: a flush of the object has failed, as the store is full; has succeeded. */

@@ -26,25 +26,28 @@
  */
 #include <errno.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/volume/volume.h"
 #include "peers/common/log.h"
 
 static uint64_t full_since(struct cached *k, uint32_t rec)
 {
-	return atomic_load_explicit(&k->volume[rec].full_ns, memory_order_relaxed);
+	return atomic_load_explicit(&volume_of(k)->states[rec].full_ns, memory_order_relaxed);
 }
 
 /* full_run() is port 0's, whatever thread finds something for it to do. */
 void full_ask(struct cached *k)
 {
-	if (!atomic_exchange_explicit(&k->full_look, true, memory_order_relaxed))
-		peer_port_kick(&k->peer.ports[0]);
+	if (!atomic_exchange_explicit(&flush_of(k)->full_look, true, memory_order_relaxed))
+		peer_port_kick(&peer_of(k)->ports[0]);
 }
 
 void full_begin(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
-	struct volume *v = &k->volume[object_volume(o)];
+	struct volume *v = &volume_of(k)->states[object_volume(o)];
 	uint64_t none = 0;
 
 	if (!atomic_compare_exchange_strong_explicit(&v->full_ns, &none,
@@ -52,26 +55,27 @@ void full_begin(struct cport *ps, struct object *o)
 		    memory_order_relaxed))
 		return;
 	atomic_store_explicit(&v->full_entry, o->index, memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->nr_full, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
 	full_ask(k);
 	log_warn("%s: the store has no room for object %s of volume %u; make room there, or remove "
 		 "a volume; 'xseg cache status %s' says how it goes on",
-		k->peer.name, object_entry(k, o)->name, object_entry(k, o)->volume, k->peer.name);
+		peer_of(k)->name, object_entry(k, o)->name, object_entry(k, o)->volume,
+		peer_of(k)->name);
 }
 
 bool full_forget(struct cached *k, uint32_t rec)
 {
-	if (!atomic_exchange_explicit(&k->volume[rec].full_ns, 0, memory_order_relaxed))
+	if (!atomic_exchange_explicit(&volume_of(k)->states[rec].full_ns, 0, memory_order_relaxed))
 		return false;
-	atomic_fetch_sub_explicit(&k->nr_full, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
 	return true;
 }
 
 static void volume_end(struct cached *k, uint32_t rec)
 {
 	if (full_forget(k, rec))
-		log_info("%s: the store has room again for volume %u", k->peer.name,
-			atomic_load_explicit(&k->volume_ids[rec], memory_order_relaxed));
+		log_info("%s: the store has room again for volume %u", peer_of(k)->name,
+			atomic_load_explicit(&volume_of(k)->volume_ids[rec], memory_order_relaxed));
 }
 
 void full_end(struct cport *ps, struct object *o)
@@ -88,7 +92,8 @@ static bool has_nothing(struct cached *k, uint32_t rec)
 
 static bool volume_is_full(struct cached *k, uint32_t rec)
 {
-	if (atomic_load_explicit(&k->nr_full, memory_order_relaxed) == 0 || !full_since(k, rec))
+	if (atomic_load_explicit(&flush_of(k)->nr_full, memory_order_relaxed) == 0 ||
+		!full_since(k, rec))
 		return false;
 	if (!has_nothing(k, rec))
 		return true;
@@ -100,7 +105,7 @@ bool full_is_refused(struct cport *ps, uint32_t rec)
 {
 	struct cached *k = ps->cache;
 
-	return atomic_load_explicit(&k->full_fails, memory_order_relaxed) &&
+	return atomic_load_explicit(&flush_of(k)->full_fails, memory_order_relaxed) &&
 	       volume_is_full(k, rec);
 }
 
@@ -123,7 +128,7 @@ bool full_refuses(struct cport *ps, const struct creq *c)
 void full_waits(struct cached *k, const struct creq *c)
 {
 	if (atomic_load_explicit(&c->in_way, memory_order_relaxed) &&
-		atomic_load_explicit(&k->nr_full, memory_order_relaxed))
+		atomic_load_explicit(&flush_of(k)->nr_full, memory_order_relaxed))
 		full_ask(k);
 }
 
@@ -141,7 +146,7 @@ static bool is_refused(struct xwait *w, void *ctx)
 		return true;
 	/* the memory may be another volume's, for which the store is full */
 	return is_new(c) && atomic_load_explicit(&c->in_way, memory_order_relaxed) &&
-	       atomic_load_explicit(&ps->cache->nr_full, memory_order_relaxed);
+	       atomic_load_explicit(&flush_of(ps->cache)->nr_full, memory_order_relaxed);
 }
 
 static void refuse_waiting(struct cport *ps, struct xwaitq *q)
@@ -159,15 +164,15 @@ void full_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	if (!atomic_load_explicit(&k->full_look, memory_order_relaxed))
+	if (!atomic_load_explicit(&flush_of(k)->full_look, memory_order_relaxed))
 		return;
-	atomic_store_explicit(&k->full_look, false, memory_order_relaxed);
-	if (atomic_load_explicit(&k->nr_full, memory_order_relaxed) == 0)
+	atomic_store_explicit(&flush_of(k)->full_look, false, memory_order_relaxed);
+	if (atomic_load_explicit(&flush_of(k)->nr_full, memory_order_relaxed) == 0)
 		return;
-	refuse_waiting(ps, &k->want_pages);
-	refuse_waiting(ps, &k->want_owed);
-	for (uint32_t r = 0; r < k->nr_volumes; r++)
-		refuse_waiting(ps, &k->volume[r].share.want);
+	refuse_waiting(ps, &memory_of(k)->want_pages);
+	refuse_waiting(ps, &memory_of(k)->want_owed);
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++)
+		refuse_waiting(ps, &volume_of(k)->states[r].share.want);
 }
 
 /* ---- status ---- */
@@ -177,7 +182,7 @@ uint32_t full_first(struct cached *k, uint32_t *nr)
 	uint32_t first = UINT32_MAX;
 
 	*nr = 0;
-	for (uint32_t r = 0; r < k->nr_volumes; r++) {
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
 		if (!full_since(k, r))
 			continue;
 		if (has_nothing(k, r)) {

@@ -37,7 +37,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "peers/cached/flush/flush.h"
 #include "peers/cached/life/cached.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
 #include "peers/common/log.h"
 #include "xtypes/xkill.h"
 
@@ -47,20 +50,22 @@
 
 uint64_t sync_stamp(struct cached *k)
 {
-	return SLOT_WRITTEN | atomic_load_explicit(&k->sync_epoch, memory_order_relaxed)
+	return SLOT_WRITTEN | atomic_load_explicit(&store_of(k)->sync_epoch, memory_order_relaxed)
 				      << SLOT_EPOCH_SHIFT;
 }
 
 /* All of the volume (0: of all) that was cleaned up to that epoch is stable. */
 static void synced_note(struct cached *k, uint32_t volume, uint64_t epoch)
 {
-	struct cvolume_sync *s = &k->synced[volume % NR_SYNCED];
+	struct cvolume_sync *s = &flush_of(k)->sync.synced[volume % NR_SYNCED];
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	if (s->volume != volume || s->below <= epoch)
-		*s = (struct cvolume_sync){ .volume = volume, .below = epoch + 1,
-			.noted = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed) };
-	pthread_mutex_unlock(&k->dirty_lock);
+		*s = (struct cvolume_sync){ .volume = volume,
+			.below = epoch + 1,
+			.noted = atomic_load_explicit(
+				&store_of(k)->sync_epoch, memory_order_relaxed) };
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 /* Under dirty_lock: what is synced for the next walk, which is for a failure of what was sent at
@@ -68,11 +73,12 @@ static void synced_note(struct cached *k, uint32_t volume, uint64_t epoch)
 static void synced_keep(struct cached *k, uint64_t sent)
 {
 	for (uint32_t i = 0; i < NR_SYNCED; i++) {
-		struct cvolume_sync now = k->synced[i], *kept = &k->lost_synced[i];
+		struct cvolume_sync now = flush_of(k)->sync.synced[i],
+				    *kept = &flush_of(k)->sync.lost_synced[i];
 
 		if (now.noted > sent)
 			now.below = 0;
-		if (!k->walk_wanted)
+		if (!flush_of(k)->sync.walk_wanted)
 			*kept = now;
 		else if (kept->volume != now.volume)
 			kept->below = 0;
@@ -85,8 +91,8 @@ static void synced_keep(struct cached *k, uint64_t sent)
  * cleaned of the volume then is stable. */
 static uint64_t unsynced_from(struct cached *k, uint32_t volume)
 {
-	const struct cvolume_sync *own = &k->walk_synced[volume % NR_SYNCED],
-				  *all = &k->walk_synced[0];
+	const struct cvolume_sync *own = &flush_of(k)->sync.walk_synced[volume % NR_SYNCED],
+				  *all = &flush_of(k)->sync.walk_synced[0];
 	uint64_t from = 0;
 
 	if (own->volume == volume)
@@ -100,7 +106,7 @@ static uint64_t unsynced_from(struct cached *k, uint32_t volume)
 
 uint64_t sync_begin(struct cached *k)
 {
-	return atomic_fetch_add_explicit(&k->sync_epoch, 1, memory_order_relaxed);
+	return atomic_fetch_add_explicit(&store_of(k)->sync_epoch, 1, memory_order_relaxed);
 }
 
 static void sync_retry(struct xwait *w, void *ctx)
@@ -114,7 +120,7 @@ static void sync_retry(struct xwait *w, void *ctx)
 /* Under dirty_lock: so many walks will have ended when none is wanted any more. */
 static uint64_t walks_to_come(const struct cached *k)
 {
-	return k->walks + k->walking + k->walk_wanted;
+	return flush_of(k)->sync.walks + flush_of(k)->sync.walking + flush_of(k)->sync.walk_wanted;
 }
 
 /* What is lost may not be dirty again, or was not when the FLUSH was covered, or sent. True: it
@@ -126,16 +132,16 @@ static bool begins_again(struct cport *ps, struct creq *c)
 
 	if (c->r->op != XSEG_OP_FLUSH || c->again)
 		return false;
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	c->again = again = c->seq != walks_to_come(k);
-	waits = k->walks != walks_to_come(k);
+	waits = flush_of(k)->sync.walks != walks_to_come(k);
 	if (waits) {
 		creq_set_state(c, CREQ_AT_STORE);
 		c->seq = walks_to_come(k);
-		c->next = k->late_flushes;
-		k->late_flushes = c;
+		c->next = flush_of(k)->sync.late_flushes;
+		flush_of(k)->sync.late_flushes = c;
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	if (again && !waits)
 		flush_request(ps, c);
 	return again;
@@ -212,7 +218,7 @@ static void object_redirty(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
 	/* no stamp of the object is later, as they are made inside of it */
-	uint64_t now = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed),
+	uint64_t now = atomic_load_explicit(&store_of(k)->sync_epoch, memory_order_relaxed),
 		 from = unsynced_from(k, object_entry(k, o)->volume);
 
 	for (uint32_t b = 0; b < OBJECT_BUCKETS && may_be_written(o); b++) {
@@ -235,10 +241,10 @@ static void redirty_begin(struct cport *ps);
 /* Under dirty_lock: unlinks the FLUSHes that waited for what has ended now. */
 static struct creq *take_late(struct cached *k)
 {
-	struct creq **at = &k->late_flushes, *c, *ready = NULL;
+	struct creq **at = &flush_of(k)->sync.late_flushes, *c, *ready = NULL;
 
 	while ((c = *at) != NULL) {
-		if (c->seq > k->walks) {
+		if (c->seq > flush_of(k)->sync.walks) {
 			at = &c->next;
 			continue;
 		}
@@ -252,18 +258,18 @@ static struct creq *take_late(struct cached *k)
 static void redirty_end(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct creq *c = k->walk_syncs, *next;
+	struct creq *c = flush_of(k)->sync.walk_syncs, *next;
 
-	k->walk_syncs = NULL;
+	flush_of(k)->sync.walk_syncs = NULL;
 	for (; c; c = next) {
 		next = c->next;
 		sync_answer(ps, c);
 	}
-	pthread_mutex_lock(&k->dirty_lock);
-	k->walking = false;
-	k->walks++;
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	flush_of(k)->sync.walking = false;
+	flush_of(k)->sync.walks++;
 	c = take_late(k);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	for (; c; c = next) {
 		next = c->next;
 		creq_set_state(c, CREQ_RUNNING);
@@ -277,32 +283,33 @@ static void redirty_begin(struct cport *ps)
 	struct cached *k = ps->cache;
 	bool begin;
 
-	pthread_mutex_lock(&k->dirty_lock);
-	begin = !k->walking && k->walk_wanted;
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	begin = !flush_of(k)->sync.walking && flush_of(k)->sync.walk_wanted;
 	if (begin) {
-		k->walking = true;
-		k->walk_wanted = false;
-		memcpy(k->walk_synced, k->lost_synced, sizeof(k->walk_synced));
-		k->walk_syncs = k->failed_syncs;
-		k->failed_syncs = NULL;
+		flush_of(k)->sync.walking = true;
+		flush_of(k)->sync.walk_wanted = false;
+		memcpy(flush_of(k)->sync.walk_synced, flush_of(k)->sync.lost_synced,
+			sizeof(flush_of(k)->sync.walk_synced));
+		flush_of(k)->sync.walk_syncs = flush_of(k)->sync.failed_syncs;
+		flush_of(k)->sync.failed_syncs = NULL;
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	if (begin)
-		walk_begin(ps, &k->walk, object_redirty, redirty_end);
+		walk_begin(ps, &flush_of(k)->sync.walk, object_redirty, redirty_end);
 }
 
 void sync_lost(struct cport *ps, uint64_t sent, struct creq *c)
 {
 	struct cached *k = ps->cache;
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	synced_keep(k, sent);
-	k->walk_wanted = true;
+	flush_of(k)->sync.walk_wanted = true;
 	if (c) {
-		c->next = k->failed_syncs;
-		k->failed_syncs = c;
+		c->next = flush_of(k)->sync.failed_syncs;
+		flush_of(k)->sync.failed_syncs = c;
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	redirty_begin(ps);
 }
 
@@ -310,9 +317,9 @@ bool sync_walks(struct cached *k)
 {
 	bool walks;
 
-	pthread_mutex_lock(&k->dirty_lock);
-	walks = k->walking || k->walk_wanted;
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	walks = flush_of(k)->sync.walking || flush_of(k)->sync.walk_wanted;
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	return walks;
 }
 
@@ -325,20 +332,22 @@ static uint64_t changes(struct cached *k)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		sum += atomic_load_explicit(&k->ports[i].changes, memory_order_relaxed);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		sum += atomic_load_explicit(
+			&store_port(cport_at(k, i))->changes, memory_order_relaxed);
 	return sum;
 }
 
 bool own_sync_send(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct child *ch = k->own_sync.out ? NULL : child_get(ps, CHILD_OWN_SYNC, NULL);
+	struct child *ch =
+		flush_of(k)->sync.own_sync.out ? NULL : child_get(ps, CHILD_OWN_SYNC, NULL);
 
 	if (!ch)
 		return false;
-	k->own_sync.out = true;
-	k->own_sync.changes = changes(k);
+	flush_of(k)->sync.own_sync.out = true;
+	flush_of(k)->sync.own_sync.changes = changes(k);
 	ch->sent = sync_begin(k);
 	xseg_req_set_target(ch->r, "", 0);
 	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
@@ -348,7 +357,7 @@ bool own_sync_send(struct cport *ps)
 void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct cached *k = ps->cache;
-	struct own_sync *s = &k->own_sync;
+	struct own_sync *s = &flush_of(k)->sync.own_sync;
 	uint64_t sent = ch->sent;
 
 	child_put(ps, ch);
@@ -361,7 +370,7 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 		atomic_store_explicit(&s->stable, s->changes, memory_order_relaxed);
 	}
 	s->out = false;
-	k->plug.next_ns = 0;
+	life_of(k)->plug.next_ns = 0;
 }
 
 uint64_t own_sync_pause(uint64_t last_ns)
@@ -373,12 +382,13 @@ uint64_t own_sync_pause(uint64_t last_ns)
 
 void own_sync_unknown(struct cached *k)
 {
-	atomic_store_explicit(&k->own_sync.stable, UINT64_MAX, memory_order_relaxed);
+	atomic_store_explicit(&flush_of(k)->sync.own_sync.stable, UINT64_MAX, memory_order_relaxed);
 }
 
 bool own_sync_covers(struct cached *k)
 {
-	return atomic_load_explicit(&k->own_sync.stable, memory_order_relaxed) == changes(k);
+	return atomic_load_explicit(&flush_of(k)->sync.own_sync.stable, memory_order_relaxed) ==
+	       changes(k);
 }
 
 /* When nothing is dirty all of it has to be stable, as nobody else will have it. It looks on: other
@@ -386,9 +396,9 @@ bool own_sync_covers(struct cached *k)
 uint64_t own_sync_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct own_sync *s = &k->own_sync;
+	struct own_sync *s = &flush_of(k)->sync.own_sync;
 
-	if (!atomic_load_explicit(&k->peer.stopping, memory_order_relaxed) || cached_is_off(k))
+	if (!atomic_load_explicit(&peer_of(k)->stopping, memory_order_relaxed) || cached_is_off(k))
 		return PEER_NEVER;
 	if (ps->pp->now_ns < s->next_ns)
 		return s->next_ns;
@@ -399,7 +409,7 @@ uint64_t own_sync_run(struct cport *ps)
 		log_warn(
 			"%s: cannot stop yet: the store failed to make its data stable: %s; trying "
 			"again",
-			k->peer.name, strerror(-s->error));
+			peer_of(k)->name, strerror(-s->error));
 		s->told = true;
 		s->pause_ns = own_sync_pause(s->pause_ns);
 		s->next_ns = ps->pp->now_ns + s->pause_ns;

@@ -40,7 +40,9 @@
  */
 #include <assert.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
 
 #define BUSY_MIN_NS 10000000ull
 #define BUSY_MAX_NS 400000000ull
@@ -84,7 +86,7 @@ uint64_t throttle_store_rate(struct throttle *t, uint64_t now_ns)
 
 void throttle_flush_out(struct cport *ps)
 {
-	struct throttle *t = &ps->cache->throttle;
+	struct throttle *t = &flush_of(ps->cache)->throttle;
 
 	pthread_mutex_lock(&t->lock);
 	meter_advance(t, ps->pp->now_ns);
@@ -94,7 +96,7 @@ void throttle_flush_out(struct cport *ps)
 
 void throttle_flush_back(struct cport *ps, uint64_t bytes)
 {
-	struct throttle *t = &ps->cache->throttle;
+	struct throttle *t = &flush_of(ps->cache)->throttle;
 
 	pthread_mutex_lock(&t->lock);
 	assert(t->out > 0);
@@ -109,7 +111,8 @@ void throttle_flush_back(struct cport *ps, uint64_t bytes)
 static uint32_t high_pages(const struct cached *k, uint32_t all)
 {
 	return (uint32_t)((uint64_t)all *
-			  atomic_load_explicit(&k->high_percent, memory_order_relaxed) / 100);
+			  atomic_load_explicit(&flush_of(k)->high_percent, memory_order_relaxed) /
+			  100);
 }
 
 /* Pages, of `all`, with data that the store lacks. Dirty zeroes have none, and not all that is
@@ -130,7 +133,7 @@ static uint64_t pace(struct cport *ps)
 	uint32_t all = data_pages(k), high = high_pages(k, all),
 		 full = all - (all - high) / SPARE_PART;
 	uint32_t dirty = dirty_pages(k, all);
-	uint64_t store = throttle_store_rate(&k->throttle, ps->pp->now_ns), part;
+	uint64_t store = throttle_store_rate(&flush_of(k)->throttle, ps->pp->now_ns), part;
 
 	if (dirty <= high)
 		return 0;
@@ -143,7 +146,7 @@ static uint64_t pace(struct cport *ps)
 /* Under the lock: when the next one may go. */
 static uint64_t due_ns(struct cport *ps)
 {
-	struct throttle *t = &ps->cache->throttle;
+	struct throttle *t = &flush_of(ps->cache)->throttle;
 	uint64_t rate = pace(ps);
 
 	return rate ? t->paid_ns + t->debt_bytes * 1000000000 / rate : 0;
@@ -200,7 +203,7 @@ static void dequeue(struct throttle *t)
 
 bool throttle_holds(struct cport *ps, struct creq *c)
 {
-	struct throttle *t = &ps->cache->throttle;
+	struct throttle *t = &flush_of(ps->cache)->throttle;
 	uint64_t now = ps->pp->now_ns, due;
 	bool holds;
 
@@ -222,7 +225,7 @@ bool throttle_holds(struct cport *ps, struct creq *c)
 		pay(t, due, now, c->debt_bytes);
 	pthread_mutex_unlock(&t->lock);
 	if (holds) {
-		ps->throttled = true;
+		flush_port(ps)->throttled = true;
 		count_wait(ps, WAIT_THROTTLE);
 	}
 	return holds;
@@ -230,7 +233,7 @@ bool throttle_holds(struct cport *ps, struct creq *c)
 
 bool throttle_drop(struct cport *ps, struct creq *c)
 {
-	struct throttle *t = &ps->cache->throttle;
+	struct throttle *t = &flush_of(ps->cache)->throttle;
 	struct creq **at = &t->head;
 
 	if (!throttle_busy(ps->cache))
@@ -253,7 +256,7 @@ bool throttle_drop(struct cport *ps, struct creq *c)
 /* Takes the first one if it may go; else *next_ns says when to look again. */
 static struct creq *take_due(struct cport *ps, uint64_t *next_ns)
 {
-	struct throttle *t = &ps->cache->throttle;
+	struct throttle *t = &flush_of(ps->cache)->throttle;
 	uint64_t now = ps->pp->now_ns, due;
 	struct creq *c;
 
@@ -284,9 +287,9 @@ uint64_t throttle_run(struct cport *ps)
 	uint64_t next_ns;
 	struct creq *c;
 
-	ps->throttled = false;
-	if (atomic_load_explicit(&k->throttle.on, memory_order_relaxed) != on)
-		atomic_store_explicit(&k->throttle.on, on, memory_order_relaxed);
+	flush_port(ps)->throttled = false;
+	if (atomic_load_explicit(&flush_of(k)->throttle.on, memory_order_relaxed) != on)
+		atomic_store_explicit(&flush_of(k)->throttle.on, on, memory_order_relaxed);
 	if (!throttle_busy(k))
 		return PEER_NEVER;
 	for (unsigned n = 0; n < RUN_BATCH; n++) {

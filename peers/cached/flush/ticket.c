@@ -33,7 +33,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/volume/volume.h"
 
 /* ---- sets and tickets ---- */
 
@@ -56,7 +58,7 @@ static bool is_before(uint32_t a, uint32_t b)
 
 static struct flush_group *group_of(struct cached *k, uint32_t volume)
 {
-	return &k->groups[volume % k->nr_groups];
+	return &flush_of(k)->groups[volume % flush_of(k)->nr_groups];
 }
 
 struct flush_group *object_group(struct cached *k, struct object *o)
@@ -67,7 +69,7 @@ struct flush_group *object_group(struct cached *k, struct object *o)
 /* What a FLUSH of that volume covers. */
 static struct flush_group *flushed_group(struct cached *k, uint32_t volume)
 {
-	return volume ? group_of(k, volume) : &k->all;
+	return volume ? group_of(k, volume) : &flush_of(k)->all;
 }
 
 /* Under dirty_lock. A ticket that FLUSH requests share is raised as soon as there is room, or they
@@ -85,14 +87,14 @@ static void group_advance(struct flush_group *g)
 
 void switch_end(struct cached *k)
 {
-	atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+	atomic_store_explicit(&policy_of(k)->switching, false, memory_order_relaxed);
 }
 
 /* Under dirty_lock: what was dirty when the policy was switched is at the store. */
 static void switch_look(struct cached *k)
 {
-	if (atomic_load_explicit(&k->switching, memory_order_relaxed) &&
-		is_before(k->switch_ticket, k->all.lowest))
+	if (atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed) &&
+		is_before(policy_of(k)->switch_ticket, flush_of(k)->all.lowest))
 		switch_end(k);
 }
 
@@ -112,15 +114,15 @@ static uint32_t ticket_cut(struct flush_group *g)
 
 void switch_begin(struct cached *k, const struct policy *from)
 {
-	atomic_store_explicit(&k->switch_from, from, memory_order_relaxed);
+	atomic_store_explicit(&policy_of(k)->switch_from, from, memory_order_relaxed);
 	atomic_store_explicit(
-		&k->switch_bytes, cached_total(k, CC_DIRTY_BYTES), memory_order_relaxed);
-	atomic_store_explicit(&k->switch_ns, 0, memory_order_relaxed);
-	pthread_mutex_lock(&k->dirty_lock);
-	k->switch_ticket = ticket_cut(&k->all);
-	atomic_store_explicit(&k->switching, true, memory_order_relaxed);
+		&policy_of(k)->switch_bytes, cached_total(k, CC_DIRTY_BYTES), memory_order_relaxed);
+	atomic_store_explicit(&policy_of(k)->switch_ns, 0, memory_order_relaxed);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	policy_of(k)->switch_ticket = ticket_cut(&flush_of(k)->all);
+	atomic_store_explicit(&policy_of(k)->switching, true, memory_order_relaxed);
 	switch_look(k);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 void switch_clock(struct cport *ps)
@@ -128,22 +130,22 @@ void switch_clock(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint64_t none = 0;
 
-	if (atomic_load_explicit(&k->switching, memory_order_relaxed) &&
-	    !atomic_load_explicit(&k->switch_ns, memory_order_relaxed))
-		atomic_compare_exchange_strong_explicit(&k->switch_ns, &none, ps->pp->now_ns,
-			memory_order_relaxed, memory_order_relaxed);
+	if (atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed) &&
+	    !atomic_load_explicit(&policy_of(k)->switch_ns, memory_order_relaxed))
+		atomic_compare_exchange_strong_explicit(&policy_of(k)->switch_ns, &none,
+			ps->pp->now_ns, memory_order_relaxed, memory_order_relaxed);
 }
 
 static void set_begin(struct cached *k, struct object *o, unsigned gen)
 {
 	struct flush_group *g = object_group(k, o);
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	o->since[gen] = g->ticket;
-	o->since_all[gen] = k->all.ticket;
+	o->since_all[gen] = flush_of(k)->all.ticket;
 	g->sets[g->ticket % NR_TICKETS]++;
-	k->all.sets[k->all.ticket % NR_TICKETS]++;
-	pthread_mutex_unlock(&k->dirty_lock);
+	flush_of(k)->all.sets[flush_of(k)->all.ticket % NR_TICKETS]++;
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 /* Returns what the set has now. Release: see object_nr_dirty(). */
@@ -161,7 +163,7 @@ static unsigned set_join(struct cached *k, struct object *o)
 	bool old = is_before(o->since[g], atomic_load_explicit(&object_group(k, o)->ticket,
 						  memory_order_acquire)) ||
 		   is_before(o->since_all[g],
-			   atomic_load_explicit(&k->all.ticket, memory_order_acquire));
+			   atomic_load_explicit(&flush_of(k)->all.ticket, memory_order_acquire));
 
 	if (object_nr_dirty(o, g) && old && object_nr_dirty(o, !g) == 0)
 		g = o->gen = !g;
@@ -173,27 +175,27 @@ static unsigned set_join(struct cached *k, struct object *o)
 /* Under dirty_lock: somebody more, or one less, waits for the group. */
 static void group_want(struct cached *k, struct flush_group *g)
 {
-	if (g->flushes + g->drains + g->shares > 1 || g == &k->all)
+	if (g->flushes + g->drains + g->shares > 1 || g == &flush_of(k)->all)
 		return;
-	cds_list_add_tail(&g->wanted, &k->wanted);
-	atomic_fetch_add_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+	cds_list_add_tail(&g->wanted, &flush_of(k)->wanted);
+	atomic_fetch_add_explicit(&flush_of(k)->nr_wanted, 1, memory_order_relaxed);
 }
 
 static void group_unwant(struct cached *k, struct flush_group *g)
 {
-	if (g->flushes + g->drains + g->shares > 0 || g == &k->all)
+	if (g->flushes + g->drains + g->shares > 0 || g == &flush_of(k)->all)
 		return;
 	cds_list_del(&g->wanted);
-	atomic_fetch_sub_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&flush_of(k)->nr_wanted, 1, memory_order_relaxed);
 }
 
 /* Under dirty_lock: a FLUSH waits for the group. */
 static void flush_add(struct cached *k, struct creq *c, struct flush_group *g)
 {
 	creq_set_state(c, CREQ_AT_STORE);
-	c->next = k->flushes;
-	k->flushes = c;
-	atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	c->next = flush_of(k)->flushes;
+	flush_of(k)->flushes = c;
+	atomic_fetch_add_explicit(&flush_of(k)->nr_flushes, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&g->flushes, 1, memory_order_relaxed);
 	group_want(k, g);
 }
@@ -207,7 +209,7 @@ static void flush_take(struct cached *k, struct creq **at, struct creq **list)
 	*at = c->next;
 	c->next = *list;
 	*list = c;
-	atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&flush_of(k)->nr_flushes, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&g->flushes, 1, memory_order_relaxed);
 	group_unwant(k, g);
 }
@@ -225,8 +227,8 @@ static void drain_end(struct cached *k, struct volume *v)
 /* Under dirty_lock: ends the drains of the group's volumes that are covered now. */
 static void drains_look(struct cached *k, struct flush_group *g)
 {
-	for (uint32_t r = 0; r < k->nr_volumes && g->drains; r++) {
-		struct volume *v = &k->volume[r];
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes && g->drains; r++) {
+		struct volume *v = &volume_of(k)->states[r];
 
 		if (v->drains == g && is_before(v->drain_ticket, g->lowest))
 			drain_end(k, v);
@@ -235,18 +237,18 @@ static void drains_look(struct cached *k, struct flush_group *g)
 
 void drain_cancel(struct cached *k, uint32_t rec)
 {
-	pthread_mutex_lock(&k->dirty_lock);
-	if (k->volume[rec].drains)
-		drain_end(k, &k->volume[rec]);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	if (volume_of(k)->states[rec].drains)
+		drain_end(k, &volume_of(k)->states[rec]);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 void drain_begin(struct cached *k, uint32_t rec)
 {
-	struct flush_group *g = group_of(k, k->volume_ids[rec]);
-	struct volume *v = &k->volume[rec];
+	struct flush_group *g = group_of(k, volume_of(k)->volume_ids[rec]);
+	struct volume *v = &volume_of(k)->states[rec];
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	v->drain_ticket = ticket_cut(g);
 	if (!v->drains) {
 		v->drains = g;
@@ -254,7 +256,7 @@ void drain_begin(struct cached *k, uint32_t rec)
 		group_want(k, g);
 	}
 	drains_look(k, g);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 static bool needs_room(const struct share *sh)
@@ -267,13 +269,13 @@ static bool needs_room(const struct share *sh)
 
 void share_look(struct cached *k, uint32_t rec)
 {
-	struct share *sh = &k->volume[rec].share;
+	struct share *sh = &volume_of(k)->states[rec].share;
 	struct flush_group *g;
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	g = sh->flushes;
 	if (!g && needs_room(sh)) {
-		g = group_of(k, k->volume_ids[rec]);
+		g = group_of(k, volume_of(k)->volume_ids[rec]);
 		sh->flushes = g;
 		g->shares++;
 		group_want(k, g);
@@ -282,13 +284,13 @@ void share_look(struct cached *k, uint32_t rec)
 		g->shares--;
 		group_unwant(k, g);
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
 /* Under dirty_lock: unlinks the FLUSH requests that are covered now. */
 static struct creq *take_covered(struct cached *k)
 {
-	struct creq **at = &k->flushes, *c, *ready = NULL;
+	struct creq **at = &flush_of(k)->flushes, *c, *ready = NULL;
 
 	while ((c = *at) != NULL) {
 		if (is_before(c->ticket, flushed_group(k, c->r->volume)->lowest))
@@ -317,15 +319,15 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	assert(object_nr_dirty(o, gen) > 0);
 	if (count_dirty(o, gen, -1))
 		return;
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	g->sets[o->since[gen] % NR_TICKETS]--;
-	k->all.sets[o->since_all[gen] % NR_TICKETS]--;
+	flush_of(k)->all.sets[o->since_all[gen] % NR_TICKETS]--;
 	group_advance(g);
-	group_advance(&k->all);
+	group_advance(&flush_of(k)->all);
 	switch_look(k);
 	drains_look(k, g);
 	ready = take_covered(k);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	sync_all(ps, ready);
 }
 
@@ -366,10 +368,10 @@ void dirty_restore(struct cached *k, struct object *o)
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 {
 	struct cached *k = ps->cache;
-	struct creq **at = &k->flushes, *c, *failed = NULL, *next;
+	struct creq **at = &flush_of(k)->flushes, *c, *failed = NULL, *next;
 	struct flush_group *g = object_group(k, o);
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	while ((c = *at) != NULL) {
 		bool missed = c->r->volume == 0 ? is_before(c->ticket, o->since_all[gen])
 						: flushed_group(k, c->r->volume) != g ||
@@ -380,7 +382,7 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 		else
 			flush_take(k, at, &failed);
 	}
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	for (c = failed; c; c = next) {
 		next = c->next;
 		creq_finish(ps, c, error);
@@ -395,15 +397,15 @@ void flush_request(struct cport *ps, struct creq *c)
 	struct flush_group *g = flushed_group(k, c->r->volume);
 	bool covered;
 
-	pthread_mutex_lock(&k->dirty_lock);
+	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	dirty_try_failed_locked(k);
-	c->seq = k->walks;
+	c->seq = flush_of(k)->sync.walks;
 	c->ticket = ticket_cut(g);
 	covered = is_before(c->ticket, g->lowest);
 	if (!covered)
 		flush_add(k, c, g);
 	dirty_is_news(k);
-	pthread_mutex_unlock(&k->dirty_lock);
+	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 	if (covered)
 		sync_send(ps, c);
 	else

@@ -40,7 +40,10 @@
  *       will be, answered after the store's answer
  *   U2  REFUSED stands beside DIRTY and UNPROMISED, without INFLIGHT
  */
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
 #include "peers/cached/life/cached.h"
+#include "peers/cached/object/object.h"
 
 #define LOOK_NS 1000000ull
 
@@ -60,18 +63,18 @@ void object_give_up(struct cport *ps, struct object *o)
 static void walked(struct cport *ps)
 {
 	/* release: partner is the acquire in unpromised_walks() */
-	atomic_store_explicit(&ps->cache->giving_up.walking, false, memory_order_release);
+	atomic_store_explicit(&flush_of(ps->cache)->giving_up.walking, false, memory_order_release);
 }
 
 static bool is_ending(struct cached *k)
 {
-	return atomic_load_explicit(&k->peer.stopping, memory_order_relaxed) ||
-	       atomic_load_explicit(&k->plug.leaving, memory_order_relaxed);
+	return atomic_load_explicit(&peer_of(k)->stopping, memory_order_relaxed) ||
+	       atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed);
 }
 
 bool unpromised_walks(struct cached *k)
 {
-	return atomic_load_explicit(&k->giving_up.walking, memory_order_acquire);
+	return atomic_load_explicit(&flush_of(k)->giving_up.walking, memory_order_acquire);
 }
 
 uint64_t unpromised_run(struct cport *ps)
@@ -80,11 +83,11 @@ uint64_t unpromised_run(struct cport *ps)
 
 	if (!is_ending(k) || cached_is_off(k) || cached_total(k, CC_UNPROMISED_BYTES) == 0)
 		return PEER_NEVER;
-	if (ps->pp->now_ns < k->giving_up.next_ns ||
+	if (ps->pp->now_ns < flush_of(k)->giving_up.next_ns ||
 		unpromised_walks(k))
 		return ps->pp->now_ns + LOOK_NS;
-	k->giving_up.next_ns = ps->pp->now_ns + LOOK_NS;
-	atomic_store_explicit(&k->giving_up.walking, true, memory_order_relaxed);
-	walk_begin(ps, &k->giving_up.walk, object_give_up, walked);
-	return k->giving_up.next_ns;
+	flush_of(k)->giving_up.next_ns = ps->pp->now_ns + LOOK_NS;
+	atomic_store_explicit(&flush_of(k)->giving_up.walking, true, memory_order_relaxed);
+	walk_begin(ps, &flush_of(k)->giving_up.walk, object_give_up, walked);
+	return flush_of(k)->giving_up.next_ns;
 }

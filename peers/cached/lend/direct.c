@@ -23,21 +23,27 @@
  */
 #include <pthread.h>
 
+#include "peers/cached/lend/lend.h"
 #include "peers/cached/life/cached.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/store/store.h"
+#include "peers/cached/volume/volume.h"
 
 #define SHARE_OF_PORT 64u	/* of the cache's pages: no port may pin more than that part */
 #define MARK_AFTER    8u	/* loans of an object, before more than they get the mark */
 
 void direct_begin(struct cached *k)
 {
-	xseg_direct_shut(k->peer.xp);
+	xseg_direct_shut(peer_of(k)->xp);
 	direct_look(k);
 }
 
 void direct_look(struct cached *k)
 {
 	/* release: what changed is seen by who looks; partner is the exchange in direct_run() */
-	atomic_store_explicit(&k->direct.look, true, memory_order_release);
+	atomic_store_explicit(&lend_of(k)->direct.look, true, memory_order_release);
 }
 
 static uint32_t max_now(struct cached *k)
@@ -50,47 +56,47 @@ static uint32_t max_now(struct cached *k)
 static bool is_wanted(struct cached *k)
 {
 	return !cached_is_off(k) &&
-	       !atomic_load_explicit(&k->policy, memory_order_relaxed)->reads_around &&
-	       !k->direct.ended;
+	       !atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed)->reads_around &&
+	       !lend_of(k)->direct.ended;
 }
 
 static void open_locked(struct cached *k)
 {
-	const struct xseg_direct_table t = {
-		.off = (uint64_t)((char *)k->entries - (char *)k->head) + ARENA_SLOTS,
+	const struct xseg_direct_table t = { .off = (uint64_t)((char *)object_of(k)->entries -
+							       (char *)life_of(k)->head) +
+						    ARENA_SLOTS,
 		.nr = nr_entries(k),
 		.stride = sizeof(struct arena_object),
-		.max = max_now(k)
-	};
+		.max = max_now(k) };
 
-	k->direct.max = t.max;
-	xseg_direct_open(k->peer.xp, &t);
+	lend_of(k)->direct.max = t.max;
+	xseg_direct_open(peer_of(k)->xp, &t);
 }
 
 void direct_run(struct cached *k)
 {
 	uint32_t max = max_now(k);
 
-	atomic_exchange(&k->direct.look, false);
-	if (is_wanted(k) != xseg_direct_is_open(k->peer.xp)) {
-		pthread_mutex_lock(&k->volume_lock);
+	atomic_exchange(&lend_of(k)->direct.look, false);
+	if (is_wanted(k) != xseg_direct_is_open(peer_of(k)->xp)) {
+		pthread_mutex_lock(&volume_of(k)->volume_lock);
 		if (is_wanted(k))
 			open_locked(k);
 		else
-			xseg_direct_shut(k->peer.xp);
-		pthread_mutex_unlock(&k->volume_lock);
+			xseg_direct_shut(peer_of(k)->xp);
+		pthread_mutex_unlock(&volume_of(k)->volume_lock);
 	}
-	if (max != k->direct.max) {
-		k->direct.max = max;
-		xseg_direct_max_set(k->peer.xp, max);
+	if (max != lend_of(k)->direct.max) {
+		lend_of(k)->direct.max = max;
+		xseg_direct_max_set(peer_of(k)->xp, max);
 	}
 }
 
 void direct_renew_locked(struct cached *k)
 {
-	if (!xseg_direct_is_open(k->peer.xp))
+	if (!xseg_direct_is_open(peer_of(k)->xp))
 		return;
-	xseg_direct_shut(k->peer.xp);
+	xseg_direct_shut(peer_of(k)->xp);
 	open_locked(k);
 }
 
@@ -145,8 +151,8 @@ void direct_mark(
 
 void direct_end(struct cached *k)
 {
-	pthread_mutex_lock(&k->volume_lock);
-	k->direct.ended = true;
-	xseg_direct_shut(k->peer.xp);
-	pthread_mutex_unlock(&k->volume_lock);
+	pthread_mutex_lock(&volume_of(k)->volume_lock);
+	lend_of(k)->direct.ended = true;
+	xseg_direct_shut(peer_of(k)->xp);
+	pthread_mutex_unlock(&volume_of(k)->volume_lock);
 }

@@ -55,7 +55,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/lend/lend.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/request/creq.h"
 
 #define TRIES	 8u			/* entries that are looked at for a free one */
 #define LOOK_NS	 1000000ull		/* no look for entries before that much later */
@@ -91,8 +93,8 @@ static _Atomic uint64_t *entry_at(struct cached *k, uint32_t name)
 {
 	uint32_t port = name >> 12 & 0xf, nr = name & 0xfff;
 
-	assert(port < k->peer.nr_ports && nr < ENTRIES);
-	return &k->ports[port].lender.gift[nr];
+	assert(port < peer_of(k)->nr_ports && nr < ENTRIES);
+	return &lend_port(cport_at(k, port))->lender.gift[nr];
 }
 
 /* Returns what it is now. */
@@ -111,14 +113,14 @@ static uint64_t entry_set(struct cached *k, uint32_t name, uint32_t page)
 /* How many entries of a thread may be used now. */
 static uint32_t entries_max(struct cached *k)
 {
-	uint32_t nr = data_pages(k) / 8 / k->peer.nr_ports;
+	uint32_t nr = data_pages(k) / 8 / peer_of(k)->nr_ports;
 
 	return nr < ENTRIES ? nr : ENTRIES;
 }
 
 static bool entry_find(struct cport *ps, uint32_t *name)
 {
-	struct lender *l = &ps->lender;
+	struct lender *l = &lend_port(ps)->lender;
 	uint32_t max = entries_max(ps->cache);
 
 	for (uint32_t n = 0; n < TRIES && n < max; n++) {
@@ -137,7 +139,7 @@ static bool entry_find(struct cport *ps, uint32_t *name)
 /* A free entry of the thread's: it is not taken before something is stored there. */
 static bool entry_get(struct cport *ps, uint32_t *name)
 {
-	struct lender *l = &ps->lender;
+	struct lender *l = &lend_port(ps)->lender;
 
 	if (entry_find(ps, name))
 		return true;
@@ -149,10 +151,10 @@ static bool entry_get(struct cport *ps, uint32_t *name)
 
 bool gifts_open(struct cached *k)
 {
-	_Atomic uint64_t *all = cached_alloc(k, k->peer.nr_ports * ENTRIES * sizeof(*all));
+	_Atomic uint64_t *all = cached_alloc(k, peer_of(k)->nr_ports * ENTRIES * sizeof(*all));
 
-	for (uint32_t i = 0; all && i < k->peer.nr_ports; i++)
-		k->ports[i].lender.gift = all + (size_t)i * ENTRIES;
+	for (uint32_t i = 0; all && i < peer_of(k)->nr_ports; i++)
+		lend_port(cport_at(k, i))->lender.gift = all + (size_t)i * ENTRIES;
 	return all;
 }
 
@@ -160,7 +162,7 @@ bool gifts_open(struct cached *k)
  * cache has more than one thread. */
 static bool owner_swap(struct cport *ps, uint32_t page, uint64_t old, uint64_t new)
 {
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 
 	if (!cache_is_alone(ps))
 		return xseg_page_owner_swap(seg, page, old, new);
@@ -180,14 +182,14 @@ static bool stays(struct cached *k, uint32_t page)
 
 static bool is_stopping(struct cached *k)
 {
-	return atomic_load_explicit(&k->peer.stopping, memory_order_relaxed);
+	return atomic_load_explicit(&peer_of(k)->stopping, memory_order_relaxed);
 }
 
 /* It was in a slot until now: whether it may be lent to be written. */
 static bool is_fit(struct cached *k, uint32_t page)
 {
 	return page != NO_PAGE && stays(k, page) &&
-	       !limbo_holds(xseg_page_owner(k->peer.seg, page));
+	       !limbo_holds(xseg_page_owner(peer_of(k)->seg, page));
 }
 
 /* False: the request takes none. V1: it is listed first. */
@@ -195,9 +197,9 @@ static bool lend(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t pa
 {
 	struct cached *k = ps->cache;
 
-	if (!xseg_req_exchange(k->peer.seg, r, i, page))
+	if (!xseg_req_exchange(peer_of(k)->seg, r, i, page))
 		return false;
-	xseg_page_owner_set(k->peer.seg, page, owner_word(name, entry_set(k, name, page)));
+	xseg_page_owner_set(peer_of(k)->seg, page, owner_word(name, entry_set(k, name, page)));
 	return true;
 }
 
@@ -209,7 +211,7 @@ static void lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint3
 
 	if (is_fit(k, old) && !is_stopping(k) && !pages_wanted(k) && entry_get(ps, &name) &&
 		loan_begin(ps, r, 1) && lend(ps, r, i, old, name))
-		ps->lender.has_gifts = true;
+		lend_port(ps)->lender.has_gifts = true;
 	else
 		page_put(ps, old);
 }
@@ -225,7 +227,7 @@ void gift_exchange(
 	page_put(ps, page);
 	entry_set(k, name, NO_PAGE);
 	/* whose list it is that has been scribbled over meanwhile has nothing to be told */
-	if (!xseg_req_exchange(k->peer.seg, r, i, XSEG_NONE))
+	if (!xseg_req_exchange(peer_of(k)->seg, r, i, XSEG_NONE))
 		count(ps, CC_LOANS_REFUSED, 1);
 }
 
@@ -242,7 +244,7 @@ static uint32_t choose_page(struct cport *ps, struct creq *c, uint32_t i, uint32
 	if (is_stopping(k))
 		return NO_PAGE;
 	c->page[i] = NO_PAGE;
-	memset(xseg_page(k->peer.seg, page), 0, BUCKET_SIZE);
+	memset(xseg_page(peer_of(k)->seg, page), 0, BUCKET_SIZE);
 	return page;
 }
 
@@ -250,8 +252,8 @@ static uint32_t choose_page(struct cport *ps, struct creq *c, uint32_t i, uint32
 
 bool gift_may(struct cached *k, const struct xreq *r, uint32_t i)
 {
-	return xseg_req_gift(k->peer.seg, r, i) == XSEG_GIFT_GIVEN && stays(k, r->page[i]) &&
-	       xseg_page_owner(k->peer.seg, r->page[i]) & OWNER_GIFT;
+	return xseg_req_gift(peer_of(k)->seg, r, i) == XSEG_GIFT_GIVEN && stays(k, r->page[i]) &&
+	       xseg_page_owner(peer_of(k)->seg, r->page[i]) & OWNER_GIFT;
 }
 
 bool gift_may_lend(struct cached *k, uint64_t w)
@@ -261,7 +263,7 @@ bool gift_may_lend(struct cached *k, uint64_t w)
 
 bool gift_take(struct cport *ps, uint32_t page, uint64_t bucket, uint64_t *given)
 {
-	*given = xseg_page_owner(ps->cache->peer.seg, page);
+	*given = xseg_page_owner(peer_of(ps->cache)->seg, page);
 	return *given & OWNER_GIFT && owner_swap(ps, page, *given, bucket);
 }
 
@@ -271,7 +273,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 	uint64_t given;
 	uint32_t old;
 
-	if (c->redo && xseg_req_gift(k->peer.seg, c->r, i) == XSEG_GIFT_TAKEN) {
+	if (c->redo && xseg_req_gift(peer_of(k)->seg, c->r, i) == XSEG_GIFT_TAKEN) {
 		c->inherited = true;
 		return;
 	}
@@ -312,9 +314,10 @@ static void look_begin(struct look *l)
 	struct cport *ps = l->ps;
 
 	for (uint32_t nr = 0; nr < ENTRIES; nr++) {
-		uint64_t e = atomic_load_explicit(&ps->lender.gift[nr], memory_order_acquire);
+		uint64_t e =
+			atomic_load_explicit(&lend_port(ps)->lender.gift[nr], memory_order_acquire);
 
-		if ((uint32_t)e == 0 || xseg_page_owner(ps->cache->peer.seg, entry_page(e)) !=
+		if ((uint32_t)e == 0 || xseg_page_owner(peer_of(ps->cache)->seg, entry_page(e)) !=
 						owner_word(name_of(ps, nr), e))
 			e = 0;
 		l->seen[nr] = e;
@@ -325,7 +328,7 @@ static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
 	struct look *l = arg;
 	struct cached *k = l->ps->cache;
-	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
 
 	(void)port;
 	(void)look;
@@ -340,10 +343,10 @@ bool gifts_look(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t freed = 0;
 
-	if (!ps->lender.has_gifts)
+	if (!lend_port(ps)->lender.has_gifts)
 		return false;
 	look_begin(&l);
-	xseg_loans(k->peer.seg, found, &l);
+	xseg_loans(peer_of(k)->seg, found, &l);
 	for (uint32_t nr = 0; nr < ENTRIES; nr++) {
 		uint64_t e = l.seen[nr];
 
@@ -353,10 +356,10 @@ bool gifts_look(struct cport *ps)
 		page_free(k, entry_page(e));
 		freed++;
 	}
-	ps->lender.has_gifts = nr_gifts(ps) > 0;
+	lend_port(ps)->lender.has_gifts = nr_gifts(ps) > 0;
 	if (freed == 0)
 		return false;
-	ps->freed = true;
+	memory_port(ps)->freed = true;
 	return true;
 }
 
@@ -367,20 +370,22 @@ uint32_t nr_gifts(const struct cport *ps)
 	uint32_t n = 0;
 
 	for (uint32_t nr = 0; nr < ENTRIES; nr++)
-		n += (uint32_t)atomic_load_explicit(&ps->lender.gift[nr], memory_order_relaxed) !=
-		     0;
+		n += (uint32_t)atomic_load_explicit(
+			     &lend_port(ps)->lender.gift[nr], memory_order_relaxed) != 0;
 	return n;
 }
 
 void gifts_check(struct cached *k)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
 		for (uint32_t nr = 0; nr < ENTRIES; nr++) {
-			uint64_t e = atomic_load(&k->ports[i].lender.gift[nr]);
+			uint64_t e = atomic_load(&lend_port(cport_at(k, i))->lender.gift[nr]);
 
 			/* V1 */
-			assert((uint32_t)e == 0 || xseg_page_owner(k->peer.seg, entry_page(e)) ==
-							   owner_word(i << 12 | nr, e));
-			assert((uint32_t)e == 0 || !xlist_in_list(&k->clean, entry_page(e)));
+			assert((uint32_t)e == 0 ||
+				xseg_page_owner(peer_of(k)->seg, entry_page(e)) ==
+					owner_word(i << 12 | nr, e));
+			assert((uint32_t)e == 0 ||
+				!xlist_in_list(&memory_of(k)->clean, entry_page(e)));
 		}
 }

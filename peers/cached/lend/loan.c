@@ -51,16 +51,19 @@
  *       three bits: one that seems to be the present one, and is eight older, only makes a page
  *       wait in limbo that need not
  *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
- *   L4  what is listed or granted, and what direct readers may pin beside that, is at most a quarter
- *       of the cache: as it was when credit was last given. Where several threads lend, each may
- *       be listing one hit beyond that (HIT_BUCKETS pages)
+ *   L4  what is listed or granted, and what direct readers may pin beside that, is at most a
+ *       quarter of the cache: as it was when credit was last given. Where several threads lend,
+ *       each may be listing one hit beyond that (HIT_BUCKETS pages)
  *   L5  granted[port] is the sum of what reads that are not answered hold for that port
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/share.h"
+#include "peers/cached/lend/lend.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/request/creq.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
@@ -75,10 +78,10 @@ void loans_open(struct cached *k)
 {
 	struct xseg_info info;
 
-	xlist_init(&k->loans.limbo, k->clean.nodes);
-	atomic_store_explicit(&k->loans.era, FIRST_ERA << 1, memory_order_relaxed);
-	xseg_get_info(k->peer.seg, &info);
-	k->loans.nr_ports = info.nr_ports;
+	xlist_init(&lend_of(k)->loans.limbo, memory_of(k)->clean.nodes);
+	atomic_store_explicit(&lend_of(k)->loans.era, FIRST_ERA << 1, memory_order_relaxed);
+	xseg_get_info(peer_of(k)->seg, &info);
+	lend_of(k)->loans.nr_ports = info.nr_ports;
 }
 
 /* ---- eras ---- */
@@ -87,9 +90,9 @@ void loans_open(struct cached *k)
  * one. */
 static bool era_begin(struct cached *k, uint32_t *number)
 {
-	uint32_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed);
+	uint32_t era = atomic_load_explicit(&lend_of(k)->loans.era, memory_order_relaxed);
 
-	if (era & 1 || !atomic_compare_exchange_strong(&k->loans.era, &era, era + 3))
+	if (era & 1 || !atomic_compare_exchange_strong(&lend_of(k)->loans.era, &era, era + 3))
 		return false;
 	/* seq_cst: partner is the fence in loan_stamp() */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -101,13 +104,14 @@ static bool era_begin(struct cached *k, uint32_t *number)
 static void era_end(struct cached *k, uint32_t era)
 {
 	/* release: partner is the acquire in loan_holds() */
-	atomic_store_explicit(&k->loans.era, era << 1, memory_order_release);
+	atomic_store_explicit(&lend_of(k)->loans.era, era << 1, memory_order_release);
 }
 
 /* Of this era. */
 static uint64_t lent_now(struct cached *k)
 {
-	uint64_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS;
+	uint64_t era =
+		atomic_load_explicit(&lend_of(k)->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS;
 
 	return SLOT_LENT | era << SLOT_ERA_SHIFT;
 }
@@ -131,13 +135,14 @@ bool loan_holds(struct cached *k, uint64_t w)
 	if (!(w & SLOT_LENT) || w & SLOT_DIRECT)
 		return w & SLOT_LENT;
 	do {
-		era = atomic_load_explicit(&k->loans.era, memory_order_acquire);
+		era = atomic_load_explicit(&lend_of(k)->loans.era, memory_order_acquire);
 		looking = era & 1;
 		/* acquire: partner is the release in found(); if that was a newer look's we see its
 		 * era, too */
-		seen = (uint8_t)((era >> 1) - atomic_load_explicit(&k->loans.seen[slot_page(w)],
-						      memory_order_acquire)) <= looking;
-	} while (era != atomic_load_explicit(&k->loans.era, memory_order_relaxed));
+		seen = (uint8_t)((era >> 1) -
+				 atomic_load_explicit(&lend_of(k)->loans.seen[slot_page(w)],
+					 memory_order_acquire)) <= looking;
+	} while (era != atomic_load_explicit(&lend_of(k)->loans.era, memory_order_relaxed));
 	return seen || (((era >> 1) - then) & SLOT_ERAS) <= looking;
 }
 
@@ -162,7 +167,7 @@ uint32_t loans_out(struct cached *k)
 {
 	struct tally t = { .k = k, .port = XSEG_NONE };
 
-	xseg_loans(k->peer.seg, tally, &t);
+	xseg_loans(peer_of(k)->seg, tally, &t);
 	return t.all;
 }
 
@@ -182,14 +187,14 @@ static uint32_t direct_part(uint32_t max)
 
 static void most_note(struct cached *k, uint32_t nr)
 {
-	if (atomic_load_explicit(&k->loans.most, memory_order_relaxed) < nr)
-		atomic_store_explicit(&k->loans.most, nr, memory_order_relaxed);
+	if (atomic_load_explicit(&lend_of(k)->loans.most, memory_order_relaxed) < nr)
+		atomic_store_explicit(&lend_of(k)->loans.most, nr, memory_order_relaxed);
 }
 
 uint32_t loans_direct_max(struct cached *k)
 {
 	most_note(k, data_pages(k) / 4);
-	return direct_part(loans_max(k, data_pages(k))) / k->loans.nr_ports;
+	return direct_part(loans_max(k, data_pages(k))) / lend_of(k)->loans.nr_ports;
 }
 
 /* acquire, here and in granted_sum(): partners are the releases where a page goes on */
@@ -197,10 +202,10 @@ static uint32_t credit_given(struct cached *k)
 {
 	uint32_t sum = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
 		for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
-			sum += atomic_load_explicit(
-				&k->ports[i].lender.credit[port], memory_order_acquire);
+			sum += atomic_load_explicit(&lend_port(cport_at(k, i))->lender.credit[port],
+				memory_order_acquire);
 	return sum;
 }
 
@@ -209,13 +214,13 @@ static uint32_t granted_sum(struct cached *k)
 	uint32_t sum = 0;
 
 	for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
-		sum += atomic_load_explicit(&k->loans.granted[port], memory_order_acquire);
+		sum += atomic_load_explicit(&lend_of(k)->loans.granted[port], memory_order_acquire);
 	return sum;
 }
 
 static void credit_set(struct cport *ps, uint32_t port, uint32_t credit)
 {
-	atomic_store_explicit(&ps->lender.credit[port], credit, memory_order_release);
+	atomic_store_explicit(&lend_port(ps)->lender.credit[port], credit, memory_order_release);
 }
 
 /* Of what is left beside `all` that is lent, and `its` of it, half: then what a port has is never
@@ -237,15 +242,16 @@ static struct tally loans_tally(struct cached *k, uint32_t port, uint32_t *unuse
 	*unused = credit_given(k);
 	t.all = granted_sum(k);
 	if (port < XSEG_MAX_PORTS)
-		t.its = atomic_load_explicit(&k->loans.granted[port], memory_order_acquire);
-	xseg_loans(k->peer.seg, tally, &t);
+		t.its = atomic_load_explicit(
+			&lend_of(k)->loans.granted[port], memory_order_acquire);
+	xseg_loans(peer_of(k)->seg, tally, &t);
 	return t;
 }
 
 /* All credit that is not used is void. */
 static void credit_void(struct cached *k)
 {
-	atomic_fetch_add_explicit(&k->loans.epoch, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&lend_of(k)->loans.epoch, 1, memory_order_relaxed);
 }
 
 /* Under loans.lock. */
@@ -261,7 +267,7 @@ static bool credit_give_locked(struct cport *ps, uint32_t port, uint32_t nr)
 	if (credit < nr) {
 		if (credit_for(k, t.all, t.its) >= nr)
 			credit_void(k);
-		ps->lender.refused_ns = ps->pp->now_ns + REFUSED_NS;
+		lend_port(ps)->lender.refused_ns = ps->pp->now_ns + REFUSED_NS;
 		return false;
 	}
 	most_note(k, data_pages(k) / 4);
@@ -273,10 +279,10 @@ static bool credit_give_locked(struct cport *ps, uint32_t port, uint32_t nr)
  * or another thread is giving some. */
 XCOLD static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
 {
-	struct loans *l = &ps->cache->loans;
+	struct loans *l = &lend_of(ps->cache)->loans;
 	bool given;
 
-	if (ps->pp->now_ns < ps->lender.refused_ns || pthread_mutex_trylock(&l->lock))
+	if (ps->pp->now_ns < lend_port(ps)->lender.refused_ns || pthread_mutex_trylock(&l->lock))
 		return false;
 	given = credit_give_locked(ps, port, nr);
 	pthread_mutex_unlock(&l->lock);
@@ -286,19 +292,20 @@ XCOLD static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
 /* Its thread's credit goes if it is void. */
 static void credit_look(struct cport *ps)
 {
-	uint32_t epoch = atomic_load_explicit(&ps->cache->loans.epoch, memory_order_relaxed);
+	uint32_t epoch =
+		atomic_load_explicit(&lend_of(ps->cache)->loans.epoch, memory_order_relaxed);
 
-	if (ps->lender.epoch == epoch)
+	if (lend_port(ps)->lender.epoch == epoch)
 		return;
 	for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
 		credit_set(ps, i, 0);
-	ps->lender.epoch = epoch;
+	lend_port(ps)->lender.epoch = epoch;
 }
 
 /* The port has credit for so many. */
 static bool credit_has(struct cport *ps, uint32_t port, uint32_t nr)
 {
-	struct lender *l = &ps->lender;
+	struct lender *l = &lend_port(ps)->lender;
 
 	credit_look(ps);
 	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) >= nr ||
@@ -311,14 +318,14 @@ static bool credit_has(struct cport *ps, uint32_t port, uint32_t nr)
 static void credit_use(struct cport *ps, uint32_t port, uint32_t nr)
 {
 	uint32_t credit =
-		atomic_load_explicit(&ps->lender.credit[port], memory_order_relaxed);
+		atomic_load_explicit(&lend_port(ps)->lender.credit[port], memory_order_relaxed);
 
 	credit_set(ps, port, credit - nr);
 }
 
 bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 {
-	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, r);
+	uint32_t port = xseg_req_borrower(peer_of(ps->cache)->seg, r);
 
 	if (!credit_has(ps, port, nr))
 		return false;
@@ -328,8 +335,8 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 
 bool loan_grant(struct cport *ps, struct creq *c)
 {
-	struct loans *l = &ps->cache->loans;
-	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, c->r);
+	struct loans *l = &lend_of(ps->cache)->loans;
+	uint32_t port = xseg_req_borrower(peer_of(ps->cache)->seg, c->r);
 
 	if (!credit_has(ps, port, c->nr))
 		return false;
@@ -350,7 +357,7 @@ void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr)
 	c->granted.nr -= nr;
 	/* release: what is lent is listed */
 	atomic_fetch_sub_explicit(
-		&ps->cache->loans.granted[c->granted.port], nr, memory_order_release);
+		&lend_of(ps->cache)->loans.granted[c->granted.port], nr, memory_order_release);
 }
 
 bool loans_fit(struct cached *k, uint32_t pages)
@@ -386,18 +393,18 @@ bool loan_bucket(
 /* Under mem_lock. */
 static void limbo_add(struct cached *k, uint32_t page, uint32_t more)
 {
-	xlist_push_tail(&k->loans.limbo, page);
-	atomic_fetch_add_explicit(&k->loans.nr_limbo, more, memory_order_relaxed);
+	xlist_push_tail(&lend_of(k)->loans.limbo, page);
+	atomic_fetch_add_explicit(&lend_of(k)->loans.nr_limbo, more, memory_order_relaxed);
 }
 
 XCOLD void limbo_put(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
 
-	xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
-	pthread_mutex_lock(&k->mem_lock);
+	xseg_page_owner_set(peer_of(k)->seg, page, OWNER_LENT);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	limbo_add(k, page, 1);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	share_has_room(ps);
 }
 
@@ -419,10 +426,11 @@ static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 	if (!page_is_ours(k, page))
 		return;
 	if (l->begins)
-		atomic_store_explicit(&k->loans.seen[page], (uint8_t)l->era, memory_order_release);
+		atomic_store_explicit(
+			&lend_of(k)->loans.seen[page], (uint8_t)l->era, memory_order_release);
 	/* swapped: the thread that looks for it may have put it meanwhile, and it is another's */
-	if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
-		(void)!xseg_page_owner_swap(k->peer.seg, page, OWNER_LOOKED, OWNER_LENT);
+	if (xseg_page_owner(peer_of(k)->seg, page) == OWNER_LOOKED)
+		(void)!xseg_page_owner_swap(peer_of(k)->seg, page, OWNER_LOOKED, OWNER_LENT);
 }
 
 /* All that is in limbo, as a list of the caller's. */
@@ -430,13 +438,13 @@ static struct xlist batch_take(struct cached *k)
 {
 	struct xlist batch;
 
-	pthread_mutex_lock(&k->mem_lock);
-	batch = k->loans.limbo;
-	xlist_init(&k->loans.limbo, k->clean.nodes);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	batch = lend_of(k)->loans.limbo;
+	xlist_init(&lend_of(k)->loans.limbo, memory_of(k)->clean.nodes);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE;
 		page = xlist_next(&batch, page))
-		xseg_page_owner_set(k->peer.seg, page, OWNER_LOOKED);
+		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_LOOKED);
 	return batch;
 }
 
@@ -445,12 +453,12 @@ static uint32_t batch_end(struct cached *k, struct xlist *batch)
 {
 	uint32_t freed = 0, kept = 0, page;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	while ((page = xlist_head(batch)) != XLIST_NONE) {
 		xlist_remove(batch, page);
-		if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED) {
-			xseg_page_owner_set(k->peer.seg, page, 0);
-			xseg_page_touched(k->peer.seg, page);
+		if (xseg_page_owner(peer_of(k)->seg, page) == OWNER_LOOKED) {
+			xseg_page_owner_set(peer_of(k)->seg, page, 0);
+			xseg_page_touched(peer_of(k)->seg, page);
 			pool_put(k, page);
 			freed++;
 		} else {
@@ -458,10 +466,10 @@ static uint32_t batch_end(struct cached *k, struct xlist *batch)
 			kept++;
 		}
 	}
-	atomic_fetch_sub_explicit(&k->loans.nr_limbo, freed, memory_order_relaxed);
-	atomic_store_explicit(&k->loans.nr_pinned, kept, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&lend_of(k)->loans.nr_limbo, freed, memory_order_relaxed);
+	atomic_store_explicit(&lend_of(k)->loans.nr_pinned, kept, memory_order_relaxed);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return freed;
 }
 
@@ -471,7 +479,7 @@ bool limbo_look(struct cport *ps)
 	struct look l = { .k = k };
 	struct xlist batch;
 
-	if (atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&lend_of(k)->loans.nr_limbo, memory_order_relaxed) == 0)
 		return false;
 	batch = batch_take(k);
 	XKILL(LIMBO_TAKEN);
@@ -479,12 +487,12 @@ bool limbo_look(struct cport *ps)
 	 * himself is seen, or sees that its slot has let go of it */
 	atomic_thread_fence(memory_order_seq_cst);
 	l.begins = era_begin(k, &l.era);
-	xseg_loans(k->peer.seg, found, &l);
+	xseg_loans(peer_of(k)->seg, found, &l);
 	if (l.begins)
 		era_end(k, l.era);
 	if (batch_end(k, &batch) == 0)
 		return false;
-	ps->freed = true;
+	memory_port(ps)->freed = true;
 	return true;
 }
 
@@ -499,20 +507,22 @@ static uint32_t batch_size(struct cached *k)
 /* Somebody waits for what is in limbo. */
 static bool is_wanted(struct cached *k)
 {
-	return pages_wanted(k) || atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+	return pages_wanted(k) ||
+	       atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed);
 }
 
 uint64_t limbo_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct lender *l = &ps->lender;
-	uint32_t nr = atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed);
+	struct lender *l = &lend_port(ps)->lender;
+	uint32_t nr = atomic_load_explicit(&lend_of(k)->loans.nr_limbo, memory_order_relaxed);
 	bool freed;
 
 	credit_look(ps);
 	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
 		l->next_ns = l->pause_ns = 0;
-		if (nr && nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) +
+		if (nr && nr >= atomic_load_explicit(
+					&lend_of(k)->loans.nr_pinned, memory_order_relaxed) +
 					  batch_size(k))
 			limbo_look(ps);
 		return PEER_NEVER;
@@ -554,11 +564,11 @@ static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
 		break;
 	case PAGE_FREE:
 		res->page_is[page] = PAGE_LENT;
-		xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
+		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_LENT);
 		limbo_add(k, page, 1);
 		break;
 	case PAGE_ORPHAN:
-		xseg_page_owner_set(k->peer.seg, page, OWNER_ORPHAN | OWNER_LENT);
+		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_ORPHAN | OWNER_LENT);
 		break;
 	default:
 		break;	/* no cache has lent it */
@@ -569,7 +579,7 @@ void loans_restore(struct cached *k, uint8_t *page_is)
 {
 	struct restore res = { .k = k, .page_is = page_is };
 
-	xseg_loans(k->peer.seg, restore, &res);
+	xseg_loans(peer_of(k)->seg, restore, &res);
 	most_note(k, res.nr);
 }
 
@@ -586,7 +596,7 @@ static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
 	struct check *c = arg;
 	struct cached *k = c->k;
 	struct object *o;
-	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
 	uint32_t b;
 
 	(void)port;
@@ -606,9 +616,10 @@ static uint32_t check_granted(struct cached *k)
 {
 	uint32_t sum = 0;
 
-	for (uint32_t i = 0; i < k->nr_requests; i++)
-		if (k->creqs[i].state != CREQ_IDLE && k->creqs[i].step == read_step)
-			sum += k->creqs[i].granted.nr;
+	for (uint32_t i = 0; i < request_of(k)->nr_requests; i++)
+		if (request_of(k)->creqs[i].state != CREQ_IDLE &&
+			request_of(k)->creqs[i].step == read_step)
+			sum += request_of(k)->creqs[i].granted.nr;
 	assert(sum == granted_sum(k));
 	return sum;
 }
@@ -616,11 +627,12 @@ static uint32_t check_granted(struct cached *k)
 void loans_check(struct peer *p)
 {
 	struct cached *k = cached_of(p);
-	struct check c = { .k = k, .seen = calloc(k->seg_pages / 64 + 1, sizeof(*c.seen)) };
+	struct check c = { .k = k,
+		.seen = calloc(memory_of(k)->seg_pages / 64 + 1, sizeof(*c.seen)) };
 	uint32_t granted = check_granted(k);
 
 	assert(c.seen);
 	xseg_loans(p->seg, check_lent, &c);
 	free(c.seen);
-	assert(c.nr + granted <= k->loans.most);			/* L4 */
+	assert(c.nr + granted <= lend_of(k)->loans.most);			/* L4 */
 }

@@ -21,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
+#include "peers/cached/object/object.h"
 
 /* As it was shown once: what the segment says of it may be something else by now (R5). */
 struct orphan {
@@ -37,50 +39,51 @@ struct adoption {
 };
 
 /* With a reference; NULL: none has that name. */
-static struct object *object_of(struct cached *k, const struct xreq *r)
+static struct object *object_of_request(struct cached *k, const struct xreq *r)
 {
-	uint32_t idx = xcache_lookup(&k->xc, r->target, xseg_hash(r->target, strlen(r->target)));
+	uint32_t idx = xcache_lookup(
+		&object_of(k)->xc, r->target, xseg_hash(r->target, strlen(r->target)));
 
-	return idx == XCACHE_NONE ? NULL : &k->objects[idx];
+	return idx == XCACHE_NONE ? NULL : &object_of(k)->objects[idx];
 }
 
 static void look_at(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg)
 {
 	struct adoption *a = arg;
-	struct object *o = sent->op == XSEG_OP_FLUSH ? NULL : object_of(a->k, sent);
+	struct object *o = sent->op == XSEG_OP_FLUSH ? NULL : object_of_request(a->k, sent);
 
 	a->orphans[a->nr++] = (struct orphan){ port, r, *sent };
 	if (o)
-		xcache_put(&a->k->xc, o->index);
+		xcache_put(&object_of(a->k)->xc, o->index);
 	else
 		a->strangers += sent->op != XSEG_OP_FLUSH;
 }
 
 static struct cport *cport_with(struct cached *k, const struct xport *port)
 {
-	struct cport *ps = k->ports;
+	uint32_t i = 0;
 
-	while (ps->pp->port != port)
-		ps++;
-	return ps;
+	while (cport_at(k, i)->pp->port != port)
+		i++;
+	return cport_at(k, i);
 }
 
 static void adopt_one(struct adoption *a, const struct orphan *orphan)
 {
 	const struct xreq *sent = &orphan->sent;
 	struct cached *k = a->k;
-	struct object *o = sent->op == XSEG_OP_FLUSH ? NULL : object_of(k, sent);
+	struct object *o = sent->op == XSEG_OP_FLUSH ? NULL : object_of_request(k, sent);
 
 	for (uint32_t i = 0; i < sent->nr_pages; i++) {
 		uint32_t page = sent->page[i] & XSEG_PAGE_INDEX;
 
-		if (page >= xseg_nr_pages(k->peer.seg) || a->page_is[page] != PAGE_FREE)
+		if (page >= xseg_nr_pages(peer_of(k)->seg) || a->page_is[page] != PAGE_FREE)
 			continue; /* in a slot, or of the client whose write went past the cache */
 		a->page_is[page] = PAGE_ORPHAN;
-		xseg_page_owner_set(k->peer.seg, page, OWNER_ORPHAN);
+		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_ORPHAN);
 	}
 	child_adopt(cport_with(k, orphan->port), orphan->r, sent->index, o);
-	atomic_fetch_add_explicit(&k->nr_orphans, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&store_of(k)->nr_orphans, 1, memory_order_relaxed);
 	if (o && o->loads_out++ == 0)
 		object_set_state(o, OBJECT_HELD);
 }
@@ -90,11 +93,12 @@ void orphans_adopt(struct cached *k, uint8_t *page_is)
 	struct adoption a = { .k = k, .page_is = page_is };
 	uint32_t max = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		max += xseg_port_nr_requests(k->ports[i].pp->port);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		max += xseg_port_nr_requests(cport_at(k, i)->pp->port);
 	a.orphans = calloc(max, sizeof(*a.orphans));
-	k->adopted = a.orphans && xseg_peer_adopt(k->peer.xp, look_at, &a) == 0 && !a.strangers;
-	for (uint32_t i = 0; i < a.nr && k->adopted; i++)
+	store_of(k)->adopted =
+		a.orphans && xseg_peer_adopt(peer_of(k)->xp, look_at, &a) == 0 && !a.strangers;
+	for (uint32_t i = 0; i < a.nr && store_of(k)->adopted; i++)
 		adopt_one(&a, &a.orphans[i]);
 	free(a.orphans);
 }
@@ -114,7 +118,7 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 	struct cached *k = ps->cache;
 	struct object *o = ch->obj;
 
-	xseg_req_recall(k->ports[ch->home].pp->port, ch->r);
+	xseg_req_recall(cport_at(k, ch->home)->pp->port, ch->r);
 	if (result < 0 && (ch->r->op == XSEG_OP_FLUSH || ch->r->flags & XSEG_REQ_FUA))
 		sync_lost(ps, 0, NULL);
 	for (uint32_t i = 0; i < ch->r->nr_pages; i++) {
@@ -122,12 +126,12 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 
 		/* one that went past this cache lists pages of a cache above, which may say the
 		 * same of them */
-		if (page < xseg_nr_pages(k->peer.seg) &&
-			(xseg_page_owner(k->peer.seg, page) & OWNER_ORPHAN) &&
+		if (page < xseg_nr_pages(peer_of(k)->seg) &&
+			(xseg_page_owner(peer_of(k)->seg, page) & OWNER_ORPHAN) &&
 			page_is_ours(k, page))
 			page_put(ps, page);
 	}
-	atomic_fetch_sub_explicit(&k->nr_orphans, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&store_of(k)->nr_orphans, 1, memory_order_relaxed);
 	if (o && --o->loads_out == 0)
 		object_let_go(ps, o);
 	child_put(ps, ch);

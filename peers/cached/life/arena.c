@@ -22,9 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/log.h"
-#include "xtypes/xhuge.h"
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
@@ -36,19 +36,6 @@ COUNTED(struct child, CACHE_CHILD_BYTES);
 COUNTED(struct extent, CACHE_EXTENT_PRIVATE);
 _Static_assert(sizeof(struct cached) <= CACHE_PEER_BYTES, "cache_cost.h counts it");
 _Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h counts it");
-
-void *cached_alloc(struct cached *k, size_t bytes)
-{
-	void *p;
-
-	assert(k->nr_mem < sizeof(k->mem) / sizeof(k->mem[0]));
-	p = xhuge_take(&k->mem[k->nr_mem], bytes);
-	if (!p)
-		return NULL;
-	k->nr_mem++;
-	k->mem_bytes += bytes;
-	return p;
-}
 
 /* Whose layout this build does not know. */
 static bool head_is_other(const struct arena_head *h)
@@ -78,9 +65,9 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	h->nr_objects = objects;
 	atomic_store_explicit(&h->size, 0, memory_order_relaxed);
 	atomic_store_explicit(&h->policy, 0, memory_order_relaxed);
-	h->nr_volumes = cached_nr_volumes(k->memory);
-	h->nr_ports = k->peer.nr_ports;
-	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
+	h->nr_volumes = cached_nr_volumes(options_of(k)->memory);
+	h->nr_ports = peer_of(k)->nr_ports;
+	xseg_arena_epoch_set(peer_of(k)->xp, plug_epoch(k));
 	h->off_volumes = CACHE_HEAD_BYTES;
 	h->off_objects = cached_arena_head_bytes(h->nr_volumes, h->nr_ports);
 	XKILL(HEAD_WRITTEN);
@@ -90,14 +77,14 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 
 static void set_tables(struct cached *k, void *base, const struct arena_head *h)
 {
-	k->head = base;
-	k->nr_objects = h->nr_objects;
-	k->nr_volumes = h->nr_volumes;
-	k->nr_counted = h->nr_ports;
-	k->entries = (struct arena_object *)((char *)base + h->off_objects);
-	k->chunks = xseg_page(k->peer.seg, 0);
-	k->seg_pages = xseg_nr_pages(k->peer.seg);
-	k->seg_chunks = (uint64_t)k->seg_pages * CHUNKS_PER_PAGE;
+	life_of(k)->head = base;
+	object_of(k)->nr_objects = h->nr_objects;
+	volume_of(k)->nr_volumes = h->nr_volumes;
+	volume_of(k)->nr_counted = h->nr_ports;
+	object_of(k)->entries = (struct arena_object *)((char *)base + h->off_objects);
+	object_of(k)->chunks = xseg_page(peer_of(k)->seg, 0);
+	memory_of(k)->seg_pages = xseg_nr_pages(peer_of(k)->seg);
+	object_of(k)->seg_chunks = (uint64_t)memory_of(k)->seg_pages * CHUNKS_PER_PAGE;
 }
 
 static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
@@ -108,7 +95,7 @@ static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
 		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
 		_Atomic uint64_t *slot;
 
-		if (chunk == 0 || (chunk - 1) / CHUNKS_PER_PAGE >= xseg_nr_pages(k->peer.seg))
+		if (chunk == 0 || (chunk - 1) / CHUNKS_PER_PAGE >= xseg_nr_pages(peer_of(k)->seg))
 			continue;
 		slot = chunk_at(k, chunk - 1)->slot;
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
@@ -123,7 +110,7 @@ static uint64_t count_dirty(struct cached *k)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < nr_entries(k); i++)
-		n += count_dirty_of(k, &k->entries[i]);
+		n += count_dirty_of(k, &object_of(k)->entries[i]);
 	return n;
 }
 
@@ -131,7 +118,7 @@ static uint64_t count_dirty(struct cached *k)
 static void forget_objects(struct cached *k)
 {
 	for (uint32_t i = 0; i < nr_entries(k); i++)
-		atomic_store_explicit(&k->entries[i].used, 0, memory_order_relaxed);
+		atomic_store_explicit(&object_of(k)->entries[i].used, 0, memory_order_relaxed);
 }
 
 /* An arena for another number of objects than what is asked for now, or of a path that others may
@@ -139,13 +126,15 @@ static void forget_objects(struct cached *k)
  * and stay with the latter. */
 static int arena_fits(struct cached *k, struct xseg_error *err)
 {
-	bool other_path = xseg_arena_epoch(k->peer.xp) != plug_epoch(k);
+	bool other_path = xseg_arena_epoch(peer_of(k)->xp) != plug_epoch(k);
 	uint64_t dirty;
 
-	if (!other_path && (k->objects_wanted == 0 || k->objects_wanted == k->nr_objects))
+	if (!other_path && (options_of(k)->objects_wanted == 0 ||
+				   options_of(k)->objects_wanted == object_of(k)->nr_objects))
 		return 0;
 	dirty = count_dirty(k);
-	if (dirty == 0 && k->objects_wanted && k->objects_wanted != k->nr_objects)
+	if (dirty == 0 && options_of(k)->objects_wanted &&
+		options_of(k)->objects_wanted != object_of(k)->nr_objects)
 		return -ESTALE;
 	if (dirty == 0) {
 		forget_objects(k);
@@ -160,7 +149,7 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 	return xseg_fail(err, -EBUSY,
 		"the cache left %llu KiB of dirty data in tables for objects=%u; start it with "
 		"that once more, and flush, before changing their number",
-		(unsigned long long)dirty * 4, k->nr_objects);
+		(unsigned long long)dirty * 4, object_of(k)->nr_objects);
 }
 
 static int head_damaged(const struct cached *k, struct xseg_error *err)
@@ -168,18 +157,18 @@ static int head_damaged(const struct cached *k, struct xseg_error *err)
 	return xseg_fail(err, -EPROTO,
 		"the tables that cache '%s' left in the segment are damaged; start it under "
 		"another name, or make the segment again",
-		k->peer.name);
+		peer_of(k)->name);
 }
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 {
 	uint64_t bytes = cached_arena_bytes(
-		objects, cached_nr_volumes(k->memory), k->peer.nr_ports);
+		objects, cached_nr_volumes(options_of(k)->memory), peer_of(k)->nr_ports);
 	uint64_t wanted = bytes;
 	struct arena_head h;
 	void *base = NULL;
 	bool fresh;
-	int rc = xseg_arena_open(k->peer.xp, &bytes, &base, &fresh, err);
+	int rc = xseg_arena_open(peer_of(k)->xp, &bytes, &base, &fresh, err);
 
 	if (rc)
 		return rc;
@@ -191,7 +180,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 			/* a predecessor that wanted less died before it had written anything */
 			return -ESTALE;
 		head_write(k, base, bytes, objects);
-		k->made_arena = true;
+		life_of(k)->made_arena = true;
 	} else {
 		own_sync_unknown(k);
 	}
@@ -200,7 +189,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 		return xseg_fail(err, -EPROTO,
 			"the tables that cache '%s' left in the segment are of another version of "
 			"cached; have that one flush them and stop",
-			k->peer.name);
+			peer_of(k)->name);
 	if (!head_ok(&h, bytes))
 		return head_damaged(k, err);
 	set_tables(k, base, &h);
@@ -212,95 +201,104 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 static uint32_t pages_lacking(const struct cached *k, uint32_t have)
 {
 	if (have == 0)
-		return k->target_pages;
+		return memory_of(k)->target_pages;
 	return have < SIZE_MIN_PAGES ? SIZE_MIN_PAGES - have : 0;
 }
 
 /* The pages that it begins with, all of them. */
 static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct xseg_error *err)
 {
-	uint32_t *list = calloc(xseg_nr_pages(k->peer.seg), sizeof(*list));
-	uint32_t have = xseg_pages_owned(k->peer.xp, NULL, 0), lacks = pages_lacking(k, have);
+	uint32_t *list = calloc(xseg_nr_pages(peer_of(k)->seg), sizeof(*list));
+	uint32_t have = xseg_pages_owned(peer_of(k)->xp, NULL, 0), lacks = pages_lacking(k, have);
 
 	if (!list)
 		return xseg_fail(err, -ENOMEM, "out of memory");
-	if (lacks &&
-		(lacks > xseg_nr_pages(k->peer.seg) || xseg_pages_take(k->peer.xp, lacks, list))) {
+	if (lacks && (lacks > xseg_nr_pages(peer_of(k)->seg) ||
+			     xseg_pages_take(peer_of(k)->xp, lacks, list))) {
 		free(list);
 		return xseg_fail(err, -ENOMEM,
 			"the segment has %uM of memory left and cache '%s' needs %uM; make the "
 			"segment with more --memory, or give the cache less",
-			xseg_nr_free_pages(k->peer.seg) >> 8, k->peer.name, lacks >> 8);
+			xseg_nr_free_pages(peer_of(k)->seg) >> 8, peer_of(k)->name, lacks >> 8);
 	}
 	*pages = list;
-	*nr = xseg_pages_owned(k->peer.xp, list, have + lacks);
+	*nr = xseg_pages_owned(peer_of(k)->xp, list, have + lacks);
 	return 0;
 }
 
 static int make_tables(struct cached *k, struct xseg_error *err)
 {
-	struct xcache_params xp = { .nr_entries = nr_entries(k), .names = k->entries[0].name,
-				    .name_stride = sizeof(struct arena_object),
-				    .name_max = XSEG_TARGET_MAX, .ops = &object_hooks, .arg = k };
-	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
+	struct xcache_params xp = { .nr_entries = nr_entries(k),
+		.names = object_of(k)->entries[0].name,
+		.name_stride = sizeof(struct arena_object),
+		.name_max = XSEG_TARGET_MAX,
+		.ops = &object_hooks,
+		.arg = k };
+	uint32_t seg_pages = xseg_nr_pages(peer_of(k)->seg), i;
 	struct xlist_node *nodes;
 	void *free_pages, *free_lists;
 
-	k->nr_requests = xseg_nr_requests(k->peer.seg);
-	k->objects = cached_alloc(k, (size_t)nr_entries(k) * sizeof(*k->objects));
-	k->creqs = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->creqs));
-	k->children = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->children));
-	k->page_use = cached_alloc(k, seg_pages * sizeof(*k->page_use));
-	k->loans.seen = cached_alloc(k, seg_pages * sizeof(*k->loans.seen));
-	k->lists = cached_alloc(k, NR_LISTS * sizeof(k->lists[0]));
+	request_of(k)->nr_requests = xseg_nr_requests(peer_of(k)->seg);
+	object_of(k)->objects =
+		cached_alloc(k, (size_t)nr_entries(k) * sizeof(*object_of(k)->objects));
+	request_of(k)->creqs =
+		cached_alloc(k, (size_t)request_of(k)->nr_requests * sizeof(*request_of(k)->creqs));
+	store_of(k)->children = cached_alloc(
+		k, (size_t)request_of(k)->nr_requests * sizeof(*store_of(k)->children));
+	memory_of(k)->page_use = cached_alloc(k, seg_pages * sizeof(*memory_of(k)->page_use));
+	lend_of(k)->loans.seen = cached_alloc(k, seg_pages * sizeof(*lend_of(k)->loans.seen));
+	memory_of(k)->lists = cached_alloc(k, NR_LISTS * sizeof(memory_of(k)->lists[0]));
 	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));
-	k->nr_groups = k->nr_volumes;
-	k->groups = cached_alloc(k, k->nr_groups * sizeof(*k->groups));
-	k->extents = cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
+	flush_of(k)->nr_groups = volume_of(k)->nr_volumes;
+	flush_of(k)->groups =
+		cached_alloc(k, flush_of(k)->nr_groups * sizeof(*flush_of(k)->groups));
+	memory_of(k)->extents =
+		cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*memory_of(k)->extents));
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->loans.seen ||
-		!k->lists || !free_lists || !k->groups || !k->extents || !nodes || !free_pages ||
-		volumes_open(k) || !gifts_open(k) || xcache_init(&k->xc, &xp))
-		return xseg_fail(
-			err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
+	if (!object_of(k)->objects || !request_of(k)->creqs || !store_of(k)->children ||
+		!memory_of(k)->page_use || !lend_of(k)->loans.seen || !memory_of(k)->lists ||
+		!free_lists || !flush_of(k)->groups || !memory_of(k)->extents || !nodes ||
+		!free_pages || volumes_open(k) || !gifts_open(k) ||
+		xcache_init(&object_of(k)->xc, &xp))
+		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'",
+			peer_of(k)->name);
 	for (i = 0; i < nr_entries(k); i++)
-		object_init(&k->objects[i], i);
-	for (i = 0; i < k->nr_groups; i++)
-		group_init(&k->groups[i]);
-	xlist_init(&k->clean, nodes);
-	xlist_init(&k->leaving, nodes);
-	xlist_init(&k->chunk_pages, nodes);
+		object_init(&object_of(k)->objects[i], i);
+	for (i = 0; i < flush_of(k)->nr_groups; i++)
+		group_init(&flush_of(k)->groups[i]);
+	xlist_init(&memory_of(k)->clean, nodes);
+	xlist_init(&memory_of(k)->leaving, nodes);
+	xlist_init(&memory_of(k)->chunk_pages, nodes);
 	loans_open(k);
 	shares_open(k);
-	xpool_init(&k->free_pages, free_pages, seg_pages);
-	xpool_init(&k->free_lists, free_lists, NR_LISTS);
+	xpool_init(&memory_of(k)->free_pages, free_pages, seg_pages);
+	xpool_init(&memory_of(k)->free_lists, free_lists, NR_LISTS);
 	for (i = NR_LISTS; i-- > 0;)
-		xpool_put(&k->free_lists, i);
-	k->has_tables = true;
+		xpool_put(&memory_of(k)->free_lists, i);
+	life_of(k)->has_tables = true;
 	return 0;
 }
 
 void arena_close(struct cached *k)
 {
-	if (k->has_tables) {
+	if (life_of(k)->has_tables) {
 		shares_close(k);
-		xcache_fini(&k->xc);
+		xcache_fini(&object_of(k)->xc);
 	}
-	k->has_tables = false;
-	while (k->nr_mem)
-		xhuge_give(&k->mem[--k->nr_mem]);
+	life_of(k)->has_tables = false;
+	cached_free_all(k);
 }
 
 int arena_open(struct cached *k, struct xseg_error *err)
 {
-	uint32_t objects = k->objects_wanted ? k->objects_wanted
-					     : cached_default_objects(k->memory);
+	uint32_t objects = options_of(k)->objects_wanted ? options_of(k)->objects_wanted
+					     : cached_default_objects(options_of(k)->memory);
 	int rc = arena_try(k, objects, err);
 
 	if (rc == -ESTALE) {
 		/* the pages stay: a predecessor's loads may still be filling them */
-		rc = xseg_arena_free(k->peer.xp, err);
+		rc = xseg_arena_free(peer_of(k)->xp, err);
 		if (!rc)
 			rc = arena_try(k, objects, err);
 	}
@@ -340,7 +338,7 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 		return slot_word(BUCKET_INVALID, 0, 0);
 	if (s > BUCKET_LOADING && s < BUCKET_NR_STATES && (w & SLOT_ZERO))
 		return loaded_word(s, NO_PAGE, w);
-	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) ||
+	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(peer_of(l->k)->seg) ||
 		l->page_is[page] != PAGE_FREE) {
 		l->dropped++;
 		return slot_word(BUCKET_INVALID, 0, 0);
@@ -381,10 +379,10 @@ static void load_bucket(
 		count(ps, CC_USED_BYTES, BUCKET_SIZE);
 		volume_add(volume_block(ps, object_volume(o)), VC_USED_BYTES, BUCKET_SIZE);
 		share_count(k, object_volume(o), 1);
-		xseg_page_owner_set(k->peer.seg, slot_page(w), bucket_name(o, b));
+		xseg_page_owner_set(peer_of(k)->seg, slot_page(w), bucket_name(o, b));
 	}
 	if (slot_is_clean_zero(w)) {
-		atomic_fetch_add(&k->nr_zeroes, 1);
+		atomic_fetch_add(&memory_of(k)->nr_zeroes, 1);
 	} else if (slot_state(w) == BUCKET_VALID) {
 		clean_restore(k, slot_page(w));
 	} else {
@@ -397,11 +395,11 @@ static void load_bucket(
 static void load_entry(struct load *l, uint32_t idx)
 {
 	struct cached *k = l->k;
-	struct arena_object *e = &k->entries[idx];
+	struct arena_object *e = &object_of(k)->entries[idx];
 	size_t len = strnlen(e->name, sizeof(e->name));
 	bool ok = atomic_load_explicit(&e->used, memory_order_acquire) == 1 && len > 0 &&
 		  len < sizeof(e->name) &&
-		  xcache_restore(&k->xc, idx, xseg_hash(e->name, len)) == 0;
+		  xcache_restore(&object_of(k)->xc, idx, xseg_hash(e->name, len)) == 0;
 
 	l->dropped += !ok && atomic_load_explicit(&e->used, memory_order_relaxed) != 0;
 	if (!ok)
@@ -421,8 +419,8 @@ static void load_entry(struct load *l, uint32_t idx)
 static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 {
 	struct cached *k = l->k;
-	struct arena_object *e = &k->entries[idx];
-	struct object *o = &k->objects[idx];
+	struct arena_object *e = &object_of(k)->entries[idx];
+	struct object *o = &object_of(k)->objects[idx];
 
 	atomic_store_explicit(
 		&o->volume, (uint16_t)volume_find(k, e->volume), memory_order_relaxed);
@@ -444,7 +442,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 		chunk_drop(k, chunk - 1, l->page_is);
 	}
 	if (atomic_load_explicit(&o->used, memory_order_relaxed)) {
-		xcache_get(&k->xc, idx);
+		xcache_get(&object_of(k)->xc, idx);
 		object_admit(ps, o, ADMIT_ALWAYS);
 		volume_pin(k, o);
 	}
@@ -456,11 +454,11 @@ static void load_objects(struct load *l, struct cport *ps)
 	struct cached *k = l->k;
 
 	for (uint32_t i = 0; i < nr_entries(k); i++) {
-		k->objects[i].nr[BUCKET_FREE] = OBJECT_BUCKETS;
+		object_of(k)->objects[i].nr[BUCKET_FREE] = OBJECT_BUCKETS;
 		load_entry(l, i);
 	}
 	for (uint32_t i = 0; i < nr_entries(k); i++)
-		if (xcache_state_of(&k->xc, i) == XCACHE_ACTIVE)
+		if (xcache_state_of(&object_of(k)->xc, i) == XCACHE_ACTIVE)
 			load_object(l, ps, i);
 }
 
@@ -468,11 +466,11 @@ static void free_the_rest(struct load *l)
 {
 	struct cached *k = l->k;
 
-	for (uint32_t i = xseg_nr_pages(k->peer.seg); i-- > 0;) {
+	for (uint32_t i = xseg_nr_pages(peer_of(k)->seg); i-- > 0;) {
 		if (l->page_is[i] != PAGE_FREE)
 			continue;
-		if (xseg_page_owner(k->peer.seg, i))
-			xseg_page_owner_set(k->peer.seg, i, 0);
+		if (xseg_page_owner(peer_of(k)->seg, i))
+			xseg_page_owner_set(peer_of(k)->seg, i, 0);
 		pool_put(k, i);
 	}
 	pages_count(k);
@@ -480,15 +478,16 @@ static void free_the_rest(struct load *l)
 
 static void load_tell(const struct load *l)
 {
-	uint32_t orphans = atomic_load_explicit(&l->k->nr_orphans, memory_order_relaxed);
+	uint32_t orphans = atomic_load_explicit(&store_of(l->k)->nr_orphans, memory_order_relaxed);
 	char waits[64] = "";
 
 	if (orphans)
 		snprintf(waits, sizeof(waits), "; %u requests of its predecessor are at the store",
 			orphans);
 	if (l->dirty || l->dropped || orphans)
-		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s", l->k->peer.name,
-			(unsigned long long)l->dirty * 4, xcache_nr_active(&l->k->xc), waits,
+		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s",
+			peer_of(l->k)->name, (unsigned long long)l->dirty * 4,
+			xcache_nr_active(&object_of(l->k)->xc), waits,
 			l->dropped ? "; dropped what was damaged" : "");
 }
 
@@ -500,7 +499,7 @@ int arena_load(struct cached *k, struct xseg_error *err)
 
 	if (rc)
 		return rc;
-	l.page_is = calloc(1, xseg_nr_pages(k->peer.seg));
+	l.page_is = calloc(1, xseg_nr_pages(peer_of(k)->seg));
 	if (!l.page_is) {
 		rc = xseg_fail(err, -ENOMEM, "out of memory");
 		goto out;
@@ -510,14 +509,14 @@ int arena_load(struct cached *k, struct xseg_error *err)
 		if (i % XSEG_EXTENT_PAGES == 0)
 			extent_add(k, pages[i]);
 	}
-	load_objects(&l, &k->ports[0]);
+	load_objects(&l, cport_at(k, 0));
 	orphans_adopt(k, l.page_is);
 	loans_restore(k, l.page_is);
 	free_the_rest(&l);
 	XKILL(RELOADED);
 	/* One store, whatever the ports of the predecessor had: a cached that is killed before
 	 * leaves the old number, not 0. */
-	count(&k->ports[0], CC_DIRTY_BYTES,
+	count(cport_at(k, 0), CC_DIRTY_BYTES,
 		l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
 	load_tell(&l);
 out:

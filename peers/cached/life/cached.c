@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "peers/cached/admin/admin.h"
+#include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/kv.h"
 #include "xtypes/xkill.h"
@@ -16,7 +18,7 @@ static const char *const policy_names[] = { "write-back", "write-through", "writ
 
 static const char *const full_names[] = { "wait", "fail", NULL };
 
-#define AT(field) offsetof(struct cached, field)
+#define AT(field) offsetof(struct cached, options.field)
 static const struct opt cached_opts[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = SIZE_MIN_BYTES,
 	  .max = 1ull << 40, .def = "256M", .flags = OPT_LIVE, .arg = "SIZE",
@@ -58,18 +60,18 @@ static const struct opt cached_opts[] = {
 
 static uint32_t cached_nr_requests(struct peer *p)
 {
-	return cached_of(p)->requests;
+	return options_of(cached_of(p))->requests;
 }
 
 static void port_init(struct cached *k, uint32_t i)
 {
-	struct cport *ps = &k->ports[i];
+	struct cport *ps = cport_at(k, i);
 
-	ps->pp = &k->peer.ports[i];
+	ps->pp = &peer_of(k)->ports[i];
 	ps->cache = k;
 	ps->pp->state = ps;
-	ps->ready_tail = &ps->ready;
-	xwaitq_init(&ps->want_requests);
+	object_port(ps)->ready_tail = &object_port(ps)->ready;
+	xwaitq_init(&store_port(ps)->want_requests);
 }
 
 static void zero_gauges(struct xseg_stats *s)
@@ -86,14 +88,15 @@ static void zero_gauges(struct xseg_stats *s)
  * just begun. */
 static int open_stats(struct cached *k, struct xseg_error *err)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
-		int rc = xseg_stats_open(
-			k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++) {
+		int rc = xseg_stats_open(peer_of(k)->xp, peer_of(k)->name, "cache", cache_keys,
+			NR_CC, &cport_at(k, i)->stats);
 
 		if (rc)
 			return xseg_fail(err, rc,
-				"the segment has no place for the counters of '%s'", k->peer.name);
-		zero_gauges(k->ports[i].stats);
+				"the segment has no place for the counters of '%s'",
+				peer_of(k)->name);
+		zero_gauges(cport_at(k, i)->stats);
 	}
 	return 0;
 }
@@ -101,53 +104,62 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 void cost_now(struct cached *k, struct cache_cost *cost)
 {
 	struct cache_size size = { .memory_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE,
-		.segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
-		.objects = k->nr_objects,
-		.volumes = k->nr_volumes,
-		.requests = k->nr_requests,
-		.ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports
-							      : k->peer.nr_ports };
+		.segment_bytes = (uint64_t)xseg_nr_pages(peer_of(k)->seg) * BUCKET_SIZE,
+		.objects = object_of(k)->nr_objects,
+		.volumes = volume_of(k)->nr_volumes,
+		.requests = request_of(k)->nr_requests,
+		.ports = life_of(k)->head->nr_ports > peer_of(k)->nr_ports
+				 ? life_of(k)->head->nr_ports
+				 : peer_of(k)->nr_ports };
 
 	cache_cost(&size, cost);
 }
 
 void publish_gauges(struct cached *k, uint64_t now_ns)
 {
-	struct xseg_stats *s = k->ports[0].stats;
+	struct xseg_stats *s = cport_at(k, 0)->stats;
 	struct cache_cost cost;
 
 	cost_now(k, &cost);
-	atomic_store(&k->gauges_ns, now_ns);	/* first: what is set after this is told again */
+	atomic_store(
+		&admin_of(k)->gauges_ns, now_ns); /* first: what is set after this is told again */
 	direct_look(k);		/* its size may have changed */
-	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
+	xseg_stats_set(
+		s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - memory_of(k)->withheld) * BUCKET_SIZE);
 	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
-	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
+	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&object_of(k)->xc));
 	/* as noted: the option is another thread's while it is set */
 	xseg_stats_set(s, CC_POLICY,
-		(uint32_t)atomic_load_explicit(&k->head->policy, memory_order_relaxed) - 1);
+		(uint32_t)atomic_load_explicit(&life_of(k)->head->policy, memory_order_relaxed) -
+			1);
 	xseg_stats_set(s, CC_LIMBO_BYTES,
-		(uint64_t)atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) *
+		(uint64_t)atomic_load_explicit(&lend_of(k)->loans.nr_limbo, memory_order_relaxed) *
 			BUCKET_SIZE);
 }
 
 /* Options that the data path reads. */
 static void options_hold(struct cached *k)
 {
-	atomic_store_explicit(&k->high_percent, k->dirty_high, memory_order_relaxed);
-	atomic_store_explicit(&k->low_percent, k->dirty_low, memory_order_relaxed);
-	atomic_store_explicit(&k->age_ns, k->dirty_age_ns, memory_order_relaxed);
-	atomic_store_explicit(&k->full_fails, k->store_full, memory_order_relaxed);
+	atomic_store_explicit(
+		&flush_of(k)->high_percent, options_of(k)->dirty_high, memory_order_relaxed);
+	atomic_store_explicit(
+		&flush_of(k)->low_percent, options_of(k)->dirty_low, memory_order_relaxed);
+	atomic_store_explicit(
+		&flush_of(k)->age_ns, options_of(k)->dirty_age_ns, memory_order_relaxed);
+	atomic_store_explicit(
+		&flush_of(k)->full_fails, options_of(k)->store_full, memory_order_relaxed);
 	dirty_is_news(k);
 	/* what the last flush was charged is by the old rate */
-	if (atomic_exchange(&k->flush_bytes_per_s, k->flush_rate) != k->flush_rate)
-		atomic_store_explicit(&k->rate_ns, 0, memory_order_relaxed);
+	if (atomic_exchange(&flush_of(k)->flush_bytes_per_s, options_of(k)->flush_rate) !=
+		options_of(k)->flush_rate)
+		atomic_store_explicit(&flush_of(k)->rate_ns, 0, memory_order_relaxed);
 }
 
 /* The new policy holds for what comes from now on; what write-back left dirty is flushed in the
  * background. */
 static void policy_switch(struct cached *k, const struct policy *to)
 {
-	const struct policy *from = atomic_exchange(&k->policy, to);
+	const struct policy *from = atomic_exchange(&policy_of(k)->current, to);
 
 	direct_look(k);
 	if (from == &policy_write_back && to != from)
@@ -161,7 +173,8 @@ static void policy_switch(struct cached *k, const struct policy *to)
 static void policy_note(struct cached *k, uint32_t at_start)
 {
 	/* one store: a successor finds both or neither */
-	atomic_store_explicit(&k->head->policy, (uint64_t)(at_start + 1) << 32 | (k->policy_nr + 1),
+	atomic_store_explicit(&life_of(k)->head->policy,
+		(uint64_t)(at_start + 1) << 32 | (options_of(k)->policy_nr + 1),
 		memory_order_release);
 	XKILL(POLICY_STORED);
 }
@@ -170,59 +183,59 @@ static void policy_note(struct cached *k, uint32_t at_start)
  * the one that was set since then. */
 static void policy_open(struct cached *k)
 {
-	uint64_t was = atomic_load_explicit(&k->head->policy, memory_order_acquire);
-	uint32_t at_start = k->policy_nr, since = (uint32_t)was - 1;
+	uint64_t was = atomic_load_explicit(&life_of(k)->head->policy, memory_order_acquire);
+	uint32_t at_start = options_of(k)->policy_nr, since = (uint32_t)was - 1;
 
 	if (was >> 32 == at_start + 1 && since < sizeof(policies) / sizeof(policies[0]))
-		k->policy_nr = since;
+		options_of(k)->policy_nr = since;
 	policy_note(k, at_start);
 	if (cached_total(k, CC_DIRTY_BYTES))
-		policy_switch(k, policies[k->policy_nr]);
+		policy_switch(k, policies[options_of(k)->policy_nr]);
 	else
-		atomic_store(&k->policy, policies[k->policy_nr]);
+		atomic_store(&policy_of(k)->current, policies[options_of(k)->policy_nr]);
 }
 
 /* What needs nothing of the arena. */
 static void parts_init(struct cached *k)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
 		port_init(k, i);
-	pthread_mutex_init(&k->mem_lock, NULL);
-	pthread_mutex_init(&k->loans.lock, NULL);
-	pthread_mutex_init(&k->dirty_lock, NULL);
-	pthread_mutex_init(&k->volume_lock, NULL);
-	throttle_init(&k->throttle);
-	k->recovering = true;
-	k->cuts_tail = &k->cuts;
-	CDS_INIT_LIST_HEAD(&k->dirty);
+	pthread_mutex_init(&memory_of(k)->mem_lock, NULL);
+	pthread_mutex_init(&lend_of(k)->loans.lock, NULL);
+	pthread_mutex_init(&flush_of(k)->dirty_lock, NULL);
+	pthread_mutex_init(&volume_of(k)->volume_lock, NULL);
+	throttle_init(&flush_of(k)->throttle);
+	request_of(k)->recovering = true;
+	request_of(k)->cuts_tail = &request_of(k)->cuts;
+	CDS_INIT_LIST_HEAD(&flush_of(k)->dirty);
 	for (uint32_t i = 0; i < NR_PAUSES; i++)
-		CDS_INIT_LIST_HEAD(&k->failed[i]);
-	CDS_INIT_LIST_HEAD(&k->again);
-	CDS_INIT_LIST_HEAD(&k->wanted);
-	group_init(&k->all);
-	xwaitq_init(&k->want_urgent);
-	xwaitq_init(&k->want_owed);
-	xwaitq_init(&k->want_pages);
-	xwaitq_init(&k->want_entries);
-	xwaitq_init(&k->want_lists);
-	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
+		CDS_INIT_LIST_HEAD(&flush_of(k)->failed[i]);
+	CDS_INIT_LIST_HEAD(&flush_of(k)->again);
+	CDS_INIT_LIST_HEAD(&flush_of(k)->wanted);
+	group_init(&flush_of(k)->all);
+	xwaitq_init(&memory_of(k)->want_urgent);
+	xwaitq_init(&memory_of(k)->want_owed);
+	xwaitq_init(&memory_of(k)->want_pages);
+	xwaitq_init(&object_of(k)->want_entries);
+	xwaitq_init(&memory_of(k)->want_lists);
+	streams_init(streams_of(k), options_of(k)->seq_cutoff, (uint32_t)options_of(k)->read_ahead);
 }
 
 static void parts_fini(struct cached *k)
 {
-	streams_fini(&k->streams);
-	waiters_drop(&k->want_lists);
-	waiters_drop(&k->want_entries);
-	waiters_drop(&k->want_pages);
-	waiters_drop(&k->want_owed);
-	waiters_drop(&k->want_urgent);
-	throttle_fini(&k->throttle);
-	pthread_mutex_destroy(&k->volume_lock);
-	pthread_mutex_destroy(&k->dirty_lock);
-	pthread_mutex_destroy(&k->loans.lock);
-	pthread_mutex_destroy(&k->mem_lock);
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		waiters_drop(&k->ports[i].want_requests);
+	streams_fini(streams_of(k));
+	waiters_drop(&memory_of(k)->want_lists);
+	waiters_drop(&object_of(k)->want_entries);
+	waiters_drop(&memory_of(k)->want_pages);
+	waiters_drop(&memory_of(k)->want_owed);
+	waiters_drop(&memory_of(k)->want_urgent);
+	throttle_fini(&flush_of(k)->throttle);
+	pthread_mutex_destroy(&volume_of(k)->volume_lock);
+	pthread_mutex_destroy(&flush_of(k)->dirty_lock);
+	pthread_mutex_destroy(&lend_of(k)->loans.lock);
+	pthread_mutex_destroy(&memory_of(k)->mem_lock);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		waiters_drop(&store_port(cport_at(k, i))->want_requests);
 }
 
 /* Queues first: who still waits in one is in memory that goes then. */
@@ -238,10 +251,10 @@ static int cached_fit(const struct peer *p, struct xseg_error *err)
 {
 	const struct cached *k = (const struct cached *)p;
 
-	if (k->dirty_low <= k->dirty_high)
+	if (options_of(k)->dirty_low <= options_of(k)->dirty_high)
 		return 0;
 	return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both",
-		       k->dirty_low, k->dirty_high);
+		       options_of(k)->dirty_low, options_of(k)->dirty_high);
 }
 
 static int cached_init(struct peer *p, struct xseg_error *err)
@@ -251,9 +264,9 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 
 	direct_begin(k);
 	parts_init(k);
-	atomic_store(&k->policy, &policy_write_back);
-	atomic_store(&k->switch_from, &policy_write_back);
-	atomic_store(&k->sync_epoch, 1);
+	atomic_store(&policy_of(k)->current, &policy_write_back);
+	atomic_store(&policy_of(k)->switch_from, &policy_write_back);
+	atomic_store(&store_of(k)->sync_epoch, 1);
 	options_hold(k);
 	rc = open_stats(k, err);
 	if (rc == 0)
@@ -274,7 +287,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 
 static bool cached_adopted(struct peer *p)
 {
-	return cached_of(p)->adopted;
+	return store_of(cached_of(p))->adopted;
 }
 
 static void cached_recover(struct peer_port *pp, struct xreq *r)
@@ -287,7 +300,7 @@ static void cached_recover(struct peer_port *pp, struct xreq *r)
 
 static void cached_recovered(struct peer *p)
 {
-	creq_recovered(&cached_of(p)->ports[0]);
+	creq_recovered(cport_at(cached_of(p), 0));
 	plug_begin(cached_of(p));
 }
 
@@ -302,11 +315,13 @@ static void cached_reply(struct peer_port *pp, struct xreq *r)
 /* Hits have come since the last poll, and nothing that has to be seen to at once. */
 static bool is_on_hits(struct cport *ps)
 {
-	uint32_t before = ps->hits_polled;
+	uint32_t before = request_port(ps)->hits_polled;
 
-	ps->hits_polled = ps->hits.nr + ps->hits.writes;
-	return ps->hits_polled != before && !ps->ready && !ps->freed && !ps->request_freed &&
-	       !ps->throttled && !atomic_load_explicit(&ps->returned, memory_order_relaxed);
+	request_port(ps)->hits_polled = request_port(ps)->hits.nr + request_port(ps)->hits.writes;
+	return request_port(ps)->hits_polled != before && !object_port(ps)->ready &&
+	       !memory_port(ps)->freed && !store_port(ps)->request_freed &&
+	       !flush_port(ps)->throttled &&
+	       !atomic_load_explicit(&store_port(ps)->returned, memory_order_relaxed);
 }
 
 /* While hits come it looks at everything else every POLL_NS only, as that takes as many
@@ -318,34 +333,35 @@ static uint64_t cached_poll(struct peer_port *pp)
 	uint64_t next_ns, throttle_ns, limbo_ns, control_ns = PEER_NEVER;
 	bool more;
 
-	ps->sent = ps->copied = 0;
+	store_port(ps)->sent = request_port(ps)->copied = 0;
 	more = batch_poll(ps);
-	if (is_on_hits(ps) && pp->now_ns - ps->polled_ns < POLL_NS)
+	if (is_on_hits(ps) && pp->now_ns - life_port(ps)->polled_ns < POLL_NS)
 		return pp->now_ns;
-	ps->polled_ns = pp->now_ns;
+	life_port(ps)->polled_ns = pp->now_ns;
 	hits_publish(ps);
 	early_forget(ps);
 	children_collect(ps);
-	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
+	if (memory_port(ps)->nr_magazine &&
+		atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed))
 		magazine_empty(ps);
 	if (pp->nr == 0) {
 		control_ns = peer_earlier(resize_run(ps), plug_run(ps));
 		control_ns = peer_earlier(control_ns, share_run(ps));
 		control_ns = peer_earlier(control_ns, own_sync_run(ps));
 		control_ns = peer_earlier(control_ns, unpromised_run(ps));
-		if (atomic_load_explicit(&k->direct.look, memory_order_relaxed))
+		if (atomic_load_explicit(&lend_of(k)->direct.look, memory_order_relaxed))
 			direct_run(k);
 	}
-	if (ps->request_freed) {
-		ps->request_freed = false;
+	if (store_port(ps)->request_freed) {
+		store_port(ps)->request_freed = false;
 		requests_signal(ps);
 	}
 	if (pp->nr == 0) {
 		reserve_fill(ps);
 		full_run(ps);
 	}
-	if (ps->freed) {
-		ps->freed = false;
+	if (memory_port(ps)->freed) {
+		memory_port(ps)->freed = false;
 		pages_signal(ps);
 	}
 	throttle_ns = throttle_run(ps);
@@ -356,9 +372,11 @@ static uint64_t cached_poll(struct peer_port *pp)
 	pages_ahead(ps);
 	more |= object_run_ready(ps, 64);
 	if (pp->nr == 0 &&
-		pp->now_ns >= atomic_load_explicit(&k->gauges_ns, memory_order_relaxed) + GAUGES_NS)
+		pp->now_ns >= atomic_load_explicit(&admin_of(k)->gauges_ns, memory_order_relaxed) +
+				      GAUGES_NS)
 		publish_gauges(k, pp->now_ns);
-	if (more || ps->freed || ps->request_freed || ps->throttled)
+	if (more || memory_port(ps)->freed || store_port(ps)->request_freed ||
+		flush_port(ps)->throttled)
 		return pp->now_ns;
 	return peer_earlier(throttle_ns, next_ns);
 }
@@ -409,10 +427,13 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	options_hold(k);
 	full_ask(k);
 	policy_note(k,
-		(uint32_t)(atomic_load_explicit(&k->head->policy, memory_order_relaxed) >> 32) - 1);
-	atomic_store(&k->gauges_ns, 0);		/* whoever dies now leaves the policy that holds */
-	policy_switch(k, policies[k->policy_nr]);
-	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
+		(uint32_t)(atomic_load_explicit(&life_of(k)->head->policy, memory_order_relaxed) >>
+			   32) -
+			1);
+	atomic_store(
+		&admin_of(k)->gauges_ns, 0); /* whoever dies now leaves the policy that holds */
+	policy_switch(k, policies[options_of(k)->policy_nr]);
+	streams_set(streams_of(k), options_of(k)->seq_cutoff, (uint32_t)options_of(k)->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		peer_port_kick(&p->ports[i]);
 	return 0;
@@ -444,9 +465,9 @@ static enum xseg_close cached_close_how(struct peer *p, bool clean)
 	struct cached *k = cached_of(p);
 
 	/* one that is not clean has never served */
-	clean = clean || k->made_arena;
+	clean = clean || life_of(k)->made_arena;
 	for (uint32_t i = 0; clean && i < p->nr_ports; i++)
-		zero_gauges(k->ports[i].stats);
+		zero_gauges(cport_at(k, i)->stats);
 	return clean ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
 
 #define PAGES_CUT 8
@@ -42,8 +43,8 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	if (!slot_has_page(w))
 		return;
 	t->pages++;
-	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == bucket_name(o, b));
-	assert(xlist_in_list(&k->clean, slot_page(w)) == slot_is_evictable(w));	/* G1 */
+	assert(xseg_page_owner(peer_of(k)->seg, slot_page(w)) == bucket_name(o, b));
+	assert(xlist_in_list(&memory_of(k)->clean, slot_page(w)) == slot_is_evictable(w)); /* G1 */
 }
 
 static void object_check(struct cached *k, struct object *o, struct tally *tally)
@@ -82,11 +83,11 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 /* H1, H2 of throttle.c. */
 static void check_throttle(struct cached *k)
 {
-	const struct throttle *t = &k->throttle;
+	const struct throttle *t = &flush_of(k)->throttle;
 	uint32_t out = 0, nr = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		out += k->ports[i].flushes_out;
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		out += store_port(cport_at(k, i))->flushes_out;
 	assert(t->out <= out);
 	for (const struct creq *c = t->head; c; c = c->next, nr++)
 		assert(c->state == CREQ_WAITS_THROTTLE && c->nr_pages == 0 && c->debt_bytes > 0);
@@ -106,8 +107,8 @@ static void volume_tally(
 
 	if (atomic_load(&o->used) == 0)
 		return;
-	assert(rec < k->nr_volumes);
-	assert(rec == OTHERS || k->volume_ids[rec] == object_entry(k, o)->volume);
+	assert(rec < volume_of(k)->nr_volumes);
+	assert(rec == OTHERS || volume_of(k)->volume_ids[rec] == object_entry(k, o)->volume);
 	v[rec].objects++;
 	v[rec].used += (uint64_t)t->pages * BUCKET_SIZE;
 	v[rec].dirty += (uint64_t)t->promised * BUCKET_SIZE;
@@ -116,15 +117,16 @@ static void volume_tally(
 
 static void volumes_check(struct cached *k, const struct volume_tally *v)
 {
-	for (uint32_t r = 0; r < k->nr_volumes; r++) {
-		uint32_t id = k->volume_ids[r];
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
+		uint32_t id = volume_of(k)->volume_ids[r];
 
 		assert(id == 0 || volume_find(k, id) == r);				/* N1 */
 		/* N2 */
-		assert(k->volume[r].objects == v[r].objects &&
+		assert(volume_of(k)->states[r].objects == v[r].objects &&
 			(v[r].objects == 0 || id || r == OTHERS));
 		assert(volume_total(k, r, VC_USED_BYTES) == v[r].used);			/* N3 */
-		assert((uint64_t)k->volume[r].share.used * BUCKET_SIZE == v[r].used);	/* A1 */
+		assert((uint64_t)volume_of(k)->states[r].share.used * BUCKET_SIZE ==
+			v[r].used); /* A1 */
 		assert(volume_total(k, r, VC_DIRTY_BYTES) == v[r].dirty);
 		assert(volume_total(k, r, VC_UNPROMISED_BYTES) == v[r].unpromised);
 	}
@@ -132,10 +134,11 @@ static void volumes_check(struct cached *k, const struct volume_tally *v)
 
 static void chunks_check(struct cached *k)
 {
-	for (uint32_t page = xlist_head(&k->chunk_pages); page != XLIST_NONE;
-		page = xlist_next(&k->chunk_pages, page))
+	for (uint32_t page = xlist_head(&memory_of(k)->chunk_pages); page != XLIST_NONE;
+		page = xlist_next(&memory_of(k)->chunk_pages, page))
 		/* K2 */
-		assert(k->page_use[page].chunks_free != 0 && k->page_use[page].chunks_free != 0xff);
+		assert(memory_of(k)->page_use[page].chunks_free != 0 &&
+			memory_of(k)->page_use[page].chunks_free != 0xff);
 }
 
 /* Of all objects. */
@@ -147,10 +150,10 @@ struct sums {
 static void entry_check(
 	struct cached *k, uint32_t i, struct sums *sum, struct volume_tally *volumes)
 {
-	struct object *o = &k->objects[i];
+	struct object *o = &object_of(k)->objects[i];
 	struct tally t;
 
-	if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
+	if (xcache_state_of(&object_of(k)->xc, i) == XCACHE_FREE) {
 		assert(object_passes(o) && atomic_load(&o->used) == 0 &&
 			object_nr_dirty(o, 0) + object_nr_dirty(o, 1) == 0);
 		return;
@@ -167,7 +170,7 @@ static void entry_check(
 
 static void objects_check(struct cached *k)
 {
-	struct volume_tally *volumes = calloc(k->nr_volumes, sizeof(*volumes));
+	struct volume_tally *volumes = calloc(volume_of(k)->nr_volumes, sizeof(*volumes));
 	struct sums sum = { .dirty = 0 };
 
 	assert(volumes);
@@ -178,20 +181,21 @@ static void objects_check(struct cached *k)
 	assert(cached_total(k, CC_DIRTY_BYTES) == sum.dirty * BUCKET_SIZE);
 	assert(cached_total(k, CC_UNPROMISED_BYTES) == sum.unpromised * BUCKET_SIZE);
 	assert(cached_total(k, CC_USED_BYTES) == sum.pages * BUCKET_SIZE);
-	assert(k->nr_zeroes == sum.zeroes);
-	assert(k->nr_admitted == sum.admitted);	/* E1 */
-	assert(sum.pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages +
-			k->nr_out + k->loans.nr_limbo <=
+	assert(memory_of(k)->nr_zeroes == sum.zeroes);
+	assert(evict_of(k)->nr_admitted == sum.admitted);	/* E1 */
+	assert(sum.pages + xpool_nr(&memory_of(k)->free_pages) + memory_of(k)->nr_chunk_pages +
+			memory_of(k)->leaving_chunk_pages + memory_of(k)->nr_out +
+			lend_of(k)->loans.nr_limbo <=
 		nr_owned(k));
 }
 
 static void limbo_check(struct cached *k)
 {
-	assert(k->loans.limbo.nr == k->loans.nr_limbo);
-	for (uint32_t page = xlist_head(&k->loans.limbo); page != XLIST_NONE;
-		page = xlist_next(&k->loans.limbo, page))
+	assert(lend_of(k)->loans.limbo.nr == lend_of(k)->loans.nr_limbo);
+	for (uint32_t page = xlist_head(&lend_of(k)->loans.limbo); page != XLIST_NONE;
+		page = xlist_next(&lend_of(k)->loans.limbo, page))
 		/* L3: in no slot, as those name the page's bucket (check_slot) */
-		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);
+		assert(xseg_page_owner(peer_of(k)->seg, page) == OWNER_LENT);
 }
 
 void cached_check(struct peer *p)
@@ -205,21 +209,23 @@ void cached_check(struct peer *p)
 	plug_check(k);
 	gifts_check(k);
 	for (uint32_t i = 0; i < p->nr_ports; i++) {
-		early_check(&k->ports[i]);
-		batch_check(&k->ports[i]);
+		early_check(cport_at(k, i));
+		batch_check(cport_at(k, i));
 	}
 	check_throttle(k);
 	shares_check(k);
-	xcache_check(&k->xc);
+	xcache_check(&object_of(k)->xc);
 }
 
 static void unlimit_pages(struct cached *k)
 {
-	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg) && k->withheld; page++) {
-		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD || !page_is_ours(k, page))
+	for (uint32_t page = 0; page < xseg_nr_pages(peer_of(k)->seg) && memory_of(k)->withheld;
+		page++) {
+		if (xseg_page_owner(peer_of(k)->seg, page) != OWNER_WITHHELD ||
+			!page_is_ours(k, page))
 			continue;	/* another cache's test may do the same */
-		xseg_page_owner_set(k->peer.seg, page, 0);
-		k->withheld--;
+		xseg_page_owner_set(peer_of(k)->seg, page, 0);
+		memory_of(k)->withheld--;
 		pool_put(k, page);
 	}
 }
@@ -227,15 +233,17 @@ static void unlimit_pages(struct cached *k)
 void cached_check_idle(struct peer *p)
 {
 	struct cached *k = cached_of(p);
-	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE + xpool_nr(&k->free_pages) +
-			 k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out +
-			 k->loans.nr_limbo + k->withheld + k->reserve.nr;
+	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE +
+			 xpool_nr(&memory_of(k)->free_pages) + memory_of(k)->nr_chunk_pages +
+			 memory_of(k)->leaving_chunk_pages + memory_of(k)->nr_out +
+			 lend_of(k)->loans.nr_limbo + memory_of(k)->withheld +
+			 memory_of(k)->reserve.nr;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
-		pages += k->ports[i].nr_magazine + early_pages(&k->ports[i]) +
-			 nr_gifts(&k->ports[i]);
+		pages += memory_port(cport_at(k, i))->nr_magazine + early_pages(cport_at(k, i)) +
+			 nr_gifts(cport_at(k, i));
 	assert(pages == nr_owned(k));
-	assert(xpool_nr(&k->free_lists) == NR_LISTS);
+	assert(xpool_nr(&memory_of(k)->free_lists) == NR_LISTS);
 }
 
 /* One chunk of each is nobody's, so that the page stays cut. */
@@ -244,36 +252,36 @@ void cached_cut_pages(struct peer *p)
 	struct cached *k = cached_of(p);
 
 	for (uint32_t i = 0; i < PAGES_CUT; i++) {
-		uint32_t page = xpool_get(&k->free_pages);
+		uint32_t page = xpool_get(&memory_of(k)->free_pages);
 
 		page_extent(k, page)->nr_free--;
 		page_extent(k, page)->pinned = true;
-		chunk_feed(&k->ports[0], page);
-		k->page_use[page].chunks_free &= 0xfe;
-		k->nr_free_chunks--;
+		chunk_feed(cport_at(k, 0), page);
+		memory_of(k)->page_use[page].chunks_free &= 0xfe;
+		memory_of(k)->nr_free_chunks--;
 	}
 	pages_count(k);
 }
 
 static void pool_withhold(struct cached *k, uint32_t i)
 {
-	uint32_t page = xpool_at(&k->free_pages, i);
+	uint32_t page = xpool_at(&memory_of(k)->free_pages, i);
 
-	xpool_take_at(&k->free_pages, i);
+	xpool_take_at(&memory_of(k)->free_pages, i);
 	page_extent(k, page)->nr_free--;
-	xseg_page_owner_set(k->peer.seg, page, OWNER_WITHHELD);
-	k->withheld++;
+	xseg_page_owner_set(peer_of(k)->seg, page, OWNER_WITHHELD);
+	memory_of(k)->withheld++;
 }
 
 void cached_drop_reserve(struct peer *p)
 {
 	struct cached *k = cached_of(p);
 
-	k->reserve.size = 0;
-	for (; k->reserve.nr; k->reserve.nr--) {
-		xseg_page_owner_set(
-			p->seg, k->reserve.page[k->reserve.nr - 1], OWNER_WITHHELD);
-		k->withheld++;
+	memory_of(k)->reserve.size = 0;
+	for (; memory_of(k)->reserve.nr; memory_of(k)->reserve.nr--) {
+		xseg_page_owner_set(p->seg,
+			memory_of(k)->reserve.page[memory_of(k)->reserve.nr - 1], OWNER_WITHHELD);
+		memory_of(k)->withheld++;
 	}
 }
 
@@ -283,9 +291,9 @@ void cached_limit_pages(struct peer *p, uint32_t n)
 	uint64_t free, i = 0;
 
 	unlimit_pages(k);
-	free = xpool_nr(&k->free_pages) - k->leaving_free;
-	for (uint32_t at = 0; at < xpool_nr(&k->free_pages);) {
-		bool leaves = page_leaves(k, xpool_at(&k->free_pages, at));
+	free = xpool_nr(&memory_of(k)->free_pages) - memory_of(k)->leaving_free;
+	for (uint32_t at = 0; at < xpool_nr(&memory_of(k)->free_pages);) {
+		bool leaves = page_leaves(k, xpool_at(&memory_of(k)->free_pages, at));
 
 		/* some of every extent's are kept */
 		if (leaves || i * n / free != (i + 1) * n / free)

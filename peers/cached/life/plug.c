@@ -3,6 +3,7 @@
  * The lock of routes is taken for each step, so these are system calls: a handful for each time
  * that the cache is plugged or unplugged.
  */
+#include "peers/cached/evict/evict.h"
 #include "peers/cached/life/plug.h"
 
 #include <assert.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "peers/cached/life/cached.h"
+#include "peers/cached/object/object.h"
 #include "peers/common/log.h"
 #include "xtypes/xkill.h"
 
@@ -51,38 +53,39 @@ bool plug_edge_legal(enum plug_state from, enum plug_state to)
 
 static enum plug_state plug_get(struct cached *k)
 {
-	return (enum plug_state)atomic_load_explicit(&k->plug.state, memory_order_relaxed);
+	return (enum plug_state)atomic_load_explicit(&life_of(k)->plug.state, memory_order_relaxed);
 }
 
 static void plug_set(struct cached *k, enum plug_state s)
 {
 	assert(plug_edge_legal(plug_get(k), s));
-	atomic_store_explicit(&k->plug.state, (uint8_t)s, memory_order_relaxed);
+	atomic_store_explicit(&life_of(k)->plug.state, (uint8_t)s, memory_order_relaxed);
 	direct_look(k);
-	k->plug.since_ns = k->peer.ports[0].now_ns;
-	k->plug.next_ns = 0;
+	life_of(k)->plug.since_ns = peer_of(k)->ports[0].now_ns;
+	life_of(k)->plug.next_ns = 0;
 }
 
 static void look_again(struct cached *k)
 {
-	uint64_t now_ns = k->peer.ports[0].now_ns, pause_ns = (now_ns - k->plug.since_ns) / 8;
+	uint64_t now_ns = peer_of(k)->ports[0].now_ns,
+		 pause_ns = (now_ns - life_of(k)->plug.since_ns) / 8;
 
 	if (pause_ns < LOOK_MIN_NS)
 		pause_ns = LOOK_MIN_NS;
-	k->plug.next_ns = now_ns + (pause_ns < LOOK_MAX_NS ? pause_ns : LOOK_MAX_NS);
+	life_of(k)->plug.next_ns = now_ns + (pause_ns < LOOK_MAX_NS ? pause_ns : LOOK_MAX_NS);
 }
 
 uint64_t plug_epoch(struct cached *k)
 {
 	uint64_t epoch;
 
-	return xseg_route(k->peer.xp, &epoch) == XSEG_NONE ? XSEG_NO_EPOCH : epoch;
+	return xseg_route(peer_of(k)->xp, &epoch) == XSEG_NONE ? XSEG_NO_EPOCH : epoch;
 }
 
 const struct policy *plug_promise(struct cached *k, const struct policy *p)
 {
 	return p == &policy_write_back &&
-			       atomic_load_explicit(&k->plug.leaving, memory_order_relaxed)
+			       atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed)
 		       ? &policy_write_through
 		       : p;
 }
@@ -91,10 +94,10 @@ void plug_open(struct cached *k)
 {
 	uint64_t epoch = plug_epoch(k);
 
-	atomic_store_explicit(&k->plug.off, epoch == XSEG_NO_EPOCH, memory_order_relaxed);
+	atomic_store_explicit(&store_of(k)->off, epoch == XSEG_NO_EPOCH, memory_order_relaxed);
 	/* a route that it got since its tables were opened; a predecessor without one has left
 	 * nothing in them */
-	xseg_arena_epoch_set(k->peer.xp, epoch);
+	xseg_arena_epoch_set(peer_of(k)->xp, epoch);
 }
 
 void plug_begin(struct cached *k)
@@ -108,17 +111,17 @@ void plug_begin(struct cached *k)
 static void drain_all(struct cached *k, uint64_t pause_ns)
 {
 	plug_set(k, PLUG_DRAINING);
-	k->plug.next_ns = k->peer.ports[0].now_ns + pause_ns;
-	atomic_store_explicit(&k->plug.leaving, true, memory_order_relaxed);
-	switch_begin(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
-	for (uint32_t i = 1; i < k->peer.nr_ports; i++)
-		peer_port_kick(&k->peer.ports[i]);
+	life_of(k)->plug.next_ns = peer_of(k)->ports[0].now_ns + pause_ns;
+	atomic_store_explicit(&life_of(k)->plug.leaving, true, memory_order_relaxed);
+	switch_begin(k, atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed));
+	for (uint32_t i = 1; i < peer_of(k)->nr_ports; i++)
+		peer_port_kick(&peer_of(k)->ports[i]);
 }
 
 /* It did not work out: again after a pause that doubles. */
 static void drain_again(struct cached *k)
 {
-	struct plug *p = &k->plug;
+	struct plug *p = &life_of(k)->plug;
 
 	p->pause_ns = own_sync_pause(p->pause_ns);
 	drain_all(k, p->pause_ns);
@@ -132,10 +135,10 @@ static void drain(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) &&
-		!cached_total(k, CC_DIRTY_BYTES) && !k->own_sync.out) {
+	if (!atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed) &&
+		!cached_total(k, CC_DIRTY_BYTES) && !flush_of(k)->sync.own_sync.out) {
 		plug_set(k, PLUG_SYNCING);
-		k->plug.asked = false;
+		life_of(k)->plug.asked = false;
 	}
 }
 
@@ -144,18 +147,18 @@ static void drain(struct cport *ps)
 static void sync(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	int error = k->own_sync.error;
+	int error = flush_of(k)->sync.own_sync.error;
 
 	look_again(k);
-	if (!k->plug.asked) {
-		k->plug.asked = own_sync_send(ps);
-	} else if (k->own_sync.out || (error && sync_walks(k))) {
+	if (!life_of(k)->plug.asked) {
+		life_of(k)->plug.asked = own_sync_send(ps);
+	} else if (flush_of(k)->sync.own_sync.out || (error && sync_walks(k))) {
 		return;
 	} else if (error) {
 		log_warn(
 			"%s: cannot leave yet: the store failed to make its data stable: %s; "
 			"trying again",
-			k->peer.name, strerror(-error));
+			peer_of(k)->name, strerror(-error));
 		drain_again(k);
 	} else {
 		plug_set(k, PLUG_CALLING);
@@ -166,42 +169,42 @@ static void sync(struct cport *ps)
 static bool call(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct plug *p = &k->plug;
+	struct plug *p = &life_of(k)->plug;
 
 	look_again(k);
-	if (!xseg_plug_is_held(k->peer.xp) && ps->pp->now_ns >= p->call_ns) {
+	if (!xseg_plug_is_held(peer_of(k)->xp) && ps->pp->now_ns >= p->call_ns) {
 		p->call_ns = ps->pp->now_ns + CALL_NS;
 		/* what cannot be now is asked for again */
-		if (xseg_plug_call(k->peer.xp))
+		if (xseg_plug_call(peer_of(k)->xp))
 			return false;
 	}
-	return xseg_plug_is_held(k->peer.xp);
+	return xseg_plug_is_held(peer_of(k)->xp);
 }
 
 /* Every port has passed a point since nothing is taken in, nothing is left or unpromised, what has
- * failed has made dirty what it had to, and what went past it is answered, too: a read that it sent on is on
- * nobody's account, and would be refused below once that is kept for another. And they have passed
- * another point since that was seen: so all that they did is seen here. */
+ * failed has made dirty what it had to, and what went past it is answered, too: a read that it sent
+ * on is on nobody's account, and would be refused below once that is kept for another. And they
+ * have passed another point since that was seen: so all that they did is seen here. */
 static bool is_at_rest(struct cached *k)
 {
-	struct plug *p = &k->plug;
+	struct plug *p = &life_of(k)->plug;
 
-	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || children_out(k) ||
+	if (!peer_has_passed(peer_of(k)) || !peer_has_nothing(peer_of(k)) || children_out(k) ||
 		sync_walks(k) || cached_total(k, CC_UNPROMISED_BYTES) ||
-		xseg_turn_below(k->peer.xp))
+		xseg_turn_below(peer_of(k)->xp))
 		return false;
 	if (p->proved_once)
 		return true;
 	p->proved_once = true;
-	peer_close_to_requests(&k->peer, true);
+	peer_close_to_requests(peer_of(k), true);
 	return false;
 }
 
 static void prove_begin(struct cached *k)
 {
 	plug_set(k, PLUG_PROVING);
-	k->plug.proved_once = false;
-	peer_close_to_requests(&k->peer, true);
+	life_of(k)->plug.proved_once = false;
+	peer_close_to_requests(peer_of(k), true);
 }
 
 static void empty_begin(struct cport *ps);
@@ -211,32 +214,33 @@ static void prove(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!xseg_plug_is_held(k->peer.xp)) {
+	if (!xseg_plug_is_held(peer_of(k)->xp)) {
 		plug_set(k, PLUG_CALLING);
-		peer_close_to_requests(&k->peer, false);
+		peer_close_to_requests(peer_of(k), false);
 		return;
 	}
 	if (!is_at_rest(k))
 		return;
 	if (cached_total(k, CC_DIRTY_BYTES)) {
-		if (xseg_plug_let_go(k->peer.xp))
+		if (xseg_plug_let_go(peer_of(k)->xp))
 			return;
 		drain_again(k);
 	} else {
 		XKILL(PLUG_PROVEN);
-		atomic_store_explicit(&k->plug.off, true, memory_order_relaxed);
+		atomic_store_explicit(&store_of(k)->off, true, memory_order_relaxed);
 		direct_run(k);
-		if (xseg_plug_switch(k->peer.xp) == 0) {
-			log_info("%s: has left the path", k->peer.name);
-			atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
+		if (xseg_plug_switch(peer_of(k)->xp) == 0) {
+			log_info("%s: has left the path", peer_of(k)->name);
+			atomic_store_explicit(
+				&life_of(k)->plug.leaving, false, memory_order_relaxed);
 			plug_set(k, PLUG_EMPTYING);
 			empty_begin(ps);
 		} else {
-			atomic_store_explicit(&k->plug.off, false, memory_order_relaxed);
+			atomic_store_explicit(&store_of(k)->off, false, memory_order_relaxed);
 			plug_set(k, PLUG_CALLING);
 		}
 	}
-	peer_close_to_requests(&k->peer, false);
+	peer_close_to_requests(peer_of(k), false);
 }
 
 /* ---- off the path: everything goes, object by object ---- */
@@ -244,14 +248,14 @@ static void prove(struct cport *ps)
 static void emptied(struct cport *ps)
 {
 	/* release: partner is the acquire in empty() */
-	atomic_store_explicit(&ps->cache->plug.emptied, true, memory_order_release);
+	atomic_store_explicit(&life_of(ps->cache)->plug.emptied, true, memory_order_release);
 	if (ps->pp->nr)
-		peer_port_kick(&ps->cache->peer.ports[0]);
+		peer_port_kick(&peer_of(ps->cache)->ports[0]);
 }
 
 static void empty_begin(struct cport *ps)
 {
-	struct plug *p = &ps->cache->plug;
+	struct plug *p = &life_of(ps->cache)->plug;
 
 	atomic_store_explicit(&p->emptied, false, memory_order_relaxed);
 	walk_begin(ps, &p->walk, object_empty, emptied);
@@ -262,14 +266,14 @@ static void empty(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!atomic_load_explicit(&k->plug.emptied, memory_order_acquire))
+	if (!atomic_load_explicit(&life_of(k)->plug.emptied, memory_order_acquire))
 		return;
 	if (cached_total(k, CC_USED_BYTES) ||
-		atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed)) {
+		atomic_load_explicit(&memory_of(k)->nr_zeroes, memory_order_relaxed)) {
 		empty_begin(ps);
 		return;
 	}
-	xseg_arena_epoch_set(k->peer.xp, XSEG_NO_EPOCH);
+	xseg_arena_epoch_set(peer_of(k)->xp, XSEG_NO_EPOCH);
 	XKILL(PLUG_EPOCH_GONE);
 	plug_set(k, PLUG_OFF);
 }
@@ -280,12 +284,12 @@ static void enter(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	if (!call(ps) || xseg_plug_claim(k->peer.xp))
+	if (!call(ps) || xseg_plug_claim(peer_of(k)->xp))
 		return;
-	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
+	xseg_arena_epoch_set(peer_of(k)->xp, plug_epoch(k));
 	XKILL(PLUG_EPOCH_NOTED);
 	plug_set(k, PLUG_CLAIMED);
-	peer_close_to_requests(&k->peer, true);
+	peer_close_to_requests(peer_of(k), true);
 }
 
 /* Requests that come before the route is switched wait: whether they are its own to answer is not
@@ -295,25 +299,25 @@ static void claimed(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!peer_has_passed(&k->peer))
+	if (!peer_has_passed(peer_of(k)))
 		return;
-	if (plug_epoch(k) == XSEG_NO_EPOCH || !xseg_plug_is_held(k->peer.xp)) {
-		if (xseg_plug_let_go(k->peer.xp))
+	if (plug_epoch(k) == XSEG_NO_EPOCH || !xseg_plug_is_held(peer_of(k)->xp)) {
+		if (xseg_plug_let_go(peer_of(k)->xp))
 			return;
 		plug_set(k, PLUG_ENTERING);
-	} else if (xseg_plug_others(k->peer.xp)) {
+	} else if (xseg_plug_others(peer_of(k)->xp)) {
 		return;
 	} else {
-		atomic_store_explicit(&k->plug.off, false, memory_order_relaxed);
-		if (xseg_plug_switch(k->peer.xp) == 0) {
-			log_info("%s: is on the path", k->peer.name);
+		atomic_store_explicit(&store_of(k)->off, false, memory_order_relaxed);
+		if (xseg_plug_switch(peer_of(k)->xp) == 0) {
+			log_info("%s: is on the path", peer_of(k)->name);
 			plug_set(k, PLUG_ON);
 		} else {
-			atomic_store_explicit(&k->plug.off, true, memory_order_relaxed);
+			atomic_store_explicit(&store_of(k)->off, true, memory_order_relaxed);
 			plug_set(k, PLUG_ENTERING);
 		}
 	}
-	peer_close_to_requests(&k->peer, false);
+	peer_close_to_requests(peer_of(k), false);
 }
 
 /* ---- what is wanted ---- */
@@ -326,29 +330,29 @@ static bool is_leaving(enum plug_state s)
 static void take_back(struct cached *k, enum plug_state s)
 {
 	/* as with a policy that is set back to write-back */
-	if (is_leaving(s) &&
-		atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back)
+	if (is_leaving(s) && atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed) ==
+				     &policy_write_back)
 		switch_end(k);
-	atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
+	atomic_store_explicit(&life_of(k)->plug.leaving, false, memory_order_relaxed);
 	if (s == PLUG_PROVING || s == PLUG_CLAIMED)
-		peer_close_to_requests(&k->peer, false);
+		peer_close_to_requests(peer_of(k), false);
 	plug_set(k, s == PLUG_ENTERING || s == PLUG_CLAIMED ? PLUG_OFF : PLUG_ON);
 }
 
 /* Brings the state in line with what is wanted now. */
 static void follow(struct cached *k)
 {
-	enum xseg_plug_op op = xseg_plug_get(k->peer.xp).op;
+	enum xseg_plug_op op = xseg_plug_get(peer_of(k)->xp).op;
 	enum plug_state s = plug_get(k);
 
 	if ((is_leaving(s) && op != XSEG_PLUG_LEAVE) ||
 		((s == PLUG_ENTERING || s == PLUG_CLAIMED) && op != XSEG_PLUG_ENTER)) {
 		take_back(k, s);
 	} else if (s == PLUG_ON && op == XSEG_PLUG_LEAVE) {
-		k->plug.pause_ns = 0;
+		life_of(k)->plug.pause_ns = 0;
 		drain_all(k, 0);
 	} else if (s == PLUG_OFF && op == XSEG_PLUG_ENTER) {
-		k->plug.call_ns = 0;
+		life_of(k)->plug.call_ns = 0;
 		plug_set(k, PLUG_ENTERING);
 	}
 }
@@ -379,7 +383,7 @@ static void step(struct cport *ps)
 		claimed(ps);
 		break;
 	default:
-		ps->cache->plug.next_ns = PEER_NEVER;
+		life_of(ps->cache)->plug.next_ns = PEER_NEVER;
 	}
 }
 
@@ -388,15 +392,15 @@ uint64_t plug_run(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	follow(k);
-	if (ps->pp->now_ns >= k->plug.next_ns)
+	if (ps->pp->now_ns >= life_of(k)->plug.next_ns)
 		step(ps);
-	return k->plug.next_ns;
+	return life_of(k)->plug.next_ns;
 }
 
 bool plug_is_leaving(struct cached *k)
 {
-	return atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) &&
-	       xseg_plug_get(k->peer.xp).op == XSEG_PLUG_LEAVE;
+	return atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed) &&
+	       xseg_plug_get(peer_of(k)->xp).op == XSEG_PLUG_LEAVE;
 }
 
 void plug_check(struct cached *k)
@@ -410,6 +414,7 @@ void plug_check(struct cached *k)
 	assert(!off ||
 		cached_total(k, CC_DIRTY_BYTES) + cached_total(k, CC_UNPROMISED_BYTES) == 0);
 	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0
-		   : xseg_arena_epoch(k->peer.xp) == plug_epoch(k));
-	assert(atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) == is_leaving(s));
+		   : xseg_arena_epoch(peer_of(k)->xp) == plug_epoch(k));
+	assert(atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed) ==
+		is_leaving(s));
 }

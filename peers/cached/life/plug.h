@@ -54,7 +54,6 @@ struct child;
 
 struct plug {
 	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
-	_Atomic bool off;			/* U1: read for each request */
 	/* what was promised write-back is write-through; read for each write */
 	_Atomic bool leaving;
 	/* port 0's */

@@ -30,6 +30,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "peers/cached/admin/admin.h"
+#include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/opt.h"
 #include "xtypes/xkill.h"
@@ -45,18 +47,19 @@
 
 static uint32_t target_of(struct cached *k)
 {
-	return atomic_load_explicit(&k->target_pages, memory_order_relaxed);
+	return atomic_load_explicit(&memory_of(k)->target_pages, memory_order_relaxed);
 }
 
 bool resizing(struct cached *k)
 {
 	return nr_owned(k) != target_of(k) ||
-	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+	       atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed);
 }
 
 uint64_t resize_left(struct cached *k)
 {
-	uint32_t in = nr_owned(k) - atomic_load_explicit(&k->nr_out, memory_order_relaxed),
+	uint32_t in = nr_owned(k) -
+		      atomic_load_explicit(&memory_of(k)->nr_out, memory_order_relaxed),
 		 want = target_of(k);
 
 	return (uint64_t)(in > want ? in - want : want - in) * BUCKET_SIZE;
@@ -67,21 +70,23 @@ uint64_t resize_left(struct cached *k)
 /* Whole extents. */
 static uint32_t pages_asked(const struct cached *k)
 {
-	return xseg_pages_round((uint32_t)((k->memory + BUCKET_SIZE - 1) / BUCKET_SIZE));
+	return xseg_pages_round(
+		(uint32_t)((options_of(k)->memory + BUCKET_SIZE - 1) / BUCKET_SIZE));
 }
 
 static void size_set(struct cached *k, uint32_t at_start, uint32_t pages)
 {
 	/* one store: a successor finds both or neither */
-	atomic_store_explicit(&k->head->size, size_word(at_start, pages), memory_order_release);
+	atomic_store_explicit(
+		&life_of(k)->head->size, size_word(at_start, pages), memory_order_release);
 	XKILL(SIZE_STORED);
-	atomic_store_explicit(&k->target_pages, pages, memory_order_relaxed);
-	k->memory = (uint64_t)pages * BUCKET_SIZE;
+	atomic_store_explicit(&memory_of(k)->target_pages, pages, memory_order_relaxed);
+	options_of(k)->memory = (uint64_t)pages * BUCKET_SIZE;
 }
 
 void size_open(struct cached *k)
 {
-	uint64_t was = atomic_load_explicit(&k->head->size, memory_order_acquire);
+	uint64_t was = atomic_load_explicit(&life_of(k)->head->size, memory_order_acquire);
 	uint32_t asked = pages_asked(k), since = (uint32_t)was;
 
 	if (was >> 32 != asked || since < SIZE_MIN_PAGES || since % XSEG_EXTENT_PAGES)
@@ -92,7 +97,8 @@ void size_open(struct cached *k)
 /* Under volume_lock: what volumes have for sure has to fit in. */
 static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
 {
-	uint32_t sum = atomic_load_explicit(&k->shares.min_sum, memory_order_relaxed), least;
+	uint32_t sum = atomic_load_explicit(&evict_of(k)->shares.min_sum, memory_order_relaxed),
+		 least;
 	char size[32];
 
 	if (want >= target_of(k) || sum <= share_limit(k, want))
@@ -102,32 +108,34 @@ static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
 	return xseg_fail(err, -EBUSY,
 		"memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at "
 		"least, or lower them ('xseg cache set %s min=0 --volume VOL')",
-		want >> 8, size, least >> 8, k->peer.name);
+		want >> 8, size, least >> 8, peer_of(k)->name);
 }
 
 int resize_ask(struct cached *k, struct xseg_error *err)
 {
-	uint32_t want = pages_asked(k), have = nr_owned(k), free = xseg_nr_free_pages(k->peer.seg);
+	uint32_t want = pages_asked(k), have = nr_owned(k),
+		 free = xseg_nr_free_pages(peer_of(k)->seg);
 	int rc;
 
 	if (want == target_of(k)) {
-		k->memory = (uint64_t)want * BUCKET_SIZE;
+		options_of(k)->memory = (uint64_t)want * BUCKET_SIZE;
 		return 0;
 	}
 	if (want > have && want - have > free)
 		return xseg_fail(err, -ENOMEM,
 			"memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM "
 			"left; ask for %uM at most, or make the segment with more --memory",
-			(unsigned long long)want >> 8, (want - have) >> 8, k->peer.name, free >> 8,
-			(have + free) >> 8);
-	pthread_mutex_lock(&k->volume_lock);
+			(unsigned long long)want >> 8, (want - have) >> 8, peer_of(k)->name,
+			free >> 8, (have + free) >> 8);
+	pthread_mutex_lock(&volume_of(k)->volume_lock);
 	rc = check_minima(k, want, err);
 	if (rc == 0)
 		size_set(k,
-			(uint32_t)(atomic_load_explicit(&k->head->size, memory_order_relaxed) >>
+			(uint32_t)(atomic_load_explicit(
+					   &life_of(k)->head->size, memory_order_relaxed) >>
 				   32),
 			want);
-	pthread_mutex_unlock(&k->volume_lock);
+	pthread_mutex_unlock(&volume_of(k)->volume_lock);
 	return rc;
 }
 
@@ -138,23 +146,23 @@ static uint64_t grow(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t page[XSEG_EXTENT_PAGES];
 
-	if (xseg_nr_free_pages(k->peer.seg) == 0 ||
-		xseg_pages_take(k->peer.xp, XSEG_EXTENT_PAGES, page))
+	if (xseg_nr_free_pages(peer_of(k)->seg) == 0 ||
+		xseg_pages_take(peer_of(k)->xp, XSEG_EXTENT_PAGES, page))
 		return ps->pp->now_ns + RETRY_MAX_NS;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	extent_add(k, page[0]);
 	for (uint32_t i = XSEG_EXTENT_PAGES; i-- > 0;)
 		pool_put(k, page[i]);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
-	ps->freed = true;
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
+	memory_port(ps)->freed = true;
 	return ps->pp->now_ns;
 }
 
 static void kick_all(struct cached *k)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		peer_port_kick(&k->peer.ports[i]);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		peer_port_kick(&peer_of(k)->ports[i]);
 }
 
 /* For data, when one more extent has left: what is cut into chunks stays. */
@@ -179,7 +187,7 @@ static uint64_t leave_some(struct cport *ps, uint32_t nr)
 	}
 	if (nr <= ROUND_EXTENTS)
 		kick_all(k);	/* their magazines hold some of them */
-	k->resize = (struct resize){ .page = 0 };
+	life_of(k)->resize = (struct resize){ .page = 0 };
 	return ps->pp->now_ns;
 }
 
@@ -189,7 +197,7 @@ static uint64_t keep_some(struct cport *ps, uint32_t nr)
 
 	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS && extent_stay(k); i++)
 		;
-	ps->freed = true;
+	memory_port(ps)->freed = true;
 	return ps->pp->now_ns;
 }
 
@@ -199,13 +207,13 @@ static bool enter(struct cport *ps, struct object *o)
 {
 	if (!xworkq_try_enter(&o->q))
 		return false;
-	ps->inside = o;
+	object_port(ps)->inside = o;
 	return true;
 }
 
 static void go_out(struct cport *ps, struct object *o)
 {
-	ps->inside = NULL;
+	object_port(ps)->inside = NULL;
 	if (xworkq_leave(&o->q))
 		object_ready(ps, o);
 }
@@ -213,7 +221,7 @@ static void go_out(struct cport *ps, struct object *o)
 /* The old page is the truth until the slot is stored. */
 static void move_bucket(struct cport *ps, struct object *o, uint32_t b, uint64_t w, uint32_t to)
 {
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 	bool listed = slot_is_evictable(w);
 
 	memcpy(xseg_page(seg, to), xseg_page(seg, slot_page(w)), BUCKET_SIZE);
@@ -248,7 +256,8 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	if (to != XPOOL_NONE)
 		move_bucket(ps, o, b, w, to);
 	else if (spared)
-		atomic_store_explicit(&ps->cache->shares.squeezed, true, memory_order_relaxed);
+		atomic_store_explicit(
+			&evict_of(ps->cache)->shares.squeezed, true, memory_order_relaxed);
 	else if (slot_is_evictable(w))
 		evict(ps, o, b, w);
 }
@@ -256,8 +265,8 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 static void walk_pages(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct resize *r = &k->resize;
-	uint32_t end = xseg_nr_pages(k->peer.seg), looks = ROUND_LOOKS, budget = ROUND_PAGES, b;
+	struct resize *r = &life_of(k)->resize;
+	uint32_t end = xseg_nr_pages(peer_of(k)->seg), looks = ROUND_LOOKS, budget = ROUND_PAGES, b;
 	struct object *o;
 
 	for (; r->page < end && looks && budget; looks--) {
@@ -280,7 +289,7 @@ static void walk_pages(struct cport *ps)
 
 static bool too_many_zeroes(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) > zeroes_max(k);
+	return atomic_load_explicit(&memory_of(k)->nr_zeroes, memory_order_relaxed) > zeroes_max(k);
 }
 
 /* They hold chunks, perhaps more of them than a smaller cache can have. */
@@ -298,21 +307,22 @@ static void drop_zeroes(struct cport *ps, struct object *o)
 /* From outside of the object: a hint. */
 static bool chunk_leaves(struct cached *k, uint32_t entry, uint32_t nr)
 {
-	uint32_t chunk = atomic_load_explicit(&k->entries[entry].chunk[nr], memory_order_relaxed);
+	uint32_t chunk =
+		atomic_load_explicit(&object_of(k)->entries[entry].chunk[nr], memory_order_relaxed);
 
-	return chunk && (chunk - 1) / CHUNKS_PER_PAGE < k->seg_pages &&
+	return chunk && (chunk - 1) / CHUNKS_PER_PAGE < memory_of(k)->seg_pages &&
 	       page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
 }
 
 static bool walk_entry(struct cport *ps, uint32_t entry)
 {
 	struct cached *k = ps->cache;
-	struct object *o = &k->objects[entry];
+	struct object *o = &object_of(k)->objects[entry];
 	bool wanted = too_many_zeroes(k) && atomic_load_explicit(&o->used, memory_order_relaxed);
 
 	for (uint32_t nr = 0; nr < OBJECT_CHUNKS && !wanted; nr++)
 		wanted = chunk_leaves(k, entry, nr);
-	if (!wanted || !xcache_try_get(&k->xc, entry))
+	if (!wanted || !xcache_try_get(&object_of(k)->xc, entry))
 		return false;
 	if (enter(ps, o)) {
 		drop_zeroes(ps, o);
@@ -327,7 +337,7 @@ static bool walk_entry(struct cport *ps, uint32_t entry)
 
 static void walk_entries(struct cport *ps)
 {
-	struct resize *r = &ps->cache->resize;
+	struct resize *r = &life_of(ps->cache)->resize;
 
 	for (uint32_t n = 0; r->entry < nr_entries(ps->cache) && n < ROUND_ENTRIES; r->entry++)
 		n += walk_entry(ps, r->entry) ? ENTRY_LOOKS : 1;
@@ -338,15 +348,15 @@ static void walk_entries(struct cport *ps)
 static uint64_t pass_end(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct resize *r = &k->resize;
-	uint32_t out = atomic_load_explicit(&k->nr_out, memory_order_relaxed);
+	struct resize *r = &life_of(k)->resize;
+	uint32_t out = atomic_load_explicit(&memory_of(k)->nr_out, memory_order_relaxed);
 	uint64_t pause_ns = 0;
 
 	if (out == r->nr_out)
 		pause_ns = !r->pause_ns                      ? RETRY_MIN_NS
 			   : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS
 							     : r->pause_ns * 2;
-	atomic_store_explicit(&k->shares.squeezed, false, memory_order_relaxed);
+	atomic_store_explicit(&evict_of(k)->shares.squeezed, false, memory_order_relaxed);
 	*r = (struct resize){
 		.nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns
 	};
@@ -356,23 +366,23 @@ static uint64_t pass_end(struct cport *ps)
 static uint64_t empty_some(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct resize *r = &k->resize;
+	struct resize *r = &life_of(k)->resize;
 	bool swept;
 
 	if (r->next_ns > ps->pp->now_ns)
 		return r->next_ns;
-	pthread_mutex_lock(&k->mem_lock);
-	swept = k->leaving_free > 0;
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	swept = memory_of(k)->leaving_free > 0;
 	pool_sweep(k, &r->pool_at, ROUND_SWEEP);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (swept)
 		return ps->pp->now_ns;
 	if (r->entry < nr_entries(k) &&
-		(atomic_load_explicit(&k->leaving_chunk_pages, memory_order_relaxed) ||
+		(atomic_load_explicit(&memory_of(k)->leaving_chunk_pages, memory_order_relaxed) ||
 			too_many_zeroes(k)))
 		walk_entries(ps);
-	else if (r->page < xseg_nr_pages(k->peer.seg))
+	else if (r->page < xseg_nr_pages(peer_of(k)->seg))
 		walk_pages(ps);
 	else
 		return pass_end(ps);
@@ -383,8 +393,8 @@ static uint64_t resize_step(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	uint32_t want = target_of(k),
-		 have = atomic_load_explicit(&k->nr_pages, memory_order_relaxed);
-	bool leaving = atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) > 0;
+		 have = atomic_load_explicit(&memory_of(k)->nr_pages, memory_order_relaxed);
+	bool leaving = atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed) > 0;
 
 	if (have > want)
 		return leave_some(ps, (have - want) / XSEG_EXTENT_PAGES);
@@ -394,8 +404,8 @@ static uint64_t resize_step(struct cport *ps)
 		return grow(ps);
 	if (leaving)
 		return empty_some(ps);
-	if (atomic_load_explicit(&k->shares.squeezed, memory_order_relaxed))
-		atomic_store_explicit(&k->shares.squeezed, false, memory_order_relaxed);
+	if (atomic_load_explicit(&evict_of(k)->shares.squeezed, memory_order_relaxed))
+		atomic_store_explicit(&evict_of(k)->shares.squeezed, false, memory_order_relaxed);
 	return PEER_NEVER;
 }
 

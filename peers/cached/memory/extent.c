@@ -26,7 +26,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/pages.h"
 
 #define TO(s) (1u << EXTENT_##s)
 
@@ -58,9 +59,9 @@ static enum extent_state extent_get(const struct extent *e)
 static void pages_add(struct cached *k, enum extent_state s, uint32_t by)
 {
 	if (s == EXTENT_STAYS)
-		atomic_fetch_add_explicit(&k->nr_pages, by, memory_order_relaxed);
+		atomic_fetch_add_explicit(&memory_of(k)->nr_pages, by, memory_order_relaxed);
 	else if (s == EXTENT_LEAVES)
-		atomic_fetch_add_explicit(&k->nr_leaving, by, memory_order_relaxed);
+		atomic_fetch_add_explicit(&memory_of(k)->nr_leaving, by, memory_order_relaxed);
 }
 
 static void extent_set(struct cached *k, struct extent *e, enum extent_state to)
@@ -75,18 +76,18 @@ static void extent_set(struct cached *k, struct extent *e, enum extent_state to)
 
 uint32_t extent_page(struct cached *k, const struct extent *e)
 {
-	return (uint32_t)(e - k->extents) * XSEG_EXTENT_PAGES;
+	return (uint32_t)(e - memory_of(k)->extents) * XSEG_EXTENT_PAGES;
 }
 
 static uint32_t nr_extents(const struct cached *k)
 {
-	return k->seg_pages / XSEG_EXTENT_PAGES;
+	return memory_of(k)->seg_pages / XSEG_EXTENT_PAGES;
 }
 
 uint32_t nr_owned(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) +
-	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+	return atomic_load_explicit(&memory_of(k)->nr_pages, memory_order_relaxed) +
+	       atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed);
 }
 
 /* ---- coming and going ---- */
@@ -97,7 +98,7 @@ void extent_add(struct cached *k, uint32_t first)
 
 	e->nr_free = e->nr_out = 0;
 	for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++)
-		xlist_node_init(k->clean.nodes, first + i);
+		xlist_node_init(memory_of(k)->clean.nodes, first + i);
 	extent_set(k, e, EXTENT_STAYS);
 }
 
@@ -106,7 +107,8 @@ static struct extent *choose(struct cached *k)
 {
 	struct extent *best = NULL;
 
-	for (struct extent *e = k->extents; e < k->extents + nr_extents(k); e++)
+	for (struct extent *e = memory_of(k)->extents; e < memory_of(k)->extents + nr_extents(k);
+		e++)
 		if (extent_get(e) == EXTENT_STAYS && !e->pinned &&
 			(!best || e->nr_free >= best->nr_free))
 			best = e;
@@ -119,16 +121,16 @@ static void leave(struct cached *k, struct extent *e)
 	uint32_t first = extent_page(k, e);
 
 	extent_set(k, e, EXTENT_LEAVES);
-	k->leaving_free += e->nr_free;
+	memory_of(k)->leaving_free += e->nr_free;
 	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
-		uint64_t owner = xseg_page_owner(k->peer.seg, page);
+		uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
 
 		if (owner == OWNER_CHUNKS) {
 			chunk_page_leave(k, page);
 		} else if (owner == OWNER_WITHHELD) {
-			k->withheld--;
+			memory_of(k)->withheld--;
 			pool_put(k, page);
-		} else if (!limbo_holds(owner) && xlist_in_list(&k->clean, page)) {
+		} else if (!limbo_holds(owner) && xlist_in_list(&memory_of(k)->clean, page)) {
 			clean_leave_locked(k, page);
 		}
 	}
@@ -137,7 +139,8 @@ static void leave(struct cached *k, struct extent *e)
 /* Under mem_lock: the first one that leaves; NULL: there is none. */
 static struct extent *find_leaving(struct cached *k)
 {
-	for (struct extent *e = k->extents; e < k->extents + nr_extents(k); e++)
+	for (struct extent *e = memory_of(k)->extents; e < memory_of(k)->extents + nr_extents(k);
+		e++)
 		if (extent_get(e) == EXTENT_LEAVES)
 			return e;
 	return NULL;
@@ -149,18 +152,18 @@ static void stay(struct cached *k, struct extent *e)
 	uint32_t first = extent_page(k, e);
 
 	extent_set(k, e, EXTENT_STAYS);
-	k->leaving_free -= e->nr_free;
-	k->nr_out -= e->nr_out;
+	memory_of(k)->leaving_free -= e->nr_free;
+	memory_of(k)->nr_out -= e->nr_out;
 	e->nr_out = 0;
 	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
-		uint64_t owner = xseg_page_owner(k->peer.seg, page);
+		uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
 
 		if (owner == OWNER_OUT) {
-			xseg_page_owner_set(k->peer.seg, page, 0);
+			xseg_page_owner_set(peer_of(k)->seg, page, 0);
 			pool_put(k, page);
 		} else if (owner == OWNER_CHUNKS) {
 			chunk_page_stay(k, page);
-		} else if (!limbo_holds(owner) && xlist_in_list(&k->leaving, page)) {
+		} else if (!limbo_holds(owner) && xlist_in_list(&memory_of(k)->leaving, page)) {
 			clean_stay_locked(k, page);
 		}
 	}
@@ -172,12 +175,12 @@ static bool turn_one(struct cached *k, struct extent *(*find)(struct cached *k),
 {
 	struct extent *e;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	e = find(k);
 	if (e)
 		turn(k, e);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return e;
 }
 
@@ -195,17 +198,17 @@ bool extent_give(struct cached *k, struct extent *e)
 {
 	bool empty;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	empty = e->nr_out == XSEG_EXTENT_PAGES;
 	if (empty) {
 		assert(e->nr_free == 0);
 		e->nr_out = 0;
-		k->nr_out -= XSEG_EXTENT_PAGES;
+		memory_of(k)->nr_out -= XSEG_EXTENT_PAGES;
 		extent_set(k, e, EXTENT_NOT_OURS);
 	}
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (empty)
-		xseg_pages_give(k->peer.xp, extent_page(k, e));
+		xseg_pages_give(peer_of(k)->xp, extent_page(k, e));
 	return empty;
 }
 
@@ -221,9 +224,9 @@ static void check_extent(struct cached *k, struct extent *e, uint32_t pooled, ui
 		return;
 	}
 	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
-		out += xseg_page_owner(k->peer.seg, page) == OWNER_OUT;
-		assert(xseg_page_owner(k->peer.seg, page) != OWNER_OUT ||
-			(leaves && !xlist_in_list(&k->clean, page)));
+		out += xseg_page_owner(peer_of(k)->seg, page) == OWNER_OUT;
+		assert(xseg_page_owner(peer_of(k)->seg, page) != OWNER_OUT ||
+			(leaves && !xlist_in_list(&memory_of(k)->clean, page)));
 	}
 	assert(e->nr_free == pooled && e->nr_out == out);
 	sum[0] += leaves ? 0 : XSEG_EXTENT_PAGES;
@@ -243,18 +246,19 @@ void extents_check(struct cached *k)
 	uint32_t *pooled = calloc(nr, sizeof(*pooled));
 
 	assert(pooled);
-	for (uint32_t i = 0; i < xpool_nr(&k->free_pages); i++)
-		pooled[xpool_at(&k->free_pages, i) / XSEG_EXTENT_PAGES]++;
+	for (uint32_t i = 0; i < xpool_nr(&memory_of(k)->free_pages); i++)
+		pooled[xpool_at(&memory_of(k)->free_pages, i) / XSEG_EXTENT_PAGES]++;
 	for (uint32_t i = 0; i < nr; i++)
-		check_extent(k, &k->extents[i], pooled[i], sum);
+		check_extent(k, &memory_of(k)->extents[i], pooled[i], sum);
 	free(pooled);
 	/* Z1, Z2, Z3 */
-	assert(sum[0] == k->nr_pages && sum[1] == k->leaving_free && sum[2] == k->nr_out);
-	assert(xseg_pages_owned(k->peer.xp, NULL, 0) == nr_owned(k));
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		for (uint32_t n = 0; n < k->ports[i].nr_magazine; n++)
-			assert(page_is_ours(k, k->ports[i].magazine[n]));
-	check_list(k, &k->clean, false);
-	check_list(k, &k->leaving, true);
-	check_list(k, &k->chunk_pages, false);
+	assert(sum[0] == memory_of(k)->nr_pages && sum[1] == memory_of(k)->leaving_free &&
+		sum[2] == memory_of(k)->nr_out);
+	assert(xseg_pages_owned(peer_of(k)->xp, NULL, 0) == nr_owned(k));
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		for (uint32_t n = 0; n < memory_port(cport_at(k, i))->nr_magazine; n++)
+			assert(page_is_ours(k, memory_port(cport_at(k, i))->magazine[n]));
+	check_list(k, &memory_of(k)->clean, false);
+	check_list(k, &memory_of(k)->leaving, true);
+	check_list(k, &memory_of(k)->chunk_pages, false);
 }

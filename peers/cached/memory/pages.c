@@ -18,7 +18,13 @@
  */
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/lend/gift.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/request/creq.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
@@ -29,24 +35,26 @@
 
 void pages_count(struct cached *k)
 {
-	atomic_store_explicit(&k->nr_clean, k->clean.nr + k->shares.clean, memory_order_relaxed);
-	atomic_store_explicit(
-		&k->nr_free, xpool_nr(&k->free_pages) - k->leaving_free, memory_order_relaxed);
+	atomic_store_explicit(&memory_of(k)->nr_clean,
+		memory_of(k)->clean.nr + evict_of(k)->shares.clean, memory_order_relaxed);
+	atomic_store_explicit(&memory_of(k)->nr_free,
+		xpool_nr(&memory_of(k)->free_pages) - memory_of(k)->leaving_free,
+		memory_order_relaxed);
 }
 
 static struct xlist *list_of(struct cached *k, uint32_t rec)
 {
-	return rec == OTHERS ? &k->clean : &k->volume[rec].share.clean;
+	return rec == OTHERS ? &memory_of(k)->clean : &volume_of(k)->states[rec].share.clean;
 }
 
 /* The page is in no list. */
 static void clean_put(struct cached *k, uint32_t page, bool at_head)
 {
 	uint32_t rec = page_leaves(k, page) ? OTHERS : share_list_locked(k, page);
-	struct xlist *list = page_leaves(k, page) ? &k->leaving : list_of(k, rec);
+	struct xlist *list = page_leaves(k, page) ? &memory_of(k)->leaving : list_of(k, rec);
 
-	k->page_use[page].list = (uint8_t)rec;
-	k->shares.clean += rec != OTHERS;
+	memory_of(k)->page_use[page].list = (uint8_t)rec;
+	evict_of(k)->shares.clean += rec != OTHERS;
 	if (at_head)
 		xlist_push_head(list, page);
 	else
@@ -55,11 +63,11 @@ static void clean_put(struct cached *k, uint32_t page, bool at_head)
 
 static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
 {
-	uint32_t rec = k->page_use[page].list;
+	uint32_t rec = memory_of(k)->page_use[page].list;
 
-	xlist_remove(from_leaving ? &k->leaving : list_of(k, rec), page);
-	k->page_use[page].list = OTHERS;
-	k->shares.clean -= rec != OTHERS;
+	xlist_remove(from_leaving ? &memory_of(k)->leaving : list_of(k, rec), page);
+	memory_of(k)->page_use[page].list = OTHERS;
+	evict_of(k)->shares.clean -= rec != OTHERS;
 }
 
 void clean_leave_locked(struct cached *k, uint32_t page)
@@ -78,10 +86,10 @@ void clean_turn_locked(struct cached *k, struct xlist *list)
 {
 	uint32_t page = xlist_tail(list);
 
-	clean_take(k, page, list == &k->leaving);
+	clean_take(k, page, list == &memory_of(k)->leaving);
 	clean_put(k, page, true);
-	if (list == &k->clean && k->shares.unsorted)
-		k->shares.unsorted--;
+	if (list == &memory_of(k)->clean && evict_of(k)->shares.unsorted)
+		evict_of(k)->shares.unsorted--;
 }
 
 void clean_restore(struct cached *k, uint32_t page)
@@ -94,12 +102,12 @@ void pool_put(struct cached *k, uint32_t page)
 	struct extent *e = page_extent(k, page);
 
 	if (page_leaves(k, page)) {
-		xseg_page_owner_set(k->peer.seg, page, OWNER_OUT);
+		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_OUT);
 		e->nr_out++;
-		k->nr_out++;
+		memory_of(k)->nr_out++;
 		return;
 	}
-	xpool_put(&k->free_pages, page);
+	xpool_put(&memory_of(k)->free_pages, page);
 	e->nr_free++;
 }
 
@@ -107,11 +115,11 @@ static uint32_t pool_get(struct cached *k)
 {
 	uint32_t page;
 
-	while ((page = xpool_get(&k->free_pages)) != XPOOL_NONE) {
+	while ((page = xpool_get(&memory_of(k)->free_pages)) != XPOOL_NONE) {
 		page_extent(k, page)->nr_free--;
 		if (!page_leaves(k, page))
 			break;
-		k->leaving_free--;
+		memory_of(k)->leaving_free--;
 		pool_put(k, page);
 	}
 	return page;
@@ -119,19 +127,19 @@ static uint32_t pool_get(struct cached *k)
 
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr)
 {
-	for (; nr && k->leaving_free; nr--) {
+	for (; nr && memory_of(k)->leaving_free; nr--) {
 		uint32_t page;
 
-		if (*at >= xpool_nr(&k->free_pages))
+		if (*at >= xpool_nr(&memory_of(k)->free_pages))
 			*at = 0;
-		page = xpool_at(&k->free_pages, *at);
+		page = xpool_at(&memory_of(k)->free_pages, *at);
 		if (!page_leaves(k, page)) {
 			++*at;
 			continue;
 		}
-		xpool_take_at(&k->free_pages, *at);
+		xpool_take_at(&memory_of(k)->free_pages, *at);
 		page_extent(k, page)->nr_free--;
-		k->leaving_free--;
+		memory_of(k)->leaving_free--;
 		pool_put(k, page);
 	}
 }
@@ -140,8 +148,8 @@ void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr)
 
 uint32_t pages_available(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_clean, memory_order_relaxed) +
-	       atomic_load_explicit(&k->nr_free, memory_order_relaxed);
+	return atomic_load_explicit(&memory_of(k)->nr_clean, memory_order_relaxed) +
+	       atomic_load_explicit(&memory_of(k)->nr_free, memory_order_relaxed);
 }
 
 void page_clean(struct cport *ps, uint32_t page)
@@ -150,11 +158,11 @@ void page_clean(struct cport *ps, uint32_t page)
 
 	if (page == NO_PAGE)
 		return;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	clean_put(k, page, true);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
-	ps->freed = true;
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
+	memory_port(ps)->freed = true;
 }
 
 void page_unclean(struct cport *ps, uint32_t page)
@@ -163,42 +171,44 @@ void page_unclean(struct cport *ps, uint32_t page)
 
 	if (page == NO_PAGE)
 		return;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	clean_take(k, page, page_leaves(k, page));
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 void page_relist(struct cached *k, uint32_t page)
 {
 	if (page == NO_PAGE)
 		return;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	clean_take(k, page, page_leaves(k, page));
 	clean_put(k, page, true);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 bool pages_wanted(struct cached *k)
 {
-	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages) ||
-	       !xwaitq_empty(&k->want_urgent);
+	return !xwaitq_empty(&memory_of(k)->want_owed) ||
+	       !xwaitq_empty(&memory_of(k)->want_pages) ||
+	       !xwaitq_empty(&memory_of(k)->want_urgent);
 }
 
 static uint32_t reserve_nr(struct cached *k)
 {
-	return atomic_load_explicit(&k->reserve.nr, memory_order_relaxed);
+	return atomic_load_explicit(&memory_of(k)->reserve.nr, memory_order_relaxed);
 }
 
 /* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find
  * them there. Nor while the reserve lacks some: what is free is its own. */
 static bool use_magazine(struct cached *k)
 {
-	return reserve_nr(k) == k->reserve.size &&
-	       atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >=
-		       8 * MAGAZINE * k->peer.nr_ports &&
-	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
+	return reserve_nr(k) == memory_of(k)->reserve.size &&
+	       atomic_load_explicit(&memory_of(k)->nr_pages, memory_order_relaxed) -
+			       memory_of(k)->withheld >=
+		       8 * MAGAZINE * peer_of(k)->nr_ports &&
+	       atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed) == 0;
 }
 
 /* The reserve comes first, then the pool. */
@@ -206,43 +216,43 @@ static void reserve_put(struct cached *k, uint32_t page)
 {
 	uint32_t nr;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	nr = reserve_nr(k);
-	if (nr < k->reserve.size && !page_leaves(k, page)) {
-		k->reserve.page[nr] = page;
-		atomic_store_explicit(&k->reserve.nr, nr + 1, memory_order_relaxed);
+	if (nr < memory_of(k)->reserve.size && !page_leaves(k, page)) {
+		memory_of(k)->reserve.page[nr] = page;
+		atomic_store_explicit(&memory_of(k)->reserve.nr, nr + 1, memory_order_relaxed);
 	} else {
 		pool_put(k, page);
 		pages_count(k);
 	}
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 XCOLD void page_free(struct cached *k, uint32_t page)
 {
-	xseg_page_owner_set(k->peer.seg, page, 0);
+	xseg_page_owner_set(peer_of(k)->seg, page, 0);
 	reserve_put(k, page);
 }
 
 void magazine_empty(struct cport *ps)
 {
 	early_forget(ps);
-	while (ps->nr_magazine)
-		page_free(ps->cache, ps->magazine[--ps->nr_magazine]);
+	while (memory_port(ps)->nr_magazine)
+		page_free(ps->cache, memory_port(ps)->magazine[--memory_port(ps)->nr_magazine]);
 }
 
 void magazine_return(struct cport *ps, uint32_t page)
 {
-	if (ps->nr_magazine == MAGAZINE)
+	if (memory_port(ps)->nr_magazine == MAGAZINE)
 		page_free(ps->cache, page);
 	else
-		ps->magazine[ps->nr_magazine++] = page;
+		memory_port(ps)->magazine[memory_port(ps)->nr_magazine++] = page;
 }
 
 /* Free pages that nobody else is in need of. */
 static void magazine_put(struct cport *ps, uint32_t page)
 {
-	xseg_page_owner_set(ps->cache->peer.seg, page, 0);
+	xseg_page_owner_set(peer_of(ps->cache)->seg, page, 0);
 	magazine_return(ps, page);
 }
 
@@ -252,11 +262,11 @@ void page_put(struct cport *ps, uint32_t page)
 
 	if (page == NO_PAGE)
 		return;
-	if (limbo_holds(xseg_page_owner(k->peer.seg, page))) {
+	if (limbo_holds(xseg_page_owner(peer_of(k)->seg, page))) {
 		limbo_put(ps, page);
 		return;
 	}
-	ps->freed = true;
+	memory_port(ps)->freed = true;
 	if (use_magazine(k) && !pages_wanted(k))
 		magazine_put(ps, page);
 	else
@@ -267,16 +277,17 @@ void page_put(struct cport *ps, uint32_t page)
  * one, whose data a store then finds in one piece. Returns how many there were. */
 static uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
 {
-	if (n > ps->nr_magazine)
-		n = ps->nr_magazine;
-	ps->nr_magazine -= n;
-	memcpy(page, &ps->magazine[ps->nr_magazine], n * sizeof(*page));
+	if (n > memory_port(ps)->nr_magazine)
+		n = memory_port(ps)->nr_magazine;
+	memory_port(ps)->nr_magazine -= n;
+	memcpy(page, &memory_port(ps)->magazine[memory_port(ps)->nr_magazine], n * sizeof(*page));
 	return n;
 }
 
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
 {
-	return ps->nr_magazine >= n && !pages_wanted(ps->cache) && magazine_pop(ps, n, page) == n;
+	return memory_port(ps)->nr_magazine >= n && !pages_wanted(ps->cache) &&
+	       magazine_pop(ps, n, page) == n;
 }
 
 static uint32_t take_free(struct cport *ps)
@@ -286,10 +297,10 @@ static uint32_t take_free(struct cport *ps)
 
 	if (magazine_pop(ps, 1, &page))
 		return page;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	page = pool_get(k);
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return page;
 }
 
@@ -299,13 +310,13 @@ static uint32_t next_victim(struct cached *k, struct xlist *list, const struct c
 {
 	uint32_t page;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	if (!list)
 		list = share_victims_locked(k, cl);
 	page = list ? xlist_tail(list) : XLIST_NONE;
 	if (page != XLIST_NONE)
 		clean_turn_locked(k, list);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return page;
 }
 
@@ -327,12 +338,12 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 
 struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
 {
-	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
 	uint32_t entry = (uint32_t)(owner >> 16) - 1;
 
 	*b = owner & 0xffff;
 	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS
-		       ? &k->objects[entry]
+		       ? &object_of(k)->objects[entry]
 		       : NULL;
 }
 
@@ -345,7 +356,7 @@ static bool evict_page(
 
 	if (!o)
 		return false;
-	if (o == ps->inside)
+	if (o == object_port(ps)->inside)
 		return evict_bucket(ps, o, b, page, rec, why);
 	if (!xworkq_try_enter(&o->q))
 		return false;
@@ -384,8 +395,8 @@ static uint32_t take_clean(
 		page = evict_one(ps, list, cl, why);
 		if (page == XPOOL_NONE)
 			break;
-		if (!limbo_holds(xseg_page_owner(k->peer.seg, page))) {
-			xseg_page_owner_set(k->peer.seg, page, 0);
+		if (!limbo_holds(xseg_page_owner(peer_of(k)->seg, page))) {
+			xseg_page_owner_set(peer_of(k)->seg, page, 0);
 			return page;
 		}
 		limbo_put(ps, page);
@@ -402,8 +413,8 @@ static uint32_t reserve_pop_locked(struct cached *k)
 
 	if (nr == 0)
 		return XPOOL_NONE;
-	atomic_store_explicit(&k->reserve.nr, nr - 1, memory_order_relaxed);
-	return k->reserve.page[nr - 1];
+	atomic_store_explicit(&memory_of(k)->reserve.nr, nr - 1, memory_order_relaxed);
+	return memory_of(k)->reserve.page[nr - 1];
 }
 
 static uint32_t reserve_take(struct cached *k)
@@ -412,10 +423,10 @@ static uint32_t reserve_take(struct cached *k)
 
 	if (reserve_nr(k) == 0)
 		return XPOOL_NONE;
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	while ((page = reserve_pop_locked(k)) != XPOOL_NONE && page_leaves(k, page))
 		pool_put(k, page);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return page;
 }
 
@@ -424,28 +435,28 @@ static void reserve_sweep(struct cached *k)
 {
 	uint32_t page, kept = 0;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	for (uint32_t i = 0; i < reserve_nr(k); i++) {
-		page = k->reserve.page[i];
+		page = memory_of(k)->reserve.page[i];
 		if (page_leaves(k, page))
 			pool_put(k, page);
 		else
-			k->reserve.page[kept++] = page;
+			memory_of(k)->reserve.page[kept++] = page;
 	}
-	atomic_store_explicit(&k->reserve.nr, kept, memory_order_relaxed);
-	pthread_mutex_unlock(&k->mem_lock);
+	atomic_store_explicit(&memory_of(k)->reserve.nr, kept, memory_order_relaxed);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 void reserve_begin(struct cached *k)
 {
 	uint32_t page;
 
-	k->reserve.size = RESERVE_PAGES;
-	while (reserve_nr(k) < k->reserve.size) {
-		pthread_mutex_lock(&k->mem_lock);
+	memory_of(k)->reserve.size = RESERVE_PAGES;
+	while (reserve_nr(k) < memory_of(k)->reserve.size) {
+		pthread_mutex_lock(&memory_of(k)->mem_lock);
 		page = pool_get(k);
 		pages_count(k);
-		pthread_mutex_unlock(&k->mem_lock);
+		pthread_mutex_unlock(&memory_of(k)->mem_lock);
 		if (page == XPOOL_NONE)
 			return;
 		reserve_put(k, page);
@@ -458,16 +469,16 @@ void reserve_fill(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t page;
 
-	if (atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
+	if (atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed))
 		reserve_sweep(k);
-	for (unsigned n = 0; n < RESERVE_PAGES && reserve_nr(k) < k->reserve.size; n++) {
+	for (unsigned n = 0; n < RESERVE_PAGES && reserve_nr(k) < memory_of(k)->reserve.size; n++) {
 		page = take_free(ps);
 		if (page == XPOOL_NONE && pages_available(k))
 			page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
 		if (page == XPOOL_NONE)
 			return;
 		reserve_put(k, page);
-		ps->freed |= !xwaitq_empty(&k->want_urgent);
+		memory_port(ps)->freed |= !xwaitq_empty(&memory_of(k)->want_urgent);
 	}
 }
 
@@ -476,11 +487,11 @@ static void magazine_fill(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t page;
 
-	pthread_mutex_lock(&k->mem_lock);
-	while (ps->nr_magazine < MAGAZINE / 2 && (page = pool_get(k)) != XPOOL_NONE)
-		ps->magazine[ps->nr_magazine++] = page;
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	while (memory_port(ps)->nr_magazine < MAGAZINE / 2 && (page = pool_get(k)) != XPOOL_NONE)
+		memory_port(ps)->magazine[memory_port(ps)->nr_magazine++] = page;
 	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 /* A port keeps some pages ahead of need: free ones, if it writes; where there are none some are
@@ -492,21 +503,21 @@ void pages_ahead(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t page;
 
-	if (ps->nr_magazine >= MAGAZINE / 2 || !use_magazine(k) || pages_wanted(k))
+	if (memory_port(ps)->nr_magazine >= MAGAZINE / 2 || !use_magazine(k) || pages_wanted(k))
 		return;
-	if (atomic_load_explicit(&k->nr_free, memory_order_relaxed)) {
-		if (ps->early.pays)
+	if (atomic_load_explicit(&memory_of(k)->nr_free, memory_order_relaxed)) {
+		if (request_port(ps)->early.pays)
 			magazine_fill(ps);
 		return;
 	}
-	if (atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE)
+	if (atomic_load_explicit(&memory_of(k)->nr_clean, memory_order_relaxed) < MAGAZINE)
 		return;
 	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
 		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
 		if (page == XPOOL_NONE)
 			return;
 		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
-			__builtin_prefetch((char *)xseg_page(k->peer.seg, page) + at, 1);
+			__builtin_prefetch((char *)xseg_page(peer_of(k)->seg, page) + at, 1);
 		/* there may be no room: an eviction frees chunks, too, and their pages come here */
 		magazine_put(ps, page);
 	}
@@ -516,9 +527,9 @@ static uint32_t list_nr(struct cached *k, const struct xlist *list)
 {
 	uint32_t nr;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	nr = list->nr;
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return nr;
 }
 
@@ -545,10 +556,10 @@ static uint32_t drop_list(struct cport *ps, struct xlist *list)
 uint32_t pages_drop(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint32_t n = drop_list(ps, &k->clean) + drop_list(ps, &k->leaving);
+	uint32_t n = drop_list(ps, &memory_of(k)->clean) + drop_list(ps, &memory_of(k)->leaving);
 
-	for (uint32_t r = 0; r < k->nr_volumes; r++)
-		n += drop_list(ps, &k->volume[r].share.clean);
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++)
+		n += drop_list(ps, &volume_of(k)->states[r].share.clean);
 	zeroes_drop(ps);
 	return n;
 }
@@ -558,8 +569,8 @@ uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache
 	const struct claim own = { .rec = rec };
 	uint32_t n = 0, page;
 
-	for (; n < nr && (page = evict_one(ps, &ps->cache->volume[rec].share.clean, &own, why)) !=
-				 XPOOL_NONE;
+	for (; n < nr && (page = evict_one(ps, &volume_of(ps->cache)->states[rec].share.clean, &own,
+				  why)) != XPOOL_NONE;
 		n++)
 		page_put(ps, page);
 	return n;

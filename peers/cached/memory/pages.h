@@ -6,8 +6,14 @@
 #ifndef PEERS_CACHED_PAGES_H
 #define PEERS_CACHED_PAGES_H
 
+#include <pthread.h>
+
 #include "peers/cached/object/object.h"
 #include "peers/cached/evict/share.h"
+#include "xtypes/xhuge.h"
+#include "xtypes/xlist.h"
+#include "xtypes/xpool.h"
+#include "xtypes/xwaitq.h"
 
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
@@ -36,14 +42,8 @@ union page_use {
 	uint8_t list;				/* in a list of clean pages: in whose (share.h) */
 };
 
-/* How far the emptying of extents is: port 0's. */
-struct resize {
-	uint32_t page, entry, pool_at;		/* what is looked at next */
-	uint32_t nr_out;			/* as it was when the pass began */
-	/* not before then, after a pass without effect; how long that was */
-	uint64_t next_ns, pause_ns;
-};
-
+#define MAGAZINE      32
+#define NR_LISTS      CACHE_LISTS	/* lists of pages for larger writes */
 #define RESERVE_PAGES 16u
 
 /* Pages that only urgent requests get (room.c). */
@@ -52,6 +52,88 @@ struct reserve {
 	_Atomic uint32_t nr;			/* written under mem_lock, read without */
 	uint32_t page[RESERVE_PAGES];		/* under mem_lock */
 };
+
+/* Private tables (alloc.c). */
+struct allocs {
+	struct xhuge mem[16];
+	unsigned nr;
+	uint64_t bytes;				/* of them all */
+};
+
+struct memory_room {
+	struct allocs allocs;
+	uint32_t seg_pages;			/* of the segment */
+	/* its size (extent.c): written by port 0 under mem_lock, read without */
+	_Atomic uint32_t nr_pages;		/* of extents that stay */
+	_Atomic uint32_t nr_leaving;		/* of extents that leave */
+	_Atomic uint32_t target_pages;		/* asked for: any thread */
+
+	pthread_mutex_t mem_lock;
+	struct extent *extents;			/* by number, all of the segment */
+	struct xlist leaving;			/* pages of VALID buckets in extents that leave */
+	uint32_t leaving_free;			/* pages in the pool whose extent leaves */
+	/* pages cut into chunks whose extent leaves; read without the lock */
+	_Atomic uint32_t leaving_chunk_pages;
+	_Atomic uint32_t nr_out;		/* pages that are out; read without */
+	struct xpool free_pages;
+	/* pages of VALID buckets of volumes without a share, next victim at the tail */
+	struct xlist clean;
+	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
+	_Atomic uint32_t nr_zeroes;	/* clean buckets of zeroes: they have slots but no page */
+	uint32_t withheld;			/* pages kept out of use (tests) */
+	struct reserve reserve;
+	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
+	union page_use *page_use;		/* by page */
+	/* of extents that stay; written under mem_lock, read without */
+	_Atomic uint32_t nr_chunk_pages;
+	_Atomic uint32_t nr_free_chunks;	/* the same */
+	/* lists of pages for larger writes; free ones under mem_lock */
+	struct xpool free_lists;
+	uint32_t (*lists)[XSEG_REQ_PAGES];
+	/* requests that wait for memory */
+	struct xwaitq want_urgent, want_owed, want_pages, want_lists;
+};
+
+struct memory_port {
+	/* free pages that the thread has at hand */
+	uint32_t magazine[MAGAZINE], nr_magazine;
+	bool freed;	/* pages, chunks or entries came free since the last pages_signal() */
+};
+
+struct memory_room *memory_of(const struct cached *k);
+struct memory_port *memory_port(const struct cport *ps);
+
+/* Pages that may hold data, but for the reserve. */
+static inline uint32_t data_pages(struct cached *k)
+{
+	uint32_t nr = atomic_load_explicit(&memory_of(k)->nr_pages, memory_order_relaxed) -
+		      memory_of(k)->withheld -
+		      atomic_load_explicit(&memory_of(k)->nr_chunk_pages, memory_order_relaxed);
+
+	return nr > memory_of(k)->reserve.size ? nr - memory_of(k)->reserve.size : 0;
+}
+/* Clean zeroes that are kept at most: they take slots, and only the end of their object evicts
+ * them. */
+static inline uint32_t zeroes_max(struct cached *k) { return data_pages(k) / 4; }
+static inline struct extent *page_extent(struct cached *k, uint32_t page)
+{
+	return &memory_of(k)->extents[page / XSEG_EXTENT_PAGES];
+}
+static inline bool page_is_ours(struct cached *k, uint32_t page)
+{
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) !=
+	       EXTENT_NOT_OURS;
+}
+/* Whether it may not be used again: exact under mem_lock. */
+static inline bool page_leaves(struct cached *k, uint32_t page)
+{
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) ==
+	       EXTENT_LEAVES;
+}
+/* ---- alloc.c ---- */
+/* zeroed, from a cache line on, freed by cached_free_all(); NULL: no memory */
+void *cached_alloc(struct cached *k, size_t bytes);
+void cached_free_all(struct cached *k);
 
 /* ---- pages.c ---- */
 /* As many as there are of n, for that claim: free ones, then clean ones; returns how many. */
@@ -95,38 +177,6 @@ void clean_turn_locked(struct cached *k, struct xlist *list);
 void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
 void clean_stay_locked(struct cached *k, uint32_t page);
 
-/* ---- early.c ---- */
-/* Whether the data of some of a batch is worth to be copied before they are served; does it. */
-bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr);
-void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
-/* A page that has a write's data already, unless somebody waits for pages. */
-bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
-/* The same for a write that has got a free page: it has that instead. Learns whether it pays. */
-bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page);
-void early_forget(struct cport *ps);	/* pages that nobody took go back to the magazine */
-uint32_t early_pages(const struct cport *ps);
-void early_check(const struct cport *ps);	/* asserts M1's places, between two steps */
-
-/* ---- room.c ---- */
-/* Returns how many to wait for, and where; nr 0: it got them. */
-struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
-/* Inside the object: n pages, and the chunks that its range lacks. When it takes nothing, it says
- * what to wait for. */
-struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
-	uint32_t *page, uint32_t n, enum turn turn);
-/* What it got, and was not used, goes back. */
-void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page,
-	uint32_t n);
-/* c holds nothing, and is stepped again when there is what it needs. */
-void pages_wait(struct cport *ps, struct creq *c, struct need need);
-/* The end of any such queue: who waits there, if the cache has to leave so, is its successor's. */
-void waiters_drop(struct xwaitq *q);
-/* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
-bool list_get(struct cport *ps, struct creq *c);
-void list_put(struct cport *ps, struct creq *c);
-/* Outside of any object: those who wait for pages, lists or entries go on, as far as there are. */
-void pages_signal(struct cport *ps);
-
 /* ---- extent.c ---- */
 void extent_add(struct cached *k, uint32_t first_page);	/* it is ours from now on */
 /* The one that has the most free pages leaves; one that leaves stays after all. False: there is
@@ -141,17 +191,5 @@ bool extent_edge_legal(enum extent_state from, enum extent_state to);
 const char *extent_state_name(enum extent_state s);
 void extents_check(struct cached *k);
 
-/* ---- resize.c ---- */
-static inline uint64_t size_word(uint32_t at_start, uint32_t since)
-{
-	return (uint64_t)at_start << 32 | since;
-}
-void size_open(struct cached *k);		/* before serving: how many pages it is to have */
-/* Option `memory` was changed. May refuse. */
-int resize_ask(struct cached *k, struct xseg_error *err);
-/* port 0: goes on with it; returns when it wants to run again */
-uint64_t resize_run(struct cport *ps);
-uint64_t resize_left(struct cached *k);	/* bytes that it still has to take or to give back */
-bool resizing(struct cached *k);
 
 #endif

@@ -21,7 +21,8 @@
  */
 #include <assert.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
 #include "xtypes/xkill.h"
 
 #define PER_PAGE CHUNKS_PER_PAGE
@@ -38,54 +39,57 @@ static void add(_Atomic uint32_t *nr, int by)
 
 static void page_cut(struct cached *k, uint32_t page, unsigned free)
 {
-	xseg_page_owner_set(k->peer.seg, page, OWNER_CHUNKS);
-	k->page_use[page].chunks_free = (uint8_t)free;
-	add(&k->nr_chunk_pages, 1);
+	xseg_page_owner_set(peer_of(k)->seg, page, OWNER_CHUNKS);
+	memory_of(k)->page_use[page].chunks_free = (uint8_t)free;
+	add(&memory_of(k)->nr_chunk_pages, 1);
 	if (free)
-		xlist_push_tail(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, __builtin_popcount(free));
+		xlist_push_tail(&memory_of(k)->chunk_pages, page);
+	add(&memory_of(k)->nr_free_chunks, __builtin_popcount(free));
 }
 
 static void page_uncut(struct cached *k, uint32_t page)
 {
-	xseg_page_owner_set(k->peer.seg, page, 0);
-	k->page_use[page].chunks_free = 0;
+	xseg_page_owner_set(peer_of(k)->seg, page, 0);
+	memory_of(k)->page_use[page].chunks_free = 0;
 	if (page_leaves(k, page)) {
-		add(&k->leaving_chunk_pages, -1);
+		add(&memory_of(k)->leaving_chunk_pages, -1);
 		return;
 	}
-	xlist_remove(&k->chunk_pages, page);
-	add(&k->nr_chunk_pages, -1);
-	add(&k->nr_free_chunks, -(int)PER_PAGE);
+	xlist_remove(&memory_of(k)->chunk_pages, page);
+	add(&memory_of(k)->nr_chunk_pages, -1);
+	add(&memory_of(k)->nr_free_chunks, -(int)PER_PAGE);
 }
 
 void chunk_page_leave(struct cached *k, uint32_t page)
 {
-	if (k->page_use[page].chunks_free)
-		xlist_remove(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, -__builtin_popcount(k->page_use[page].chunks_free));
-	add(&k->nr_chunk_pages, -1);
-	add(&k->leaving_chunk_pages, 1);
+	if (memory_of(k)->page_use[page].chunks_free)
+		xlist_remove(&memory_of(k)->chunk_pages, page);
+	add(&memory_of(k)->nr_free_chunks,
+		-__builtin_popcount(memory_of(k)->page_use[page].chunks_free));
+	add(&memory_of(k)->nr_chunk_pages, -1);
+	add(&memory_of(k)->leaving_chunk_pages, 1);
 }
 
 void chunk_page_stay(struct cached *k, uint32_t page)
 {
-	if (k->page_use[page].chunks_free)
-		xlist_push_head(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, __builtin_popcount(k->page_use[page].chunks_free));
-	add(&k->nr_chunk_pages, 1);
-	add(&k->leaving_chunk_pages, -1);
+	if (memory_of(k)->page_use[page].chunks_free)
+		xlist_push_head(&memory_of(k)->chunk_pages, page);
+	add(&memory_of(k)->nr_free_chunks,
+		__builtin_popcount(memory_of(k)->page_use[page].chunks_free));
+	add(&memory_of(k)->nr_chunk_pages, 1);
+	add(&memory_of(k)->leaving_chunk_pages, -1);
 }
 
 static uint32_t chunk_take(struct cached *k)
 {
-	uint32_t page = xlist_head(&k->chunk_pages),
-		 n = (uint32_t)__builtin_ctz(k->page_use[page].chunks_free);
+	uint32_t page = xlist_head(&memory_of(k)->chunk_pages),
+		 n = (uint32_t)__builtin_ctz(memory_of(k)->page_use[page].chunks_free);
 
-	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free & ~(1u << n));
-	if (k->page_use[page].chunks_free == 0)
-		xlist_remove(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, -1);
+	memory_of(k)->page_use[page].chunks_free =
+		(uint8_t)(memory_of(k)->page_use[page].chunks_free & ~(1u << n));
+	if (memory_of(k)->page_use[page].chunks_free == 0)
+		xlist_remove(&memory_of(k)->chunk_pages, page);
+	add(&memory_of(k)->nr_free_chunks, -1);
 	return page * PER_PAGE + n;
 }
 
@@ -94,15 +98,15 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
 {
 	uint32_t page = chunk / PER_PAGE;
 
-	assert(page < k->seg_pages);
+	assert(page < memory_of(k)->seg_pages);
 	if (!page_leaves(k, page)) {
-		if (k->page_use[page].chunks_free == 0)
-			xlist_push_head(&k->chunk_pages, page);
-		add(&k->nr_free_chunks, 1);
+		if (memory_of(k)->page_use[page].chunks_free == 0)
+			xlist_push_head(&memory_of(k)->chunk_pages, page);
+		add(&memory_of(k)->nr_free_chunks, 1);
 	}
-	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free |
-						  1u << chunk % PER_PAGE);
-	if (k->page_use[page].chunks_free != ALL_FREE)
+	memory_of(k)->page_use[page].chunks_free =
+		(uint8_t)(memory_of(k)->page_use[page].chunks_free | 1u << chunk % PER_PAGE);
+	if (memory_of(k)->page_use[page].chunks_free != ALL_FREE)
 		return false;
 	page_uncut(k, page);
 	return true;
@@ -112,9 +116,9 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
  * The page, the caller's again, or NO_PAGE. */
 static uint32_t page_spare(struct cached *k)
 {
-	uint32_t page = xlist_tail(&k->chunk_pages);
+	uint32_t page = xlist_tail(&memory_of(k)->chunk_pages);
 
-	if (page == XLIST_NONE || k->page_use[page].chunks_free != ALL_FREE)
+	if (page == XLIST_NONE || memory_of(k)->page_use[page].chunks_free != ALL_FREE)
 		return NO_PAGE;
 	page_uncut(k, page);
 	return page;
@@ -135,13 +139,13 @@ void chunk_feed(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	/* it came from a port's magazine, or was evicted, and its extent was chosen since */
 	if (page_leaves(k, page))
 		pool_put(k, page);
 	else
 		page_cut(k, page, ALL_FREE);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 static void chunk_store(struct cached *k, struct object *o, uint32_t nr, uint32_t chunk)
@@ -173,13 +177,13 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 			lacks[need++] = i;
 	if (need == 0)
 		return true;
-	pthread_mutex_lock(&k->mem_lock);
-	enough = atomic_load_explicit(&k->nr_free_chunks, memory_order_relaxed) >= need;
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	enough = atomic_load_explicit(&memory_of(k)->nr_free_chunks, memory_order_relaxed) >= need;
 	for (i = 0; i < need && enough; i++)
 		got[i] = chunk_take(k);
 	if (enough)
 		spare = page_spare(k);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (!enough)
 		return false;
 	page_put(ps, spare);
@@ -193,9 +197,9 @@ static void chunk_put(struct cport *ps, uint32_t chunk)
 	struct cached *k = ps->cache;
 	bool whole;
 
-	pthread_mutex_lock(&k->mem_lock);
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	whole = chunk_return(k, chunk);
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (whole)
 		page_put(ps, chunk / PER_PAGE);
 }
@@ -226,16 +230,16 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 
 void chunks_finalize(struct cached *k, uint32_t idx)
 {
-	version_next(&k->entries[idx]);
+	version_next(&object_of(k)->entries[idx]);
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
-		uint32_t chunk = atomic_exchange(&k->entries[idx].chunk[i], 0);
+		uint32_t chunk = atomic_exchange(&object_of(k)->entries[idx].chunk[i], 0);
 		bool whole;
 
 		if (chunk-- == 0)
 			continue;
-		pthread_mutex_lock(&k->mem_lock);
+		pthread_mutex_lock(&memory_of(k)->mem_lock);
 		whole = chunk_return(k, chunk);
-		pthread_mutex_unlock(&k->mem_lock);
+		pthread_mutex_unlock(&memory_of(k)->mem_lock);
 		if (whole)
 			page_free(k, chunk / PER_PAGE);
 	}
@@ -248,12 +252,12 @@ static uint32_t chunk_try(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t chunk = NO_CHUNK, spare = NO_PAGE;
 
-	pthread_mutex_lock(&k->mem_lock);
-	if (xlist_head(&k->chunk_pages) != XLIST_NONE) {
+	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	if (xlist_head(&memory_of(k)->chunk_pages) != XLIST_NONE) {
 		chunk = chunk_take(k);
 		spare = page_spare(k);
 	}
-	pthread_mutex_unlock(&k->mem_lock);
+	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	page_put(ps, spare);
 	return chunk;
 }
@@ -306,20 +310,20 @@ bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is)
 {
 	uint32_t page = chunk / PER_PAGE;
 
-	if (page >= xseg_nr_pages(k->peer.seg) ||
+	if (page >= xseg_nr_pages(peer_of(k)->seg) ||
 		(page_is[page] != PAGE_FREE && page_is[page] != PAGE_CHUNKS))
 		return false;
 	if (page_is[page] == PAGE_FREE) {
 		page_is[page] = PAGE_CHUNKS;
 		page_cut(k, page, ALL_FREE);
 	}
-	if (!(k->page_use[page].chunks_free & 1u << chunk % PER_PAGE))
+	if (!(memory_of(k)->page_use[page].chunks_free & 1u << chunk % PER_PAGE))
 		return false;
-	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free &
-						  ~(1u << chunk % PER_PAGE));
-	if (k->page_use[page].chunks_free == 0)
-		xlist_remove(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, -1);
+	memory_of(k)->page_use[page].chunks_free =
+		(uint8_t)(memory_of(k)->page_use[page].chunks_free & ~(1u << chunk % PER_PAGE));
+	if (memory_of(k)->page_use[page].chunks_free == 0)
+		xlist_remove(&memory_of(k)->chunk_pages, page);
+	add(&memory_of(k)->nr_free_chunks, -1);
 	return true;
 }
 

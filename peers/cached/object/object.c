@@ -29,7 +29,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/evict/share.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/request/creq.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
@@ -85,18 +92,18 @@ static void hook_init(void *arg, uint32_t idx)
 
 	XKILL(ENTRY_NAMED);
 	/* release: the name comes before the mark; a successor trusts marked entries */
-	atomic_store_explicit(&k->entries[idx].used, 1, memory_order_release);
+	atomic_store_explicit(&object_of(k)->entries[idx].used, 1, memory_order_release);
 }
 
 static void hook_finalize(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
 
-	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_relaxed) == 0);
+	assert(atomic_load_explicit(&object_of(k)->objects[idx].used, memory_order_relaxed) == 0);
 	chunks_finalize(k, idx);
-	object_dismiss(k, &k->objects[idx]);
+	object_dismiss(k, &object_of(k)->objects[idx]);
 	XKILL(ENTRY_EMPTIED);
-	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
+	atomic_store_explicit(&object_of(k)->entries[idx].used, 0, memory_order_release);
 }
 
 /* Implicit eviction takes only entries that are empty (O4) and in nobody's hands. */
@@ -104,7 +111,7 @@ static bool hook_may_evict(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
 
-	return xcache_refs(&k->xc, idx) == 1;
+	return xcache_refs(&object_of(k)->xc, idx) == 1;
 }
 
 const struct xcache_ops object_hooks = {
@@ -117,24 +124,24 @@ const struct xcache_ops object_hooks = {
 
 static void run_object(struct cport *ps, struct object *o, unsigned budget)
 {
-	ps->inside = o;
+	object_port(ps)->inside = o;
 	if (xworkq_run(&o->q, budget, ps))
 		object_ready(ps, o);
-	ps->inside = NULL;
+	object_port(ps)->inside = NULL;
 }
 
 XCOLD void object_ready(struct cport *ps, struct object *o)
 {
 	o->ready_next = NULL;
-	*ps->ready_tail = o;
-	ps->ready_tail = &o->ready_next;
+	*object_port(ps)->ready_tail = o;
+	object_port(ps)->ready_tail = &o->ready_next;
 }
 
 void object_push(struct cport *ps, struct object *o, struct xwork *w)
 {
 	if (!xworkq_push(&o->q, w))
 		return;
-	if (ps->inside)
+	if (object_port(ps)->inside)
 		object_ready(ps, o);
 	else
 		run_object(ps, o, 16);
@@ -142,22 +149,22 @@ void object_push(struct cport *ps, struct object *o, struct xwork *w)
 
 bool object_run_ready(struct cport *ps, unsigned budget)
 {
-	while (ps->ready && budget--) {
-		struct object *o = ps->ready;
+	while (object_port(ps)->ready && budget--) {
+		struct object *o = object_port(ps)->ready;
 
-		ps->ready = o->ready_next;
-		if (!ps->ready)
-			ps->ready_tail = &ps->ready;
+		object_port(ps)->ready = o->ready_next;
+		if (!object_port(ps)->ready)
+			object_port(ps)->ready_tail = &object_port(ps)->ready;
 		run_object(ps, o, 16);
 	}
-	return ps->ready != NULL;
+	return object_port(ps)->ready != NULL;
 }
 
 void object_put(struct cport *ps, struct object *o)
 {
-	xcache_put(&ps->cache->xc, o->index);
-	if (xwaitq_has_waiters(&ps->cache->want_entries))
-		ps->freed = true;	/* perhaps that was an evicted entry's last one */
+	xcache_put(&object_of(ps->cache)->xc, o->index);
+	if (xwaitq_has_waiters(&object_of(ps->cache)->want_entries))
+		memory_port(ps)->freed = true;	/* perhaps that was an evicted entry's last one */
 }
 
 /* ---- slots ---- */
@@ -166,7 +173,7 @@ uint64_t slot_read(struct cached *k, const _Atomic uint64_t *slot)
 {
 	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
 
-	assert((uint32_t)w < k->seg_pages);	/* as in chunk_at() */
+	assert((uint32_t)w < memory_of(k)->seg_pages);	/* as in chunk_at() */
 	return w;
 }
 
@@ -229,7 +236,7 @@ void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan
 
 bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
 {
-	bool touched = slot_has_page(w) && xseg_page_touched(k->peer.seg, slot_page(w));
+	bool touched = slot_has_page(w) && xseg_page_touched(peer_of(k)->seg, slot_page(w));
 
 	if (w & SLOT_REF)
 		slot_clear_flag(k, o, b, SLOT_REF);
@@ -250,7 +257,7 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 		chunk_release(ps, o, nr);
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
 	if (by > 0 && used == 1) {
-		xcache_get(&k->xc, o->index);
+		xcache_get(&object_of(k)->xc, o->index);
 		object_refill(ps, o);
 	} else if (used == 0) {
 		volume_unpin(k, o);
@@ -264,7 +271,7 @@ static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 	if (slot_has_page(word) && slot_page(word) == slot_page(old))
 		return word | (old & (SLOT_DIRECT | SLOT_LOAN));
 	if (loan_holds(k, old))
-		xseg_page_owner_set(k->peer.seg, slot_page(old), OWNER_LENT);
+		xseg_page_owner_set(peer_of(k)->seg, slot_page(old), OWNER_LENT);
 	return word;
 }
 
@@ -282,7 +289,7 @@ void bucket_set_at(
 		volume_pin(ps->cache, o);
 	if (slot_has_page(word))
 		xseg_page_owner_set(
-			ps->cache->peer.seg, slot_page(word), bucket_name(o, b));
+			peer_of(ps->cache)->seg, slot_page(word), bucket_name(o, b));
 	XKILL(OWNER_STORED);
 	/* release: the page is filled before the slot says so (a successor reads both) */
 	atomic_store_explicit(slot, word, memory_order_release);
@@ -302,8 +309,8 @@ void bucket_set_at(
 		share_count(ps->cache, object_volume(o), slot_has_page(word) ? 1 : -1);
 	}
 	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
-		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u,
-			memory_order_relaxed);
+		atomic_fetch_add_explicit(&memory_of(ps->cache)->nr_zeroes,
+			slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
 	if (slot_absent(old) != slot_absent(word))
 		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
 }

@@ -8,11 +8,12 @@
 #ifndef PEERS_CACHED_OBJECT_H
 #define PEERS_CACHED_OBJECT_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <urcu/list.h>
 
 #include "peers/cached/bucket/bucket.h"
-#include "peers/cached/bucket/counters.h"
+#include "peers/cached/bucket/cport.h"
 #include "peers/common/cache_cost.h"
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
@@ -26,8 +27,6 @@
 #define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
 #define NO_CHUNK       UINT32_MAX
 
-struct cached;
-struct cport;
 struct creq;
 struct child;
 
@@ -118,6 +117,62 @@ struct object {
 _Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
 _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
 
+struct object_room {
+	struct xcache xc;
+	struct object *objects;			/* by entry */
+	struct arena_object *entries;
+	/* by number: all pages of the segment, seen as chunks (chunk.c) */
+	struct arena_chunk *chunks;
+	uint64_t seg_chunks;			/* that they may be */
+	uint32_t nr_objects;		/* of the head, which is not believed again (R5) */
+	struct xwaitq want_entries;
+};
+
+struct object_port {
+	struct object *ready, **ready_tail;	/* objects that this thread owns and has to run */
+	struct object *inside;			/* the object whose queue it is running */
+};
+
+struct object_room *object_of(const struct cached *k);
+struct object_port *object_port(const struct cport *ps);
+
+static inline uint32_t object_volume(const struct object *o)
+{
+	return atomic_load_explicit(&o->volume, memory_order_relaxed);
+}
+/* Its entry in the arena: as far from the first one as the object is from the first object. */
+static inline struct arena_object *object_entry(struct cached *k, struct object *o)
+{
+	_Static_assert(sizeof(struct arena_object) == sizeof(struct object),
+		"one offset is good for both");
+	return (struct arena_object *)((char *)object_of(k)->entries +
+				       ((char *)o - (char *)object_of(k)->objects));
+}
+/* The owner word of its b-th bucket's page. */
+static inline uint64_t bucket_name(struct object *o, uint32_t b)
+{
+	return xseg_slot_name(o->index, b);
+}
+/* Entries: for those that keep data, and for those that pass. */
+static inline uint32_t nr_entries(const struct cached *k)
+{
+	return cached_nr_entries(object_of(k)->nr_objects);
+}
+/* The chunk that a word of an entry names. The words are the cache's own: if they are wrong
+ * somebody wrote over them, and it stops before it looks at what is outside of the segment. */
+static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
+{
+	assert(chunk < object_of(k)->seg_chunks);
+	return &object_of(k)->chunks[chunk];
+}
+/* The word of the slot of bucket b, or NULL: the object has no chunk there. */
+static inline _Atomic uint64_t *slot_word_of(struct cached *k, struct object *o, uint32_t b)
+{
+	uint32_t chunk = atomic_load_explicit(
+		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
+
+	return chunk ? &chunk_at(k, chunk - 1)->slot[b % CHUNK_SLOTS] : NULL;
+}
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
 void object_init(struct object *o, uint32_t index);
@@ -170,49 +225,6 @@ void object_prefetch(struct cached *k, struct xreq *r);
 _Atomic uint64_t *object_prefetch_slot(struct cached *k, const struct xreq *r);
 void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot);
 void object_prefetch_data(struct cached *k, const struct xreq *r);
-
-/* ---- reclaim.c ---- */
-void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
-/* inside: it may be evicted, as w says, and is INVALID now; its page is the caller's */
-void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
-/* the same, and its page goes back */
-void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
-/* drops every bucket: the object was deleted, or the cache left */
-void object_empty(struct cport *ps, struct object *o);
-/* drops what is clean: the store may not have it any more */
-void object_forget_clean(struct cport *ps, struct object *o);
-/* of all objects: zeroes that may be evicted, and have no page that could be */
-void zeroes_drop(struct cport *ps);
-/* is emptied, and may keep what it has */
-bool object_is_spared(struct cached *k, struct object *o);
-void object_reclaim_one(struct cport *ps);	/* begins to empty the least recently used object */
-void object_reclaim(struct cport *ps, struct object *o);	/* what it was asked for */
-void object_reclaim_step(struct cport *ps, struct object *o);	/* goes on with it */
-/* It got its first bucket, or may have: if it is not active any more it is emptied. The caller
- * holds a reference. */
-void object_refill(struct cport *ps, struct object *o);
-
-/* ---- unpromised.c ---- */
-/* Port 0's: gives up what is unpromised while the cache leaves or stops. Returns when it wants to
- * run again. */
-uint64_t unpromised_run(struct cport *ps);
-bool unpromised_walks(struct cached *k);	/* that is under way */
-/* inside: gives up all of its buckets that the store has refused */
-void object_give_up(struct cport *ps, struct object *o);
-
-/* ---- admit.c ---- */
-static inline bool object_passes(struct object *o)
-{
-	return !atomic_load_explicit(&o->admitted, memory_order_relaxed);
-}
-/* if there is room; the same, after another one is emptied; also if there are too many */
-enum admit { ADMIT_IF_ROOM, ADMIT_MAKE_ROOM, ADMIT_ALWAYS };
-/* True: it may keep buckets from now on. */
-bool object_admit(struct cport *ps, struct object *o, enum admit how);
-void object_dismiss(struct cached *k, struct object *o);		/* its entry becomes free */
-/* puts it; the entry of one that passes may be free then */
-void object_leave(struct cport *ps, struct object *o);
-bool reclaims_enough(struct cached *k);			/* no more objects should be emptied now */
 
 /* ---- chunk.c ---- */
 /* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was

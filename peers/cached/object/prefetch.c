@@ -5,8 +5,9 @@
  * is true, it is a guess: it may be another object by then, or have other pages. Nothing is changed
  * but r->user, which says what was guessed.
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/object/object.h"
 #include "peers/cached/bucket/data.h"
+#include "peers/cached/request/creq.h"
 #include "xtypes/xhot.h"
 
 #define LINE_SLOTS 8u
@@ -27,13 +28,13 @@ static void prefetch_private(const struct object *o, bool writes)
 /* What will perhaps be its object: r->user. Its lines, and those of its name, are on their way. */
 void object_prefetch(struct cached *k, struct xreq *r)
 {
-	uint32_t idx = xcache_guess(&k->xc, r->hash);
-	struct object *o = idx == XCACHE_NONE ? NULL : &k->objects[idx];
+	uint32_t idx = xcache_guess(&object_of(k)->xc, r->hash);
+	struct object *o = idx == XCACHE_NONE ? NULL : &object_of(k)->objects[idx];
 
 	r->user = o;
 	if (!o)
 		return;
-	xcache_prefetch_entry(&k->xc, idx);
+	xcache_prefetch_entry(&object_of(k)->xc, idx);
 	prefetch_private(o, r->op == XSEG_OP_WRITE);
 	__builtin_prefetch(
 		&object_entry(k, o)
@@ -69,7 +70,7 @@ static uint32_t hint_page(struct cached *k, const _Atomic uint64_t *slot)
 	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed))
 			     : NO_PAGE;
 
-	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
+	return page < xseg_nr_pages(peer_of(k)->seg) ? page : NO_PAGE;
 }
 
 /* Who is lent a page reads it himself. */
@@ -81,9 +82,9 @@ static bool is_lent(const struct xreq *r)
 /* What a write overwrites, and gives, changes hands: its data is not touched. */
 static void owners_prefetch(struct cached *k, const struct xreq *r, uint32_t page)
 {
-	xseg_page_owner_prefetch(k->peer.seg, page);
+	xseg_page_owner_prefetch(peer_of(k)->seg, page);
 	for (uint32_t i = 0; i < r->nr_pages && xseg_req_gives(r); i++)
-		xseg_page_owner_prefetch(k->peer.seg, r->page[i]);
+		xseg_page_owner_prefetch(peer_of(k)->seg, r->page[i]);
 }
 
 void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot)
@@ -93,7 +94,7 @@ void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic 
 	if (page == NO_PAGE)
 		return;
 	if (r->op == XSEG_OP_READ)
-		data_prefetch(xseg_page(k->peer.seg, page), 4);
+		data_prefetch(xseg_page(peer_of(k)->seg, page), 4);
 	else
 		owners_prefetch(k, r, page);
 }
@@ -103,9 +104,9 @@ XAPART static void prefetch_first_pages(struct cached *k, const struct xreq *r, 
 {
 	uint32_t second = hint_page(k, hint_slot(k, r, 1));
 
-	data_prefetch_ahead(xseg_page(k->peer.seg, page));
+	data_prefetch_ahead(xseg_page(peer_of(k)->seg, page));
 	if (second != NO_PAGE && data_ahead(second == page + 1) > 1)
-		data_prefetch_ahead(xseg_page(k->peer.seg, second));
+		data_prefetch_ahead(xseg_page(peer_of(k)->seg, second));
 }
 
 XHOT void object_prefetch_data(struct cached *k, const struct xreq *r)
@@ -118,5 +119,5 @@ XHOT void object_prefetch_data(struct cached *k, const struct xreq *r)
 	if (nr > 1)
 		prefetch_first_pages(k, r, page);
 	else
-		data_prefetch_all(xseg_page(k->peer.seg, page));
+		data_prefetch_all(xseg_page(peer_of(k)->seg, page));
 }

@@ -1,5 +1,6 @@
 /* walk - see walk.h. */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/object/walk.h"
 
 /* The next object from there on that has buckets, with a reference; NULL: there is none. */
 static struct object *walk_next(struct cached *k, struct walk *w)
@@ -7,9 +8,9 @@ static struct object *walk_next(struct cached *k, struct walk *w)
 	while (w->next < nr_entries(k)) {
 		uint32_t i = w->next++;
 
-		if (atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) &&
-			xcache_try_get(&k->xc, i))
-			return &k->objects[i];
+		if (atomic_load_explicit(&object_of(k)->objects[i].used, memory_order_relaxed) &&
+			xcache_try_get(&object_of(k)->xc, i))
+			return &object_of(k)->objects[i];
 	}
 	return NULL;
 }
@@ -28,7 +29,7 @@ static void walk_job(struct xwork *work, void *ctx)
 {
 	struct walk *w = caa_container_of(work, struct walk, work);
 	struct cport *ps = ctx;
-	struct object *o = &ps->cache->objects[w->next - 1];
+	struct object *o = &object_of(ps->cache)->objects[w->next - 1];
 
 	w->each(ps, o);
 	walk_step(ps, w);

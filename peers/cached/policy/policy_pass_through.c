@@ -5,7 +5,7 @@
  * is flushed: the switch to this policy begins that. For a cache that is to be quiet: before it is
  * unplugged, or while one measures the store.
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/policy/policy.h"
 
 const struct policy policy_pass_through = {
 	.name = "pass-through",

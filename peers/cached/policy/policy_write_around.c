@@ -4,7 +4,7 @@
  * the store goes through the cache, as there it is in order. For data that is written and not soon
  * read.
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/policy/policy.h"
 
 const struct policy policy_write_around = {
 	.name = "write-around",

@@ -3,7 +3,8 @@
  * Promise: the data survives the death of any process. It is in RAM only until it is flushed: a
  * FLUSH that is answered, or FUA, promises that it is stable at the store.
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
 
 static void applied(struct cport *ps, struct creq *c)
 {

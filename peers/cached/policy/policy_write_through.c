@@ -5,7 +5,9 @@
  * While it waits its request is APPLIED: a successor
  * completes it and does not apply it again.
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/bucket/cport.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
 
 void through_applied(struct cport *ps, struct creq *c)
 {

@@ -20,7 +20,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"
 
 /* Nothing of its range is newer in the cache than at the store. */

@@ -21,7 +21,7 @@
  */
 #include <errno.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/request/creq.h"
 #include "xtypes/xhot.h"
 
 static inline void serve(struct cport *ps, struct xreq *r, bool off)
@@ -40,7 +40,7 @@ static uint32_t nr_to_keep(const struct cport *ps, struct xreq *const *r, uint32
 {
 	uint32_t n = 0;
 
-	if (!ps->copies || nr < PEER_TAKE)
+	if (!request_port(ps)->copies || nr < PEER_TAKE)
 		return 0;
 	while (n < KEPT_MAX && request_is_copied_read(r[nr - 1 - n]))
 		n++;
@@ -49,7 +49,7 @@ static uint32_t nr_to_keep(const struct cport *ps, struct xreq *const *r, uint32
 
 static void keep(struct cport *ps, struct xreq *const *r, uint32_t nr)
 {
-	struct kept *kept = &ps->kept;
+	struct kept *kept = &request_port(ps)->kept;
 
 	assert(kept->first == kept->nr);	/* the stages of this batch have served all */
 	for (uint32_t i = 0; i < nr; i++)
@@ -62,7 +62,7 @@ static void keep(struct cport *ps, struct xreq *const *r, uint32_t nr)
 /* One, if there is one. */
 XAPART static void serve_kept(struct cport *ps)
 {
-	struct kept *kept = &ps->kept;
+	struct kept *kept = &request_port(ps)->kept;
 	struct xreq *r;
 
 	if (kept->first == kept->nr)
@@ -75,7 +75,7 @@ XAPART static void serve_kept(struct cport *ps)
 
 bool batch_poll(struct cport *ps)
 {
-	struct kept *kept = &ps->kept;
+	struct kept *kept = &request_port(ps)->kept;
 	bool fresh = kept->fresh;
 
 	kept->fresh = false;
@@ -86,7 +86,7 @@ bool batch_poll(struct cport *ps)
 
 void batch_check(const struct cport *ps)
 {
-	const struct kept *kept = &ps->kept;
+	const struct kept *kept = &request_port(ps)->kept;
 
 	assert(kept->first <= kept->nr && kept->nr <= KEPT_MAX);
 	if (kept->first < kept->nr)	/* the poll of the next round serves them */
@@ -106,9 +106,9 @@ XHOT void batch_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t n
 	for (i = 0; i < nr; i++) {
 		bool reads = r[i]->op == XSEG_OP_READ, lends = r[i]->flags & XSEG_REQ_LOAN;
 
-		xcache_prefetch(&k->xc, r[i]->hash);
+		xcache_prefetch(&object_of(k)->xc, r[i]->hash);
 		if (!reads && !(r[i]->flags & XSEG_REQ_GIVE))
-			__builtin_prefetch(&k->creqs[r[i]->index], 1);
+			__builtin_prefetch(&request_of(k)->creqs[r[i]->index], 1);
 		copies |= request_is_copied_read(r[i]);
 		lends_all &= reads && lends;
 	}
@@ -127,7 +127,7 @@ XHOT void batch_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t n
 	/* who is lent a page reads it himself */
 	for (i = 0; i < nr && !lends_all; i++)
 		object_prefetch_page(k, r[i], slot[i]);
-	ps->copies = copies;
+	request_port(ps)->copies = copies;
 }
 
 uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
@@ -138,7 +138,7 @@ uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr
 	uint32_t kept = off ? 0 : nr_to_keep(ps, r, nr), i = 0;
 
 	do {
-		if (ps->copies && i + 1 < nr)
+		if (request_port(ps)->copies && i + 1 < nr)
 			object_prefetch_data(ps->cache, r[i + 1]);
 		serve(ps, r[i], off);
 	} while (++i < nr - kept && !pp->round_over);

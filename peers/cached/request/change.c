@@ -46,17 +46,19 @@
  */
 #include <assert.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/request/creq.h"
 
 static struct creq *creq_at(struct cached *k, uint32_t link)
 {
-	assert(link && link <= k->nr_requests);
-	return &k->creqs[link - 1];
+	assert(link && link <= request_of(k)->nr_requests);
+	return &request_of(k)->creqs[link - 1];
 }
 
 static uint32_t link_of(struct cached *k, const struct creq *c)
 {
-	return (uint32_t)(c - k->creqs) + 1;
+	return (uint32_t)(c - request_of(k)->creqs) + 1;
 }
 
 /* ---- the list: a ring, whose first one the object names ---- */
@@ -144,7 +146,7 @@ bool change_waits(struct cached *k, struct object *o, const struct creq *cut)
 		atomic_store_explicit(&d->in_way, true, memory_order_relaxed);
 		waits = true;
 	}
-	if (waits && atomic_load_explicit(&k->nr_full, memory_order_relaxed))
+	if (waits && atomic_load_explicit(&flush_of(k)->nr_full, memory_order_relaxed))
 		full_ask(k);
 	return waits;
 }
@@ -160,7 +162,7 @@ static bool change_catch(struct cport *ps, struct creq *d)
 	if (d->queue)
 		share_left(ps->cache, d->queue);
 	creq_set_state(d, CREQ_RUNNING);
-	ps->freed = true;	/* it may have kept others waiting behind it */
+	memory_port(ps)->freed = true;	/* it may have kept others waiting behind it */
 	return true;
 }
 
@@ -214,20 +216,20 @@ void changes_end(struct cport *ps, struct creq *caught)
 
 bool changes_defer(struct cached *k, struct creq *c)
 {
-	if (!k->recovering || !op_is_cut(c->r->op))
+	if (!request_of(k)->recovering || !op_is_cut(c->r->op))
 		return false;
 	c->next = NULL;
-	*k->cuts_tail = c;
-	k->cuts_tail = &c->next;
+	*request_of(k)->cuts_tail = c;
+	request_of(k)->cuts_tail = &c->next;
 	return true;
 }
 
 struct creq *changes_recovered(struct cached *k)
 {
-	struct creq *first = k->cuts;
+	struct creq *first = request_of(k)->cuts;
 
-	k->recovering = false;
-	k->cuts = NULL;
+	request_of(k)->recovering = false;
+	request_of(k)->cuts = NULL;
 	return first;
 }
 

@@ -22,7 +22,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
 #include "peers/common/shape.h"
 
 static void copy_source(struct cport *ps, struct creq *c);
@@ -46,7 +50,7 @@ void copy_step(struct cport *ps, struct creq *c)
 	struct cached *k = ps->cache;
 	char name[XSEG_TARGET_MAX];
 	uint32_t idx;
-	int rc = shape_source(k->peer.seg, c->r, name);
+	int rc = shape_source(peer_of(k)->seg, c->r, name);
 
 	if (!c->policy)
 		c->policy = object_policy(ps, c->obj);
@@ -59,13 +63,13 @@ void copy_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	/* one that is being emptied may still be dirty */
-	idx = xcache_find(&k->xc, name, xseg_hash(name, strlen(name)));
+	idx = xcache_find(&object_of(k)->xc, name, xseg_hash(name, strlen(name)));
 	if (idx == XCACHE_NONE) {
 		c->step = copy_by_store;
 		copy_by_store(ps, c);
 		return;
 	}
-	c->other = &k->objects[idx];
+	c->other = &object_of(k)->objects[idx];
 	/* counted here, where it may look: a few more when it takes pages do no harm (share.h) */
 	c->grow = (uint16_t)share_claim(ps, c->obj, c->first, c->nr, c->nr, TURN_NONE).grow;
 	change_sides(ps, c, copy_source);
@@ -83,7 +87,7 @@ static bool source_is_here(struct cport *ps, const struct creq *c)
 
 static void take_bucket(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 {
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 	uint64_t w = slot_get(ps->cache, c->obj, c->first + i);
 
 	if (slot_has_page(w))

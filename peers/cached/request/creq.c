@@ -37,7 +37,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
 
 #define TO(s) (1u << CREQ_##s)
@@ -104,7 +109,7 @@ void creq_wait_for_request(struct cport *ps, struct creq *c)
 {
 	creq_set_state(c, CREQ_WAITS_REQUEST);
 	c->wait.fn = creq_retry;
-	c->queue = &ps->want_requests;
+	c->queue = &store_port(ps)->want_requests;
 	requests_wait(ps, &c->wait);
 }
 
@@ -196,10 +201,10 @@ static void wait_for_entry(struct cport *ps, struct creq *c)
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_ENTRY);
 	c->wait.fn = entry_retry;
-	xwaitq_add(&ps->cache->want_entries, &c->wait, 1);
+	xwaitq_add(&object_of(ps->cache)->want_entries, &c->wait, 1);
 	object_reclaim_one(ps);
-	if (xcache_nr_free(&ps->cache->xc))
-		ps->freed = true;
+	if (xcache_nr_free(&object_of(ps->cache)->xc))
+		memory_port(ps)->freed = true;
 }
 
 static bool is_older_change(struct xwait *w, void *cut)
@@ -215,8 +220,9 @@ static void take_in_older(struct cport *ps, struct creq *cut)
 {
 	struct xwait *w;
 
-	while (!xwaitq_empty(&ps->cache->want_entries) &&
-		(w = xwaitq_take(&ps->cache->want_entries, is_older_change, cut)) != NULL)
+	while (!xwaitq_empty(&object_of(ps->cache)->want_entries) &&
+		(w = xwaitq_take(&object_of(ps->cache)->want_entries, is_older_change, cut)) !=
+			NULL)
 		w->fn(w, ps);
 }
 
@@ -235,7 +241,7 @@ static enum admit admit_how(struct cport *ps, const struct creq *c)
 static void find_object(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
-	uint32_t idx = xcache_lookup(&k->xc, c->r->target, c->r->hash);
+	uint32_t idx = xcache_lookup(&object_of(k)->xc, c->r->target, c->r->hash);
 	int rc;
 
 	if (idx == XCACHE_NONE) {
@@ -243,7 +249,7 @@ static void find_object(struct cport *ps, struct creq *c)
 			creq_finish(ps, c, -EPROTO);
 			return;
 		}
-		rc = xcache_insert(&k->xc, c->r->target, c->r->hash, &idx);
+		rc = xcache_insert(&object_of(k)->xc, c->r->target, c->r->hash, &idx);
 		if (rc == -ENOSPC) {
 			wait_for_entry(ps, c);
 			return;
@@ -255,7 +261,7 @@ static void find_object(struct cport *ps, struct creq *c)
 		if (rc == 1)
 			count(ps, CC_REINSERTED, 1);
 	}
-	c->obj = &k->objects[idx];
+	c->obj = &object_of(k)->objects[idx];
 	if (op_is_cut(c->r->op))
 		take_in_older(ps, c);
 	if (object_passes(c->obj) && has_range(c->r->op))
@@ -301,7 +307,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 
 XAPART void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 {
-	struct creq *c = &ps->cache->creqs[r->index];
+	struct creq *c = &request_of(ps->cache)->creqs[r->index];
 
 	if (r->op == XSEG_OP_LIST) {
 		list_request(ps, r);

@@ -1,4 +1,4 @@
-/* creq - requests: those from above (creq) and those of cached's own that are out below (child).
+/* creq - requests from above.
  *
  * Contract: what takes a struct creq runs inside its object, unless it says otherwise. States:
  * creq.c.
@@ -8,9 +8,12 @@
 
 #include "peers/cached/object/object.h"
 #include "peers/cached/evict/share.h"
+#include "peers/cached/store/store.h"
 #include "peers/common/peer.h"
 
-#define RUN_MAX	       256		/* buckets in one child: 1 MiB */
+/* bytes: then those get their answers who waited for them, or they would go to sleep */
+#define COPIES_A_ROUND (64u << 10)
+#define EARLY_MAX      8		/* as many as are accepted at a time */
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 
 struct policy;
@@ -87,59 +90,78 @@ struct creq {
 	uint32_t few[CREQ_FEW];
 };
 
-enum child_kind {
-	CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC,
-	CHILD_ORPHAN, CHILD_OWN_SYNC
+/* requests of one volume that went the short way, and are not in the port's counters yet */
+struct hits {
+	uint32_t volume, nr;			/* nr: reads */
+	uint64_t buckets, lent, bytes;
+	uint64_t writes, given, written;	/* given: buckets; written: bytes */
+};
+struct request_room {
+	struct creq *creqs;			/* by request */
+	uint32_t nr_requests;			/* of the segment */
+	/* a predecessor's requests are being handed over; cuts among them wait (change.c) */
+	bool recovering;
+	struct creq *cuts, **cuts_tail;
 };
 
-/* A request of our own that is out at the downstream. Indexed by the request's index. */
-struct child {
-	struct xreq *r;
-	struct object *obj;
-	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
-	struct xwork work;
-	uint64_t seq;		/* FLUSH: object's apply_seq when it started */
-	uint64_t sent;		/* SYNC, OWN_SYNC, writes with FUA: its epoch (sync.c) */
-	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
-	uint16_t first, nr;
-	uint64_t flags;		/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */
-	uint8_t kind, why, home;		/* home: number of the port whose request it is */
-	bool joined;		/* LOAD: some of its buckets were there, and keep what they have */
-	struct child *next;			/* on its way back to its port */
+/* Which requests' data pages have already (early.c). */
+struct early_note {
+	uint64_t place;
+	uint32_t index;
+	uint32_t page;			/* before `first`: none, or one that is free */
+};
+struct early {
+	struct early_note note[EARLY_MAX];
+	uint32_t first, nr;
+	bool pays;	/* the last single one was applied in the round in which it came */
 };
 
-/* ---- child.c: by the port's thread, inside an object or outside of any ---- */
-/* With a reference to that object, if there is one. NULL: none is free. */
-struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);
-/* Sends it; on failure (no downstream) completes it with the error. */
-void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags);
-/* The same, for a range that need not be whole buckets; its pages are listed. */
-void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags,
-	uint64_t from, uint32_t bytes);
-void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
-/* of those that may be when all that came from above is answered */
-uint32_t children_out(struct cached *k);
-/* A predecessor's, which is out, and is its holder's; the caller gives it his reference to the
- * object. */
-void child_adopt(struct cport *ps, struct xreq *r, uint32_t index, struct object *o);
-void child_reply(struct cport *ps, struct xreq *r);	/* it is answered: completes it */
-void children_collect(struct cport *ps);	/* frees those that other threads have put */
-/* w->fn is called by requests_signal(), outside of any object, when one of the port's own requests
- * may be free. */
-void requests_wait(struct cport *ps, struct xwait *w);
-void requests_signal(struct cport *ps);
+/* Requests that are served among the next batch (batch.c). */
+#define KEPT_MAX 3u
+struct kept {
+	struct xreq *r[KEPT_MAX];
+	uint32_t first, nr;
+	bool fresh;			/* they are of this round */
+};
 
-/* Completes a child of its kind, and puts it. Inside its object, if it has one. */
-void load_done(struct cport *ps, struct child *ch, int64_t result);
-void edge_done(struct cport *ps, struct child *ch, int64_t result);
-void around_done(struct cport *ps, struct child *ch, int64_t result);
-void delete_done(struct cport *ps, struct child *ch, int64_t result);
-void info_done(struct cport *ps, struct child *ch, int64_t result);
-void orphan_done(struct cport *ps, struct child *ch, int64_t result);
+struct request_port {
+	struct early early;
+	struct kept kept;
+	struct hits hits;
+	uint32_t hits_polled;	/* so many had come at its last poll */
+	uint32_t copied;			/* bytes of requests since the last poll */
+	bool copies;	/* of the batch at hand a read at least is copied (batch_prefetch) */
+};
 
-/* ---- adopt.c ---- */
-/* Once, before serving, when all slots are known. page_is: enum page_is, by page. */
-void orphans_adopt(struct cached *k, uint8_t *page_is);
+struct request_room *request_of(const struct cached *k);
+struct request_port *request_port(const struct cport *ps);
+
+/* So much of a request's data has been copied; what was lent or given has not. */
+static inline void count_copied(struct cport *ps, uint32_t bytes)
+{
+	request_port(ps)->copied += bytes;
+	if (request_port(ps)->copied >= COPIES_A_ROUND)
+		peer_end_round(ps->pp);
+}
+/* ---- batch.c: see peer.h ---- */
+void batch_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+/* Each round, after its requests: serves what was kept in an earlier one. True: some was kept in
+ * this one, so another has to follow at once. */
+bool batch_poll(struct cport *ps);
+void batch_check(const struct cport *ps);	/* asserts J1, between two rounds */
+
+/* ---- early.c ---- */
+/* Whether the data of some of a batch is worth to be copied before they are served; does it. */
+bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr);
+void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
+/* A page that has a write's data already, unless somebody waits for pages. */
+bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
+/* The same for a write that has got a free page: it has that instead. Learns whether it pays. */
+bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page);
+void early_forget(struct cport *ps);	/* pages that nobody took go back to the magazine */
+uint32_t early_pages(const struct cport *ps);
+void early_check(const struct cport *ps);	/* asserts M1's places, between two steps */
 
 /* ---- creq.c ---- */
 /* Outside of any object: it was accepted just now, or recovered. */
@@ -190,12 +212,6 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 }
 
 /* ---- hit.c ---- */
-/* requests of one volume that went the short way, and are not in the port's counters yet */
-struct hits {
-	uint32_t volume, nr;			/* nr: reads */
-	uint64_t buckets, lent, bytes;
-	uint64_t writes, given, written;	/* given: buckets; written: bytes */
-};
 /* Outside of any object. A read that has all it wants is answered; false: it has to go the long way
  * (creq_request). */
 bool hit_read(struct cport *ps, struct xreq *r);

@@ -21,7 +21,8 @@
  *       poll that looks at everything, or with the next batch, before any of it is served: so a
  *       note is never older than the batch
  */
-#include "peers/cached/life/cached.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/request/creq.h"
 #include "peers/cached/bucket/data.h"
 #include "xtypes/xhot.h"
 
@@ -34,7 +35,7 @@ static bool is_single(const struct xreq *r)
 
 bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr)
 {
-	for (uint32_t i = 0; i < nr && ps->early.pays; i++)
+	for (uint32_t i = 0; i < nr && request_port(ps)->early.pays; i++)
 		if (is_single(r[i]))
 			return true;
 	return false;
@@ -42,16 +43,16 @@ bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr)
 
 XHOT void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr)
 {
-	struct xseg *seg = ps->cache->peer.seg;
-	struct early *e = &ps->early;
+	struct xseg *seg = peer_of(ps->cache)->seg;
+	struct early *e = &request_port(ps)->early;
 
 	early_forget(ps);
-	for (uint32_t i = 0; i < nr && e->nr < EARLY_MAX && ps->nr_magazine; i++) {
+	for (uint32_t i = 0; i < nr && e->nr < EARLY_MAX && memory_port(ps)->nr_magazine; i++) {
 		uint32_t page;
 
 		if (!is_single(r[i]))
 			continue;
-		page = ps->magazine[--ps->nr_magazine];
+		page = memory_port(ps)->magazine[--memory_port(ps)->nr_magazine];
 		data_copy_past(
 			xseg_page(seg, page), xseg_page(seg, r[i]->page[0] & XSEG_PAGE_INDEX));
 		e->note[e->nr++] = (struct early_note){ r[i]->place, r[i]->index, page };
@@ -81,7 +82,7 @@ static uint32_t exchange(struct early *e, uint32_t i, uint32_t instead)
 
 bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page)
 {
-	struct early *e = &ps->early;
+	struct early *e = &request_port(ps)->early;
 	uint32_t i = find(e, r);
 
 	if (i == e->nr || pages_wanted(ps->cache))
@@ -92,7 +93,7 @@ bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page)
 
 bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page)
 {
-	struct early *e = &ps->early;
+	struct early *e = &request_port(ps)->early;
 	uint32_t i;
 
 	if (!is_single(r))
@@ -107,7 +108,7 @@ bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page)
 
 void early_forget(struct cport *ps)
 {
-	struct early *e = &ps->early;
+	struct early *e = &request_port(ps)->early;
 
 	while (e->nr) {
 		uint32_t page = e->note[--e->nr].page;
@@ -122,14 +123,14 @@ uint32_t early_pages(const struct cport *ps)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < ps->early.nr; i++)
-		nr += ps->early.note[i].page != NO_PAGE;
+	for (uint32_t i = 0; i < request_port(ps)->early.nr; i++)
+		nr += request_port(ps)->early.note[i].page != NO_PAGE;
 	return nr;
 }
 
 void early_check(const struct cport *ps)
 {
-	const struct early *e = &ps->early;
+	const struct early *e = &request_port(ps)->early;
 
 	assert(e->first <= e->nr && e->nr <= EARLY_MAX);
 	for (uint32_t i = 0; i < e->nr; i++) {

@@ -28,8 +28,16 @@
  */
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/lend/direct.h"
+#include "peers/cached/lend/gift.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
 #include "peers/cached/bucket/data.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
@@ -68,13 +76,14 @@ static bool object_is_plain(struct cport *ps, const struct hit *h, const struct 
 	struct object *o = h->obj;
 
 	return atomic_load_explicit(&o->used, memory_order_relaxed) &&
-	       xcache_is_active(&k->xc, o->index, r->target, r->hash) &&
+	       xcache_is_active(&object_of(k)->xc, o->index, r->target, r->hash) &&
 	       !object_is_shut(o) && !o->nr_redo && !o->reclaiming && !object_passes(o) &&
 	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume;
 }
 
 /* object_policy() of what is plain: the object is of the request's volume. */
-static const struct policy *policy_of(struct cport *ps, const struct hit *h, const struct xreq *r)
+static const struct policy *policy_of_hit(
+	struct cport *ps, const struct hit *h, const struct xreq *r)
 {
 	return volume_promise(ps->cache, h->volume, r->volume);
 }
@@ -83,7 +92,7 @@ static const struct policy *policy_of(struct cport *ps, const struct hit *h, con
  * nothing. */
 static bool read_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
 {
-	if (policy_of(ps, h, r)->reads_around)
+	if (policy_of_hit(ps, h, r)->reads_around)
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);
@@ -124,7 +133,7 @@ static const void *page_of(struct xseg *seg, const struct hit *h, uint32_t i)
 static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 {
 	bool lends = r->flags & XSEG_REQ_LOAN && loan_begin(ps, r, h->nr);
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 	uint32_t lent = 0;
 
 	for (uint32_t i = 0; i < h->nr; i++) {
@@ -166,7 +175,7 @@ static void publish_writes(struct cport *ps, const struct hits *n)
 
 XCOLD void hits_publish(struct cport *ps)
 {
-	struct hits *n = &ps->hits;
+	struct hits *n = &request_port(ps)->hits;
 
 	if (n->nr == 0 && n->writes == 0)
 		return;
@@ -180,11 +189,11 @@ XCOLD void hits_publish(struct cport *ps)
 /* Counters of that volume, to add to. */
 static struct hits *hits_of(struct cport *ps, uint32_t volume)
 {
-	if (ps->hits.volume != volume) {
+	if (request_port(ps)->hits.volume != volume) {
 		hits_publish(ps);
-		ps->hits.volume = volume;
+		request_port(ps)->hits.volume = volume;
 	}
-	return &ps->hits;
+	return &request_port(ps)->hits;
 }
 
 static void read_count(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t lent)
@@ -211,9 +220,9 @@ static void write_count(struct cport *ps, const struct hit *h, const struct xreq
 /* Nobody waits in the object, and nothing newly becomes dirty while writers are slowed. */
 static bool write_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
 {
-	bool slowed = atomic_load_explicit(&ps->cache->throttle.on, memory_order_relaxed);
+	bool slowed = atomic_load_explicit(&flush_of(ps->cache)->throttle.on, memory_order_relaxed);
 
-	if (h->obj->waiters || policy_of(ps, h, r) != &policy_write_back ||
+	if (h->obj->waiters || policy_of_hit(ps, h, r) != &policy_write_back ||
 		full_is_refused(ps, h->volume))
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
@@ -244,7 +253,7 @@ static void prefetch_owners(struct xseg *seg, const struct hit *h)
 /* Pages with its data; false: there are none. */
 static bool fill(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t *page)
 {
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 
 	if (early_take(ps, r, page))
 		return true;
@@ -296,7 +305,7 @@ static bool take_all(struct cport *ps, const struct hit *h, const struct xreq *r
 		if (gift_take(ps, r->page[i], bucket_name(h->obj, h->first + i), &given[i]))
 			continue;
 		while (i-- > 0)
-			xseg_page_owner_set(ps->cache->peer.seg, r->page[i], given[i]);
+			xseg_page_owner_set(peer_of(ps->cache)->seg, r->page[i], given[i]);
 		return false;
 	}
 	return true;
@@ -307,7 +316,7 @@ static bool apply_give(struct cport *ps, const struct hit *h, struct xreq *r)
 {
 	uint64_t given[HIT_BUCKETS];
 
-	prefetch_owners(ps->cache->peer.seg, h);
+	prefetch_owners(peer_of(ps->cache)->seg, h);
 	if (!give_is_plain(ps, h, r) || !take_all(ps, h, r, given))
 		return false;
 	xseg_req_start(ps->pp->port, r);
@@ -375,7 +384,7 @@ static inline bool read_hit(struct cport *ps, struct xreq *r, bool single)
 		return false;
 	served = is_plain(ps, &h, r) && read_is_plain(ps, &h, r);
 	if (served) {
-		xcache_touch(&ps->cache->xc, h.obj->index);
+		xcache_touch(&object_of(ps->cache)->xc, h.obj->index);
 		lent = serve(ps, &h, r);
 	}
 	leave(ps, &h);
@@ -399,10 +408,10 @@ static inline bool write_hit(struct cport *ps, struct xreq *r, bool single)
 		served = is_plain(ps, &h, r) && write_is_plain(ps, &h, r) &&
 			 (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));
 		if (served)
-			xcache_touch(&ps->cache->xc, h.obj->index);
+			xcache_touch(&object_of(ps->cache)->xc, h.obj->index);
 		leave(ps, &h);
 	}
-	ps->early.pays = served;
+	request_port(ps)->early.pays = served;
 	return served;
 }
 

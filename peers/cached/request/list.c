@@ -11,9 +11,9 @@
  *   any other                                   forwarded as it is
  *
  * The top byte is the peer's index + 1. So two caches, one above the other, tell their cursors
- * apart. A successor finds each dirty object at its predecessor's entry, so a cursor is good after a
- * restart. A new cache under another index forwards the cursor, and the store answers ESTALE. So it
- * does when the cache has left the path.
+ * apart. A successor finds each dirty object at its predecessor's entry, so a cursor is good after
+ * a restart. A new cache under another index forwards the cursor, and the store answers ESTALE. So
+ * it does when the cache has left the path.
  *
  * Contract: the port's thread, outside of any object. Nothing here waits, blocks or allocates, and
  * nothing enters an object.
@@ -26,7 +26,7 @@
  */
 #include <errno.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/request/creq.h"
 #include "peers/common/listing.h"
 #include "peers/common/shape.h"
 
@@ -38,7 +38,7 @@
 /* This cache's top byte. */
 static uint64_t own_top(struct cached *k)
 {
-	return (uint64_t)xseg_peer_index(k->peer.xp) + 1;
+	return (uint64_t)xseg_peer_index(peer_of(k)->xp) + 1;
 }
 
 static bool is_newer_here(struct object *o)
@@ -53,12 +53,12 @@ static bool name_entry(struct cport *ps, struct listing *l, uint32_t i)
 	const char *name;
 	bool ok = true;
 
-	if (!is_newer_here(&k->objects[i]) || !xcache_try_get(&k->xc, i))
+	if (!is_newer_here(&object_of(k)->objects[i]) || !xcache_try_get(&object_of(k)->xc, i))
 		return true;
-	name = xcache_name(&k->xc, i);
-	if (is_newer_here(&k->objects[i]) && listing_wants(l->r, name))
+	name = xcache_name(&object_of(k)->xc, i);
+	if (is_newer_here(&object_of(k)->objects[i]) && listing_wants(l->r, name))
 		ok = listing_add(l, name);
-	object_put(ps, &k->objects[i]);
+	object_put(ps, &object_of(k)->objects[i]);
 	return ok;
 }
 
@@ -69,7 +69,7 @@ static int64_t list_own(struct cport *ps, struct xreq *r, uint64_t from)
 	struct listing l;
 	uint64_t at;
 
-	listing_begin(&l, ps->cache->peer.seg, r);
+	listing_begin(&l, peer_of(ps->cache)->seg, r);
 	if (end > from + LIST_LOOKS)
 		end = from + LIST_LOOKS;
 	for (at = from; at < end && name_entry(ps, &l, (uint32_t)at); at++)

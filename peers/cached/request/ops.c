@@ -12,7 +12,9 @@
  */
 #include <errno.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/request/creq.h"
 
 static struct child *child_or_wait(struct cport *ps, struct creq *c, enum child_kind kind)
 {

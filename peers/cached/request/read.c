@@ -20,8 +20,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/bucket/stream.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/lend/direct.h"
+#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
 #include "peers/cached/bucket/data.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"
 
 #define JOIN_MAX 4	/* present buckets in a row that a load goes over */
@@ -29,7 +36,7 @@
 void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page,
 	const void *next, const void *after)
 {
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 	char *to = xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX);
 	uint32_t in, len;
 
@@ -174,7 +181,8 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 	struct child *ch;
 
 	if (n == 0 && may_queue) {
-		if (need.queue != &ps->cache->want_owed && around_read(ps, c, BYPASS_FULL))
+		if (need.queue != &memory_of(ps->cache)->want_owed &&
+			around_read(ps, c, BYPASS_FULL))
 			return false;
 		n = 1;
 		need = load_room(ps, o, b, page, &n, TURN_URGENT);
@@ -232,7 +240,8 @@ static void ahead_start(
 
 static bool is_full(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_free, memory_order_relaxed) < data_pages(k) / 16;
+	return atomic_load_explicit(&memory_of(k)->nr_free, memory_order_relaxed) <
+	       data_pages(k) / 16;
 }
 
 /* True: c has gone past the cache. */
@@ -241,7 +250,7 @@ static bool follow_stream(struct cport *ps, struct creq *c, bool misses)
 	struct cached *k = ps->cache;
 	const struct xreq *r = c->r;
 	struct stream_advice a = stream_note(
-		&k->streams, r->volume, r->hash, r->offset, r->obj_offset, r->size);
+		streams_of(k), r->volume, r->hash, r->offset, r->obj_offset, r->size);
 	bool cut_off = a.cut_off && share_is_full(k, object_volume(c->obj), is_full(k));
 	uint32_t from = (uint32_t)(a.ahead_from / BUCKET_SIZE);
 

@@ -22,8 +22,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/evict/evict.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/lend/gift.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/request/creq.h"
 #include "peers/cached/bucket/data.h"
+#include "peers/cached/volume/volume.h"
 #include "peers/common/zeroes.h"
 #include "xtypes/xkill.h"
 
@@ -91,7 +97,7 @@ void write_settle(const struct creq *c)
 
 void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 {
-	struct xseg *seg = ps->cache->peer.seg;
+	struct xseg *seg = peer_of(ps->cache)->seg;
 	char *new = xseg_page(seg, c->page[i]);
 	uint32_t in, len;
 	uint64_t w;
@@ -188,7 +194,7 @@ static void fill_pages(struct cport *ps, struct creq *c)
 static void cut_store(struct cport *ps, struct creq *c, uint32_t i)
 {
 	bool zeroes = c->page[i] != NO_PAGE &&
-		      data_is_zeroes(xseg_page(ps->cache->peer.seg, c->page[i]), BUCKET_SIZE);
+		      data_is_zeroes(xseg_page(peer_of(ps->cache)->seg, c->page[i]), BUCKET_SIZE);
 
 	page_put(ps, write_store(ps, c, i, zeroes ? NO_PAGE : c->page[i]));
 	if (zeroes)
@@ -334,8 +340,8 @@ static void write_restart(struct cport *ps, struct creq *c)
 	}
 	need_wait(ps, c,
 		(struct need){ .nr = need,
-			.queue = creq_is_urgent(c) ? &ps->cache->want_urgent
-						   : &ps->cache->want_pages,
+			.queue = creq_is_urgent(c) ? &memory_of(ps->cache)->want_urgent
+						   : &memory_of(ps->cache)->want_pages,
 			.turn = TURN_PAGES });
 	/* a cut among them voids c where it is parked, or waits, as c is on its way to the store */
 	if (o->waiters)

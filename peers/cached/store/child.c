@@ -11,7 +11,8 @@
  */
 #include <string.h>
 
-#include "peers/cached/life/cached.h"
+#include "peers/cached/flush/flush.h"
+#include "peers/cached/store/store.h"
 
 typedef void (*done_fn)(struct cport *ps, struct child *ch, int64_t result);
 
@@ -38,8 +39,8 @@ static void child_job(struct xwork *w, void *ctx)
 	struct cport *ps = ctx;
 
 	if (ch->r->result >= 0 && changes_store(ch->r))
-		atomic_store_explicit(&ps->changes,
-			atomic_load_explicit(&ps->changes, memory_order_relaxed) + 1,
+		atomic_store_explicit(&store_port(ps)->changes,
+			atomic_load_explicit(&store_port(ps)->changes, memory_order_relaxed) + 1,
 			memory_order_relaxed);
 	done[ch->kind](ps, ch, ch->r->result);
 }
@@ -49,21 +50,21 @@ static bool may_take(struct cport *ps, enum child_kind kind)
 	uint32_t nr = xseg_port_nr_requests(ps->pp->port);
 
 	if (kind == CHILD_FLUSH)
-		return ps->flushes_out < nr * 3 / 4;
+		return store_port(ps)->flushes_out < nr * 3 / 4;
 	if (kind < CHILD_FLUSH)
-		return ps->loads_out < nr * 3 / 4;
+		return store_port(ps)->loads_out < nr * 3 / 4;
 	return true;
 }
 
 static _Atomic uint32_t *out_counter(struct cport *ps, enum child_kind kind)
 {
-	return kind == CHILD_FLUSH ? &ps->flushes_out : &ps->loads_out;
+	return kind == CHILD_FLUSH ? &store_port(ps)->flushes_out : &store_port(ps)->loads_out;
 }
 
 static struct child *child_init(
 	struct cport *ps, struct xreq *r, uint32_t index, enum child_kind kind, struct object *o)
 {
-	struct child *ch = &ps->cache->children[index];
+	struct child *ch = &store_of(ps->cache)->children[index];
 
 	memset(ch, 0, sizeof(*ch));
 	ch->r = r;
@@ -88,7 +89,7 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 		return NULL;
 	ch = child_init(ps, r, r->index, kind, o);
 	if (o)
-		xcache_get(&ps->cache->xc, o->index);
+		xcache_get(&object_of(ps->cache)->xc, o->index);
 	*out_counter(ps, kind) += kind <= CHILD_FLUSH;
 	return ch;
 }
@@ -119,7 +120,7 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 	}
 	rc = peer_submit(ps->pp, r);
 	if (rc == 0) {
-		if (++ps->sent >= SENDS_A_ROUND)
+		if (++store_port(ps)->sent >= SENDS_A_ROUND)
 			peer_end_round(ps->pp);
 		return;
 	}
@@ -132,11 +133,12 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 
 uint32_t children_out(struct cached *k)
 {
-	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed) +
-		       k->own_sync.out;
+	uint32_t out = atomic_load_explicit(&store_of(k)->nr_orphans, memory_order_relaxed) +
+		       flush_of(k)->sync.own_sync.out;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		out += k->ports[i].loads_out + k->ports[i].flushes_out;
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		out += store_port(cport_at(k, i))->loads_out +
+		       store_port(cport_at(k, i))->flushes_out;
 	return out;
 }
 
@@ -144,12 +146,12 @@ static void free_request(struct cport *ps, struct child *ch)
 {
 	*out_counter(ps, ch->kind) -= ch->kind <= CHILD_FLUSH;
 	xseg_req_free(ps->pp->port, ch->r);
-	ps->request_freed = true;
+	store_port(ps)->request_freed = true;
 }
 
 void child_put(struct cport *ps, struct child *ch)
 {
-	struct cport *home = &ps->cache->ports[ch->home];
+	struct cport *home = cport_at(ps->cache, ch->home);
 
 	if (ch->obj)
 		object_put(ps, ch->obj);
@@ -158,10 +160,10 @@ void child_put(struct cport *ps, struct child *ch)
 		return;
 	}
 	/* another thread completed it: the request goes back to the port that it belongs to */
-	ch->next = atomic_load_explicit(&home->returned, memory_order_relaxed);
+	ch->next = atomic_load_explicit(&store_port(home)->returned, memory_order_relaxed);
 	/* release: partner is the exchange in children_collect() */
-	while (!atomic_compare_exchange_weak_explicit(
-		&home->returned, &ch->next, ch, memory_order_release, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&store_port(home)->returned, &ch->next, ch,
+		memory_order_release, memory_order_relaxed))
 		;
 	peer_port_kick(home->pp);
 }
@@ -170,9 +172,10 @@ void children_collect(struct cport *ps)
 {
 	struct child *ch = NULL, *next;
 
-	if (atomic_load_explicit(&ps->returned, memory_order_relaxed))
+	if (atomic_load_explicit(&store_port(ps)->returned, memory_order_relaxed))
 		/* acquire: partner is the swap in child_put() */
-		ch = atomic_exchange_explicit(&ps->returned, NULL, memory_order_acquire);
+		ch = atomic_exchange_explicit(
+			&store_port(ps)->returned, NULL, memory_order_acquire);
 	for (; ch; ch = next) {
 		next = ch->next;
 		free_request(ps, ch);
@@ -181,7 +184,7 @@ void children_collect(struct cport *ps)
 
 void child_reply(struct cport *ps, struct xreq *r)
 {
-	struct child *ch = &ps->cache->children[r->index];
+	struct child *ch = &store_of(ps->cache)->children[r->index];
 
 	if (ch->obj)
 		object_push(ps, ch->obj, &ch->work);
@@ -192,16 +195,17 @@ void child_reply(struct cport *ps, struct xreq *r)
 void requests_wait(struct cport *ps, struct xwait *w)
 {
 	count_wait(ps, WAIT_REQUEST);
-	xwaitq_add(&ps->want_requests, w, 1);
+	xwaitq_add(&store_port(ps)->want_requests, w, 1);
 }
 
 /* Wakes as many as there are free requests: each tries again, and waits again where its kind has
  * its share. */
 void requests_signal(struct cport *ps)
 {
-	uint32_t nr = xseg_port_nr_free(ps->pp->port), waiters = xwaitq_nr(&ps->want_requests);
+	uint32_t nr = xseg_port_nr_free(ps->pp->port),
+		 waiters = xwaitq_nr(&store_port(ps)->want_requests);
 	struct xwait *w;
 
-	while (nr-- && waiters-- && (w = xwaitq_pop(&ps->want_requests, 1)) != NULL)
+	while (nr-- && waiters-- && (w = xwaitq_pop(&store_port(ps)->want_requests, 1)) != NULL)
 		w->fn(w, ps);
 }

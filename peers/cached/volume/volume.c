@@ -3,7 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/cached/bucket/bucket.h"
+#include "peers/cached/bucket/cport.h"
+#include "peers/cached/flush/flush.h"
 #include "peers/cached/life/cached.h"
+#include "peers/cached/memory/pages.h"
+#include "peers/cached/object/object.h"
+#include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"
 
 _Static_assert(sizeof(struct arena_volume) + sizeof(uint32_t) == CACHE_VOLUME_BYTES,
@@ -16,13 +22,13 @@ _Static_assert(VOLUME_WAYS * sizeof(uint32_t) == 64, "a set is a cache line");
 
 static uint32_t id_of(struct cached *k, uint32_t rec)
 {
-	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire);
+	return atomic_load_explicit(&volume_of(k)->volume_ids[rec], memory_order_acquire);
 }
 
 /* The first record of the volume's set. */
 static uint32_t set_of(struct cached *k, uint32_t id)
 {
-	return id % (k->nr_volumes / VOLUME_WAYS) * VOLUME_WAYS;
+	return id % (volume_of(k)->nr_volumes / VOLUME_WAYS) * VOLUME_WAYS;
 }
 
 uint32_t volume_find(struct cached *k, uint32_t id)
@@ -41,7 +47,8 @@ uint64_t volume_settings(struct cached *k, uint32_t rec, uint32_t id)
 
 	for (unsigned tries = 0; tries < 2; tries++) {
 		/* acquire: if these are another volume's, so is the id that we see after them */
-		word = atomic_load_explicit(&k->volumes[rec].settings, memory_order_acquire);
+		word = atomic_load_explicit(
+			&volume_of(k)->records[rec].settings, memory_order_acquire);
 		if (id_of(k, rec) == id)
 			return word;
 		rec = volume_find(k, id);
@@ -55,15 +62,18 @@ uint64_t volume_settings(struct cached *k, uint32_t rec, uint32_t id)
 static bool is_idle(struct cached *k, uint32_t rec)
 {
 	return rec != OTHERS &&
-	       atomic_load_explicit(&k->volume[rec].objects, memory_order_relaxed) == 0 &&
-	       atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed) == 0;
+	       atomic_load_explicit(&volume_of(k)->states[rec].objects, memory_order_relaxed) ==
+		       0 &&
+	       atomic_load_explicit(&volume_of(k)->records[rec].settings, memory_order_relaxed) ==
+		       0;
 }
 
 /* The record is another volume's from now on, or the same one's anew: no port's numbers are. */
 static void blocks_void(struct cached *k, uint32_t rec)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		atomic_store_explicit(&k->ports[i].volumes[rec].id, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
+		atomic_store_explicit(
+			&volume_port(cport_at(k, i))->blocks[rec].id, 0, memory_order_relaxed);
 }
 
 /* Under volume_lock: takes an idle record from its volume. Partner is volume_pin(): either it sees
@@ -72,7 +82,7 @@ static bool record_clear(struct cached *k, uint32_t rec)
 {
 	uint32_t id = id_of(k, rec);
 
-	atomic_store_explicit(&k->volume_ids[rec], 0, memory_order_relaxed);
+	atomic_store_explicit(&volume_of(k)->volume_ids[rec], 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (is_idle(k, rec)) {
 		drain_cancel(k, rec);
@@ -80,14 +90,14 @@ static bool record_clear(struct cached *k, uint32_t rec)
 		full_forget(k, rec);
 		return true;
 	}
-	atomic_store_explicit(&k->volume_ids[rec], id, memory_order_release);
+	atomic_store_explicit(&volume_of(k)->volume_ids[rec], id, memory_order_release);
 	return false;
 }
 
 /* Under volume_lock. */
 static void settings_drop(struct cached *k, uint32_t rec)
 {
-	atomic_store_explicit(&k->volumes[rec].settings, 0, memory_order_relaxed);
+	atomic_store_explicit(&volume_of(k)->records[rec].settings, 0, memory_order_relaxed);
 	share_set(k, rec, 0, 0);
 }
 
@@ -95,13 +105,14 @@ static void settings_drop(struct cached *k, uint32_t rec)
  * settings with it. */
 static void record_name(struct cached *k, uint32_t rec, const char *name)
 {
-	for (uint32_t r = 0; r < k->nr_volumes && name[0]; r++) {
-		if (r == rec || strncmp(k->volumes[r].name, name, XSEG_NAME_MAX))
+	for (uint32_t r = 0; r < volume_of(k)->nr_volumes && name[0]; r++) {
+		if (r == rec || strncmp(volume_of(k)->records[r].name, name, XSEG_NAME_MAX))
 			continue;
 		settings_drop(k, r);
-		k->volumes[r].name[0] = '\0';
+		volume_of(k)->records[r].name[0] = '\0';
 	}
-	snprintf(k->volumes[rec].name, sizeof(k->volumes[rec].name), "%s", name);
+	snprintf(volume_of(k)->records[rec].name, sizeof(volume_of(k)->records[rec].name), "%s",
+		name);
 }
 
 /* Under volume_lock: free records first, then idle ones. OTHERS: there is none. */
@@ -126,13 +137,13 @@ uint32_t volume_make_locked(struct cached *k, uint32_t id, const char *name)
 		rec = record_take(k, id);
 		if (rec != OTHERS)
 			record_name(k, rec, name);
-	} else if (name[0] && strncmp(k->volumes[rec].name, name, XSEG_NAME_MAX)) {
+	} else if (name[0] && strncmp(volume_of(k)->records[rec].name, name, XSEG_NAME_MAX)) {
 		record_name(k, rec, name);
 	}
 	XKILL(VOLUME_NAMED);
 	/* release: the rest of the record comes before its id */
 	if (rec != OTHERS)
-		atomic_store_explicit(&k->volume_ids[rec], id, memory_order_release);
+		atomic_store_explicit(&volume_of(k)->volume_ids[rec], id, memory_order_release);
 	return rec;
 }
 
@@ -167,17 +178,18 @@ uint32_t volume_of_request(struct cport *ps, const struct xreq *r)
 	uint32_t rec;
 
 	/* a record that was cleared since has id 0, too */
-	if (id_of(k, ps->last_volume) == r->volume && (r->volume || ps->last_volume == OTHERS))
-		return ps->last_volume;
+	if (id_of(k, volume_port(ps)->last_volume) == r->volume &&
+		(r->volume || volume_port(ps)->last_volume == OTHERS))
+		return volume_port(ps)->last_volume;
 	rec = volume_find(k, r->volume);
 	if (rec == OTHERS && r->volume && volume_has_room(k, r->volume)) {
 		name_of_target(r->target, name);
-		pthread_mutex_lock(&k->volume_lock);
+		pthread_mutex_lock(&volume_of(k)->volume_lock);
 		rec = volume_make_locked(k, r->volume, name);
-		pthread_mutex_unlock(&k->volume_lock);
+		pthread_mutex_unlock(&volume_of(k)->volume_lock);
 	}
 	if (rec != OTHERS || r->volume == 0)
-		ps->last_volume = rec;
+		volume_port(ps)->last_volume = rec;
 	return rec;
 }
 
@@ -185,15 +197,15 @@ void volume_forget(struct cached *k, uint32_t id)
 {
 	uint32_t rec;
 
-	pthread_mutex_lock(&k->volume_lock);
+	pthread_mutex_lock(&volume_of(k)->volume_lock);
 	rec = volume_find(k, id);
 	if (rec != OTHERS) {
 		settings_drop(k, rec);
-		k->volumes[rec].name[0] = '\0';
+		volume_of(k)->records[rec].name[0] = '\0';
 		if (is_idle(k, rec))
 			record_clear(k, rec);
 	}
-	pthread_mutex_unlock(&k->volume_lock);
+	pthread_mutex_unlock(&volume_of(k)->volume_lock);
 }
 
 /* ---- objects ---- */
@@ -202,12 +214,12 @@ static uint32_t pin(struct cached *k, uint32_t rec, uint32_t id)
 {
 	for (; rec != OTHERS; rec = volume_find(k, id)) {
 		/* seq_cst: partner is the fence in record_clear() */
-		atomic_fetch_add(&k->volume[rec].objects, 1);
-		if (atomic_load(&k->volume_ids[rec]) == id)
+		atomic_fetch_add(&volume_of(k)->states[rec].objects, 1);
+		if (atomic_load(&volume_of(k)->volume_ids[rec]) == id)
 			return rec;
-		atomic_fetch_sub(&k->volume[rec].objects, 1);
+		atomic_fetch_sub(&volume_of(k)->states[rec].objects, 1);
 	}
-	atomic_fetch_add(&k->volume[OTHERS].objects, 1);
+	atomic_fetch_add(&volume_of(k)->states[OTHERS].objects, 1);
 	return OTHERS;
 }
 
@@ -223,7 +235,7 @@ void volume_pin(struct cached *k, struct object *o)
 
 void volume_unpin(struct cached *k, struct object *o)
 {
-	atomic_fetch_sub(&k->volume[object_volume(o)].objects, 1);
+	atomic_fetch_sub(&volume_of(k)->states[object_volume(o)].objects, 1);
 }
 
 static uint32_t count_slots(struct cached *k, struct object *o, bool (*is)(uint64_t w))
@@ -258,7 +270,7 @@ static void volume_move(struct cport *ps, struct object *o, uint32_t rec)
 	move_bytes(ps, old, new, VC_USED_BYTES, pages);
 	move_bytes(ps, old, new, VC_DIRTY_BYTES, count_slots(k, o, slot_is_promised));
 	move_bytes(ps, old, new, VC_UNPROMISED_BYTES, count_slots(k, o, slot_is_unpromised));
-	atomic_fetch_sub(&k->volume[old].objects, 1);
+	atomic_fetch_sub(&volume_of(k)->states[old].objects, 1);
 }
 
 void volume_adopt(struct cport *ps, struct object *o, uint32_t id)
@@ -338,8 +350,8 @@ uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n)
 	uint32_t id = id_of(k, rec);
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
-		const struct volume_block *b = &k->ports[i].volumes[rec];
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++) {
+		const struct volume_block *b = &volume_port(cport_at(k, i))->blocks[rec];
 
 		if (atomic_load_explicit(&b->id, memory_order_acquire) == id)
 			sum += atomic_load_explicit(&b->n[n], memory_order_relaxed);
@@ -353,46 +365,48 @@ uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n)
 static bool record_ok(struct cached *k, uint32_t rec)
 {
 	uint32_t id = id_of(k, rec);
-	const char *name = k->volumes[rec].name;
+	const char *name = volume_of(k)->records[rec].name;
 
 	if (id == 0 || rec == OTHERS)
 		return false;
 	if (volume_find(k, id) != rec || !memchr(name, '\0', XSEG_NAME_MAX))
 		return false;
-	return settings_ok(k->volumes[rec].settings) && (name[0] == '\0' || xseg_name_ok(name));
+	return settings_ok(volume_of(k)->records[rec].settings) &&
+	       (name[0] == '\0' || xseg_name_ok(name));
 }
 
 static void record_restore(struct cached *k, uint32_t rec)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
 		for (enum volume_counter n = VC_USED_BYTES; n <= VC_UNPROMISED_BYTES; n++)
-			atomic_store_explicit(
-				&k->ports[i].volumes[rec].n[n], 0, memory_order_relaxed);
+			atomic_store_explicit(&volume_port(cport_at(k, i))->blocks[rec].n[n], 0,
+				memory_order_relaxed);
 	if (record_ok(k, rec))
 		return;
 	blocks_void(k, rec);
-	atomic_store_explicit(&k->volume_ids[rec], 0, memory_order_relaxed);
-	atomic_store_explicit(&k->volumes[rec].settings, 0, memory_order_relaxed);
-	k->volumes[rec].name[0] = '\0';
+	atomic_store_explicit(&volume_of(k)->volume_ids[rec], 0, memory_order_relaxed);
+	atomic_store_explicit(&volume_of(k)->records[rec].settings, 0, memory_order_relaxed);
+	volume_of(k)->records[rec].name[0] = '\0';
 }
 
 /* Ports that came after the arena was made have their counters in private memory: those begin
  * anew. */
 int volumes_open(struct cached *k)
 {
-	uint32_t nr = k->nr_volumes, ports = k->nr_counted, i;
+	uint32_t nr = volume_of(k)->nr_volumes, ports = volume_of(k)->nr_counted, i;
 	struct volume_block *blocks, *more = NULL;
 
-	k->volume_ids = (_Atomic uint32_t *)((char *)k->head + CACHE_HEAD_BYTES);
-	k->volumes = (struct arena_volume *)(k->volume_ids + nr);
-	k->volume = cached_alloc(k, nr * sizeof(*k->volume));
-	if (k->peer.nr_ports > ports)
-		more = cached_alloc(k, (size_t)(k->peer.nr_ports - ports) * nr * sizeof(*more));
-	if (!k->volume || (k->peer.nr_ports > ports && !more))
+	volume_of(k)->volume_ids =
+		(_Atomic uint32_t *)((char *)life_of(k)->head + CACHE_HEAD_BYTES);
+	volume_of(k)->records = (struct arena_volume *)(volume_of(k)->volume_ids + nr);
+	volume_of(k)->states = cached_alloc(k, nr * sizeof(*volume_of(k)->states));
+	if (peer_of(k)->nr_ports > ports)
+		more = cached_alloc(k, (size_t)(peer_of(k)->nr_ports - ports) * nr * sizeof(*more));
+	if (!volume_of(k)->states || (peer_of(k)->nr_ports > ports && !more))
 		return -ENOMEM;
-	blocks = (struct volume_block *)(k->volumes + nr);
-	for (i = 0; i < k->peer.nr_ports; i++)
-		k->ports[i].volumes = i < ports ? blocks + (size_t)i * nr
+	blocks = (struct volume_block *)(volume_of(k)->records + nr);
+	for (i = 0; i < peer_of(k)->nr_ports; i++)
+		volume_port(cport_at(k, i))->blocks = i < ports ? blocks + (size_t)i * nr
 						: more + (size_t)(i - ports) * nr;
 	for (i = 0; i < nr; i++)
 		record_restore(k, i);

@@ -31,6 +31,7 @@
 #ifndef PEERS_CACHED_VOLUME_H
 #define PEERS_CACHED_VOLUME_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,6 +76,23 @@ struct volume {					/* private */
 	struct share share;
 };
 
+struct volume_room {
+	pthread_mutex_t volume_lock;
+	_Atomic uint32_t *volume_ids;		/* by record, in the arena */
+	struct arena_volume *records;
+	struct volume *states;			/* what is private of each */
+	uint32_t nr_volumes;		/* of the head, which is not believed again (R5) */
+	uint32_t nr_counted;		/* ports that have counters of volumes in the arena */
+};
+
+struct volume_port {
+	struct volume_block *blocks;		/* counters by record */
+	uint32_t last_volume;			/* the record that the last request was of */
+};
+
+struct volume_room *volume_of(const struct cached *k);
+struct volume_port *volume_port(const struct cport *ps);
+
 /* Finds the tables in the arena; a predecessor's are checked, and its gauges zeroed. 0, or
  * -ENOMEM. */
 int volumes_open(struct cached *k);
@@ -110,6 +128,19 @@ static inline void volume_add(struct volume_block *b, enum volume_counter n, uin
 	atomic_store_explicit(&b->n[n], atomic_load_explicit(&b->n[n], memory_order_relaxed) + by,
 		memory_order_relaxed);
 }
+/* This port's counters of a record of a volume, to add to. While somebody tries to take the record
+ * away it has no id. That is no reason to begin anew: he gives it back if an object of the volume
+ * has come, and if not nobody reads what is added here. */
+static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
+{
+	struct volume_block *b = &volume_port(ps)->blocks[rec];
+	uint32_t id =
+		atomic_load_explicit(&volume_of(ps->cache)->volume_ids[rec], memory_order_acquire);
+
+	if (id && atomic_load_explicit(&b->id, memory_order_relaxed) != id)
+		volume_block_take(b, id);
+	return b;
+}
 /* A read of nr buckets, of which so many were there; one that went past the cache; a write. */
 void volume_count_read(struct volume_block *b, uint32_t nr, uint32_t nr_hit, uint32_t bytes);
 /* so many reads that found all */
@@ -120,23 +151,13 @@ void volume_count_writes(struct volume_block *b, uint64_t nr, uint64_t bytes);
 /* sum over the ports */
 uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);
 
-/* ---- volume_set.c, volume_text.c: what an administrator sets and asks; texts as
- * peers/common/peer.h has them ---- */
 
+/* ---- settings of single volumes ---- */
 /* A predecessor can have stored that. */
 bool settings_ok(uint64_t word);
 void settings_share(uint64_t word, uint32_t *min, uint32_t *max);	/* pages */
-/* A predecessor may have been killed while volumes drained: they do so again. */
-void volumes_drain(struct cached *k);
 /* The policy that is promised to the volume's new writes. */
 const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id);
 
-/* "id=N name=VOL KEY=VALUE..." */
-int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size);
-int64_t volume_get_text(struct cached *k, char *args, char *out, size_t size);		/* "id=N" */
-int64_t volume_forget_text(struct cached *k, char *args, char *out, size_t size);	/* "id=N" */
-int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size);	/* "id=N" */
-/* "[FROM]": a line for each record */
-int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size);
 
 #endif

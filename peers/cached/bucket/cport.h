@@ -1,0 +1,55 @@
+/* cport - a port's side of the cache, as far as every room knows it, and what is counted there.
+ *
+ * Each room has a part of the cache, and a part of each port's side. A room's header declares how
+ * to get them: flush_of() and flush_port(). These are plain functions (life/wiring.c), which the
+ * linker turns into additions. So a room sees its own parts and those of the rooms below, and no
+ * others.
+ *
+ * Contract: a port's side is for the port's thread, unless a part says otherwise.
+ */
+#ifndef PEERS_CACHED_CPORT_H
+#define PEERS_CACHED_CPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "peers/cached/bucket/counters.h"
+#include "peers/common/peer.h"
+
+struct cached;
+struct streams;
+
+struct cport {
+	struct peer_port *pp;
+	struct cached *cache;
+	struct xseg_stats *stats;	/* enum cache_counter; sums over ports are what counts */
+};
+
+/* What it was started with, or told since: cached.c has the table. */
+struct cached_options {
+	uint64_t memory, dirty_age_ns, flush_rate, seq_cutoff, read_ahead;
+	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low, store_full;
+};
+
+struct cached_options *options_of(const struct cached *k);
+struct cached *cached_of(struct peer *p);
+struct peer *peer_of(const struct cached *k);
+struct streams *streams_of(const struct cached *k);
+struct cport *cport_at(const struct cached *k, uint32_t port);
+static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
+/* No other thread is in the cache: what only its threads do needs no locked instruction. */
+static inline bool cache_is_alone(const struct cport *ps)
+{
+	return ps->pp->only || peer_of(ps->cache)->nr_ports == 1;
+}
+static inline void count(struct cport *ps, enum cache_counter n, uint64_t by)
+{
+	xseg_stats_add(ps->stats, n, by);
+}
+static inline void count_wait(struct cport *ps, enum wait_why w)
+{
+	count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1);
+}
+uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
+
+#endif

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""house.py - what tests/tidy/house.sh asks of the tree's shape, by ctags and by looking for calls.
+
+Usage: tests/tidy/house.py [--edges FROM TO] ROOT
+    prints one line a finding: the check, a tab, what is wrong; and nothing if all is well
+
+--edges lists, in place of that, the calls from one folder or file to another.
+
+A file uses another if one of its functions names an external function that the other defines. A
+header's inline functions count for its folder. Functions that a table names count, too: a call
+through a table is a use all the same.
+"""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDERS = ("xtypes", "xseg", "peers", "tools", "bench", "tests")
+MEMBERS_MAX = 40
+FILES_MAX = 20
+# structures of options or of the segment's ABI, which grow by rows
+MEMBERS_FREE = {"xseg_header", "xseg_super"}
+# see docs/decisions
+FILES_FREE = {"xseg"}
+CYCLE_MAX = {"peers/cached": 8, "bench/xbench": 8}
+
+
+def run_ctags(files):
+    """All functions and members, as ctags knows them."""
+    out = subprocess.run(
+        ["ctags", "--languages=C", "--langmap=C:.c.h", "--c-kinds=fsmu", "--fields=+neKSZ",
+         "--output-format=json", "-f", "-", "-L", "-"],
+        input="\n".join(files), capture_output=True, text=True, check=True).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def strip(text):
+    """The text without comments and without what stands in quotes; line numbers stay."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match[0])
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text,
+                  flags=re.S)
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.files = sorted(str(p.relative_to(root)) for f in FOLDERS
+                            for p in (root / f).rglob("*.[ch]"))
+        self.text = {f: strip((root / f).read_text()) for f in self.files}
+        self.tags = run_ctags([str(root / f) for f in self.files])
+        self.static = collections.defaultdict(set)      # by file
+        self.external = collections.defaultdict(list)   # function: files
+        for t in self.tags:
+            if t["kind"] != "function":
+                continue
+            f = str(pathlib.Path(t["path"]).relative_to(root))
+            if "file" in t or re.search(r"\bstatic\b", t["pattern"]) or f.endswith(".h"):
+                self.static[f].add(t["name"])
+            if f.endswith(".h") or ("file" not in t and not f.startswith("tests/")):
+                self.external[t["name"]].append(f)
+        self.uses = self.find_uses()
+
+    def find_uses(self):
+        """(user, used): the functions that user names."""
+        uses = collections.defaultdict(set)
+        for f, text in self.text.items():
+            if f.startswith("tests/"):
+                continue
+            for name in set(re.findall(r"\b[a-z]\w+\b(?!\s*:)", text)):
+                to = next((t for t in self.external.get(name, ()) if may_see(f, t)), None)
+                if not to or to == f or name in self.static[f]:
+                    continue
+                if f.endswith(".h") and not self.is_used_inline(text, name):
+                    continue
+                if not re.search(r"(?<![.>\w])%s\b(?!\s*[:=])" % name, text):
+                    continue
+                if not re.search(r"(?<![.>\w])%s\s*\(|[=,(&?:]\s*%s\b" % (name, name), text):
+                    continue
+                uses[f, to].add(name)
+        return uses
+
+    @staticmethod
+    def is_used_inline(text, name):
+        """Whether a header names it anywhere but in a declaration: within braces."""
+        depth = 0
+        for match in re.finditer(r"[{}]|(?<![.>\w])%s\s*\(" % name, text):
+            if match[0] == "{":
+                depth += 1
+            elif match[0] == "}":
+                depth -= 1
+            elif depth:
+                return True
+        return False
+
+
+def cycles(edges):
+    """The strongly connected components of more than one (Tarjan)."""
+    graph = collections.defaultdict(set)
+    for a, b in edges:
+        graph[a].add(b)
+    index, low, stack, on, out = {}, {}, [], set(), []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        on.add(v)
+        for w in graph.get(v, ()):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in on:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            part = []
+            while True:
+                w = stack.pop()
+                on.discard(w)
+                part.append(w)
+                if w == v:
+                    break
+            if len(part) > 1:
+                out.append(sorted(part))
+    sys.setrecursionlimit(10000)
+    for v in list(graph):
+        if v not in index:
+            visit(v)
+    return out
+
+
+def may_see(user, used):
+    """Whether it is the same program or library, or a library of all; others share names only."""
+    return owner(used) == owner(user) or used.startswith(("xtypes/", "xseg/", "peers/common/"))
+
+
+def owner(path):
+    """The peer, tool or library that a file belongs to."""
+    part = path.split("/")
+    return "/".join(part[:2]) if part[0] in ("peers", "tools", "bench") else part[0]
+
+
+def findings(tree):
+    files = collections.Counter(f.rsplit("/", 1)[0] for f in tree.files if f.endswith(".c"))
+    for folder, nr in sorted(files.items()):
+        if nr > FILES_MAX and folder not in FILES_FREE:
+            yield "folder", f"{folder} has {nr} .c files; {FILES_MAX} are the most"
+    members = collections.Counter()
+    for t in tree.tags:
+        if t["kind"] == "member" and t.get("scopeKind") == "struct":
+            f = str(pathlib.Path(t["path"]).relative_to(tree.root))
+            if not f.startswith("tests/"):
+                members[f, t["scope"]] += 1
+    for (f, name), nr in sorted(members.items()):
+        if nr > MEMBERS_MAX and name not in MEMBERS_FREE:
+            yield "structure", f"{f}: struct {name} has {nr} members; {MEMBERS_MAX} are the most"
+    source = [(a, b) for a, b in tree.uses if a.endswith(".c") and b.endswith(".c")
+              and owner(a) == owner(b)]
+    for part in cycles(source):
+        most = CYCLE_MAX.get(owner(part[0]), 1)
+        if not part[0].startswith(("peers/", "bench/xbench")) or len(part) <= most:
+            continue
+        yield "files", f"{owner(part[0])}: {len(part)} files are one cycle: {' '.join(part)}"
+    rooms = [(a.rsplit("/", 1)[0], b.rsplit("/", 1)[0]) for a, b in tree.uses
+             if a.rsplit("/", 1)[0] != b.rsplit("/", 1)[0]]
+    for part in cycles(rooms):
+        yield "rooms", f"{len(part)} rooms are one cycle: {' '.join(part)}"
+
+
+def main(args):
+    edges = args[:1] == ["--edges"]
+    tree = Tree(pathlib.Path(args[-1]).resolve())
+    if edges:
+        for (a, b), names in sorted(tree.uses.items()):
+            if a.startswith(args[1]) and b.startswith(args[2]):
+                print(f"{a} -> {b}: {' '.join(sorted(names))}")
+        return 0
+    for check, text in findings(tree):
+        print(f"{check}\t{text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
