@@ -128,7 +128,7 @@ static int list_leaf(struct walk *w, uint32_t leaf)
 
 	w->nr = 0;
 	w->to = (uint64_t)(leaf + 1) << LEAF_SHIFT;
-	snprintf(path, sizeof(path), "%02x/%02x", leaf >> 8, leaf & 0xff);
+	snprintf(path, sizeof(path), "%02x/%02x", (leaf >> 8) & 0xffu, leaf & 0xffu);
 	rc = each_entry(w, path, note_file, &leaf);
 	if (rc < 0)
 		return rc;
