@@ -342,7 +342,6 @@ come_up()
 	cat >stack.conf <<-END
 	[segment]
 	memory = 256M
-	requests = 512
 	[peer $1]
 	$2
 	[peer cached]

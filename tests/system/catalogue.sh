@@ -9,7 +9,6 @@
 cat >stack.conf <<END
 [segment]
 memory = 128M
-requests = 512
 
 [peer filed]
 dir = $TMP/store

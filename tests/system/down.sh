@@ -20,7 +20,6 @@ stack()		# [TOGETHER]
 		[segment]
 		name = $XSEG_SEGMENT
 		memory = 128M
-		requests = 512
 		[peer filed]
 		dir = $TMP/store/objects
 		[peer cached]
@@ -682,7 +681,6 @@ full_stack()		# [TOGETHER]
 		[segment]
 		name = $XSEG_SEGMENT
 		memory = 64M
-		requests = 512
 		[peer memd]
 		memory = 8M
 		[peer cached]

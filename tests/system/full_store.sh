@@ -19,7 +19,6 @@ cat >stack.conf <<END
 [segment]
 name = $XSEG_SEGMENT
 memory = 96M
-requests = 512
 [peer filed]
 dir = $TMP/objects
 [peer cached]

@@ -26,7 +26,6 @@ write_stack()		# PART THREADS RUN
 	[segment]
 	name = $XSEG_SEGMENT
 	memory = 256M
-	requests = 512
 	[peer filed]
 	dir = $TMP/objects.$1
 	[peer cached]

@@ -10,7 +10,6 @@ t "the kept store is unpacked" tar -xzf "$root/tests/data/store-05ab3fc.tar.gz" 
 cat >stack.conf <<END
 [segment]
 memory = 96M
-requests = 512
 
 [peer filed]
 dir = $TMP/store

@@ -15,7 +15,6 @@ cat >stack.conf <<END
 [segment]
 name = $XSEG_SEGMENT
 memory = 160M
-requests = 512
 [peer store]
 kind = memd
 memory = 64M

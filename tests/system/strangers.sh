@@ -10,7 +10,6 @@
 cat >stack.conf <<-END
 	[segment]
 	memory = 64M
-	requests = 512
 	[peer memd]
 	memory = 16M
 	[peer cached]

@@ -302,7 +302,7 @@ is "each time later than before" "$(again_after | cut -d ' ' -f 1-4)" "100 200 4
 sed -i 's/SEGV/KILL/' bin/memd
 expect_err 3 "memd does not yet \(killed by signal 9 [0-9]+ times, as by the kernel when memory runs out; see" \
 	"up waits for one that the kernel may kill, and says so" \
-	timeout 60 bin/xseg --timeout 10s up again.conf
+	timeout 60 bin/xseg --quiet --timeout 10s up again.conf
 t "its supervisor is stopped" xseg down
 t "a segment is made again" xseg create --memory 32M
 cp "$BUILD/bin/volumed" bin

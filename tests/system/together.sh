@@ -13,7 +13,6 @@ rate=${rate:-3000}
 cat >stack.conf <<-END
 	[segment]
 	memory = 192M
-	requests = 512
 	[peer memd]
 	memory = 64M
 	latency = 200us

@@ -8,7 +8,6 @@ need xseg volumed cached filed python3 jq
 cat >stack.conf <<-END
 	[segment]
 	memory = 64M
-	requests = 512
 	[peer filed]
 	dir = $TMP/objects
 	[peer cached]

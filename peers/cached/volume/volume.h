@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peers/cached/bucket/cport.h"
 #include "peers/cached/evict/share.h"
 #include "xseg/xseg.h"
 
