@@ -5,6 +5,7 @@
  * thread tests and the process test make 200,000 sleeps together; with LONG=1 in the environment 10
  * million.
  */
+#include "tests/unit/long.h"
 #include "tests/unit/seg_pair.h"
 
 #include <pthread.h>
@@ -211,9 +212,7 @@ struct side {
 
 static uint64_t target_of(uint64_t sleeps)
 {
-	const char *wanted = getenv("LONG");
-
-	if (wanted && *wanted)
+	if (is_long())
 		return sleeps * 112;
 	return SEGRIG_SANITIZED ? sleeps / 20 : sleeps;
 }

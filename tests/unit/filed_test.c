@@ -1340,15 +1340,17 @@ static void limit_files(rlim_t nr)
 static void each_filed_of_a_process_may_open_its_files(void **state)
 {
 	static struct rig other;
+	const char *files = is_long() ? "files=150" : "files=80";
+	uint32_t nr = is_long() ? 150 : 80;
 	char first[300];
 
 	(void)state;
 	limit_files(64);
 	snprintf(first, sizeof(first), "%s", fresh_dir(base));
-	filed_open(&other, OPTIONS(first, "files=80"));
-	filed_open(&g, OPTIONS(fresh_dir(base), "files=80"));
-	rig_fill_many(&other, 80);
-	rig_fill_many(&g, 80);
+	filed_open(&other, OPTIONS(first, files));
+	filed_open(&g, OPTIONS(fresh_dir(base), files));
+	rig_fill_many(&other, nr);
+	rig_fill_many(&g, nr);
 	rig_close(&other);
 	remove_tree(first + 4);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
@@ -1357,16 +1359,18 @@ static void each_filed_of_a_process_may_open_its_files(void **state)
 /* It has as many slots as its predecessor, who has left marks in them. */
 static void a_filed_that_is_to_open_fewer_files_may_open_those_that_it_has_slots_for(void **state)
 {
+	uint32_t nr = in_short(300, 3);
+
 	(void)state;
 	limit_files(64);
-	filed_open(&g, OPTIONS(fresh_dir(base), "files=100"));
-	rig_fill_many(&g, 100);
+	filed_open(&g, OPTIONS(fresh_dir(base), is_long() ? "files=300" : "files=100"));
+	rig_fill_many(&g, nr);
 	rig_kill(&g);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
 	limit_files(64);
 	g.options = OPTIONS(opt_dir, "files=16");
 	assert_int_equal(rig_start(&g), 0);
-	rig_many_hold(&g, 100);
+	rig_many_hold(&g, nr);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
 }
 

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "peers/common/reactor.h"
+#include "tests/unit/long.h"
 #include "tests/unit/no_tick.h"
 #include "tests/unit/seg_rig.h"
 #include "tests/unit/tree.h"
@@ -214,9 +215,7 @@ static void *use(void *arg)
 /* Of each client. */
 static uint32_t nr_ios(void)
 {
-	const char *wanted = getenv("LONG");
-
-	if (wanted && *wanted)
+	if (is_long())
 		return 250000 / NR_CLIENTS;
 	return (SEGRIG_SANITIZED ? 250 : 2500) / NR_CLIENTS;
 }
