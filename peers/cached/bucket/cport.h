@@ -1,4 +1,4 @@
-/* cport - a port's side of the cache, as far as every room knows it, and what is counted there.
+/* cport - a port's side of the cache, as far as every room knows it, with its counters.
  *
  * Each room has a part of the cache, and a part of each port's side. A room's header declares how
  * to get them: flush_of() and flush_port(). These are plain functions (life/wiring.c), which the
@@ -25,7 +25,7 @@ struct cport {
 	struct xseg_stats *stats;	/* enum cache_counter; sums over ports are what counts */
 };
 
-/* What it was started with, or told since: cached.c has the table. */
+/* The values of the options, as given at the start or set since; life/cached.c has their table. */
 struct cached_options {
 	uint64_t memory, dirty_age_ns, flush_rate, seq_cutoff, read_ahead;
 	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low, store_full;

@@ -1,13 +1,20 @@
-/* cached - the cache peer: what its files share, by subject, and here what holds that together.
+/* cached - the cache peer: the sum of its rooms, and the rules that hold them together.
  *
- *   bucket.h, object.h         what is kept
- *   pages.h, share.h           memory, and who gets it
- *   creq.h                     requests, their order, and children: those of its own at the store
- *   flush.h                    from dirty to stable
- *   loan.h, gift.h, direct.h   pages that clients read and write in
- *   volume.h, stream.h         single volumes; readers in order
- *   plug.h, walk.h             entering and leaving the path
- *   counters.h, data.h         what is counted; how data is copied
+ *   floor  room      subject
+ *   0      bucket    the slot word, counters, copying, sequential readers, a port's side
+ *   1      memory    pages, extents, private tables
+ *   2      object    entries, chunks of slots, the work queue of an object
+ *   3      volume    records of volumes, their settings and counters
+ *   3      store     the cache's own requests at the peer below
+ *   4      lend      pages that clients read and write in
+ *   5      flush     from dirty to stable
+ *   6      evict     clean data that leaves; pages, chunks and shares for those that wait
+ *   7      policy    the write policies
+ *   8      request   requests from above
+ *   9      life      options, arena, recovery, plug, resize
+ *   10     admin     status, settings of volumes
+ *
+ * A room should use rooms on lower floors only. Its includes show where it does not yet.
  *
  * cached keeps objects in 4 KiB buckets between an upper peer and its downstream. An object is an
  * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64. Entries,
@@ -33,7 +40,8 @@
  * Invariants:
  *   C1  a slot is changed inside its object only, its state and page by bucket_set_at() only
  *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the
- *       slot. Nor is one that may be on loan, but by whom it was lent to for that (gift.c)
+ *       slot. Nor is a page that may be on loan, except by the client that was lent it to write
+ *       in (gift.c)
  *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves
  *       the object only after all its slots are stored (rule R3)
  *   C4  a page listed by a child that is out is not given to anybody else
@@ -44,7 +52,6 @@
  */
 #ifndef PEERS_CACHED_CACHED_H
 #define PEERS_CACHED_CACHED_H
-
 
 #include "peers/cached/bucket/stream.h"
 #include "peers/cached/evict/evict.h"
