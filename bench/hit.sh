@@ -214,7 +214,6 @@ write_stack()	# SYSTEM
 		[segment]
 		name = $(segment_of "$1")
 		memory = $((set_mib + set_mib / 3 + 512))M
-		${quick:+requests = 512}
 
 		[peer memd]
 		memory = 64M

@@ -191,15 +191,12 @@ no_flush=$'dirty_high = 99\ndirty_low = 98\ndirty_age = 1h'
 
 # store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of
 # MIB; options are lines of a stack file. Without options for a cache there is none, and a volumed
-# only when it is asked for. Where server_cpu is empty the reactor is bound to no CPU. The short form
-# without a volumed, which may have to export, has few requests, as each process that attaches has
-# tables of them.
+# only when it is asked for. Where server_cpu is empty the reactor is bound to no CPU.
 store_up()
 {
 	local peers=$2 bound=${server_cpu:+cpus = $server_cpu}
 	{
 		printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" "$1"
-		[ -z "$quick" ] || [ -n "${5:-}" ] || echo "requests = 512"
 		printf '\n[peer %s]\n%s\n%s\n' "$2" "$bound" "$3"
 		if [ -n "${4:-}" ]; then
 			printf '\n[peer cached]\ndownstream = %s\n%s\n%s\n' "$2" "$bound" "$4"

@@ -63,7 +63,6 @@ peers_of()
 stack_of()	# SYSTEM
 {
 	printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" $((set_mib * 3 + 512))
-	[ -z "$quick" ] || echo "requests = 512"
 	case $1 in
 	pairs)         peers_of cache0 store0 "$a"; peers_of cache1 store1 "$b" ;;
 	shared | two1) peers_of cache0 store0 "$a,$b" ;;
