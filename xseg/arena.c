@@ -199,7 +199,7 @@ int xseg_arena_open(
 
 	*fresh = nr == 0;
 	if (*fresh) {
-		fd = xs_lock(p->seg, xs_peer_lock_byte(p->seg, p->index));
+		fd = xs_lock(p->seg, xs_peer_lock_byte(p));
 		if (fd < 0)
 			return xs_fail_lock(p->seg, fd, err);
 		rc = arena_make(p, *bytes, err);
@@ -229,7 +229,7 @@ int xseg_arena_open(
 
 int xseg_arena_free(struct xseg_peer *p, struct xseg_error *err)
 {
-	int fd = xs_lock(p->seg, xs_peer_lock_byte(p->seg, p->index));
+	int fd = xs_lock(p->seg, xs_peer_lock_byte(p));
 
 	if (fd < 0)
 		return xs_fail_lock(p->seg, fd, err);

@@ -144,6 +144,7 @@ struct xseg_peer {
 	struct xseg *seg;
 	struct xs_peer *sh;
 	uint32_t index, generation, nr_ports;
+	bool client;				/* as it was opened: the segment's word may be any */
 	enum xseg_peer_state state;		/* as this process has made it: peer.c */
 	enum xseg_peer_state before;		/* as it found it */
 	struct xport port[XSEG_PEER_PORTS];
@@ -435,8 +436,10 @@ void xs_keep_dead(struct xseg *seg, uint32_t peer, uint64_t from, uint64_t to);
 /* The same of a port: whose it is (peer + 1, or 0), and its requests. */
 void xs_keep_port(struct xseg *seg, uint32_t port, uint32_t peer);
 void xs_keep_range(struct xseg *seg, uint32_t port, uint32_t first, uint32_t nr);
-/* A peer's name, kind and list of ports: before they are changed, and after. */
-void xs_keep_lists_open(struct xseg *seg, uint32_t peer);
+/* A peer's name and kind, with an empty list of ports; its list gets that port as its at'th; and a
+ * copy of what its words say now, whatever that is. */
+void xs_keep_name(struct xseg *seg, uint32_t peer, const char *name, const char *kind);
+void xs_keep_listed(struct xseg *seg, uint32_t peer, uint32_t at, uint32_t port);
 void xs_keep_lists(struct xseg *seg, uint32_t peer);
 void xs_kept_init(struct xseg *seg);
 /* Calls fn, if it is not NULL, for each that is not what its copy says, and returns how many there
@@ -658,9 +661,9 @@ static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_
 }
 
 /* The lock under which a peer's entry is changed. */
-static inline uint64_t xs_peer_lock_byte(struct xseg *seg, uint32_t peer)
+static inline uint64_t xs_peer_lock_byte(const struct xseg_peer *peer)
 {
-	return xs_peer_is_client(seg, peer) ? XSEG_LOCK_CONTROL : XSEG_LOCK_PEER0 + peer;
+	return peer->client ? XSEG_LOCK_CONTROL : XSEG_LOCK_PEER0 + peer->index;
 }
 
 static inline void xs_count_bad(struct xseg *seg)

@@ -18,7 +18,9 @@
  * lock, xs_kept_close() that of the peer. Nothing here waits.
  *
  * Invariants:
- *   C1  a copy with a check that fits is what the word's writer stored last
+ *   C1  a copy with a check that fits is what the word's writer stored last. A writer makes it of
+ *       what it means to store, and of the copy before: never of words that it reads back, for
+ *       those may have been written over meanwhile
  *   C2  the swap that marks a peer DEAD (sweep.c) needs no lock: its copy is void before, and
  *       follows by a swap, so that it never gets in the way of a successor's; at worst that is void
  */
@@ -175,18 +177,55 @@ static uint64_t lists_check(const struct xs_kept_lists *l, uint32_t peer)
 	return XXH3_64bits_withSeed(l, offsetof(struct xs_kept_lists, check), peer) | 1;
 }
 
-void xs_keep_lists_open(struct xseg *seg, uint32_t peer)
+/* *l: what the copy has. False: there is none to believe. */
+static bool lists_copy(struct xseg *seg, uint32_t peer, struct xs_kept_lists *l)
 {
-	atomic_store(&seg->kept_peers[peer].lists.check, 0);
+	memcpy(l, &seg->kept_peers[peer].lists, sizeof(*l));
+	return atomic_load(&l->check) == lists_check(l, peer);
 }
 
-void xs_keep_lists(struct xseg *seg, uint32_t peer)
+static void lists_put(struct xs_peer *p, const struct xs_kept_lists *l)
+{
+	memcpy(p->name, l->name, sizeof(p->name));
+	memcpy(p->kind, l->kind, sizeof(p->kind));
+	memcpy(p->port, l->port, sizeof(p->port));
+}
+
+static void lists_keep(struct xseg *seg, uint32_t peer, const struct xs_kept_lists *want)
 {
 	struct xs_kept_lists *l = &seg->kept_peers[peer].lists;
 
 	atomic_store(&l->check, 0);
-	lists_get(&seg->peers[peer], l);
+	lists_put(&seg->peers[peer], want);
+	memcpy(l, want, offsetof(struct xs_kept_lists, check));
 	atomic_store(&l->check, lists_check(l, peer));
+}
+
+void xs_keep_lists(struct xseg *seg, uint32_t peer)
+{
+	struct xs_kept_lists now;
+
+	lists_get(&seg->peers[peer], &now);
+	lists_keep(seg, peer, &now);
+}
+
+void xs_keep_name(struct xseg *seg, uint32_t peer, const char *name, const char *kind)
+{
+	struct xs_kept_lists want = { .name = "" };
+
+	memcpy(want.name, name, strnlen(name, sizeof(want.name) - 1));
+	memcpy(want.kind, kind, strnlen(kind, sizeof(want.kind) - 1));
+	lists_keep(seg, peer, &want);
+}
+
+void xs_keep_listed(struct xseg *seg, uint32_t peer, uint32_t at, uint32_t port)
+{
+	struct xs_kept_lists want;
+
+	if (!lists_copy(seg, peer, &want))
+		lists_get(&seg->peers[peer], &want);
+	want.port[at] = (uint16_t)port;
+	lists_keep(seg, peer, &want);
 }
 
 /* *l: what they should be. False: they are, or there is no copy to believe. */
@@ -194,9 +233,8 @@ static bool lists_differ(struct xseg *seg, uint32_t peer, struct xs_kept_lists *
 {
 	struct xs_kept_lists now;
 
-	memcpy(l, &seg->kept_peers[peer].lists, sizeof(*l));
 	lists_get(&seg->peers[peer], &now);
-	return atomic_load(&l->check) == lists_check(l, peer) &&
+	return lists_copy(seg, peer, l) &&
 	       memcmp(&now, l, offsetof(struct xs_kept_lists, check)) != 0;
 }
 
@@ -258,11 +296,8 @@ static void look_at_lists(struct look *l, uint32_t peer)
 			xs_keep_lists(l->seg, peer);
 		return;
 	}
-	if (l->fix) {
-		memcpy(p->name, want.name, sizeof(p->name));
-		memcpy(p->kind, want.kind, sizeof(p->kind));
-		memcpy(p->port, want.port, sizeof(p->port));
-	}
+	if (l->fix)
+		lists_put(p, &want);
 	wrong(l, peer, XSEG_NONE, "its name, kind or list of ports");
 }
 

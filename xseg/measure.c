@@ -25,7 +25,7 @@ void xs_measure_init(struct xport *port)
 {
 	struct measure *m = &port->measure;
 
-	m->client = xs_peer_is_client(port->seg, port->peer->index);
+	m->client = port->peer->client;
 	m->until = 1;
 	m->index = XSEG_NONE;
 	m->block = XSEG_NONE;

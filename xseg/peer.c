@@ -159,7 +159,6 @@ static int find_port(
 static int add_port(
 	struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
 {
-	struct xs_peer *p = &seg->peers[peer];
 	uint32_t i, first, units;
 	int rc = find_port(seg, peer, nr, n, err);
 
@@ -180,9 +179,7 @@ static int add_port(
 		atomic_store_explicit(
 			&r->place, place_word(XSEG_REQ_FREE, i, 0, seq + 1), memory_order_release);
 	}
-	xs_keep_lists_open(seg, peer);
-	p->port[nr] = (uint16_t)i;
-	xs_keep_lists(seg, peer);
+	xs_keep_listed(seg, peer, nr, i);
 	xs_keep_port(seg, i, peer + 1);
 	XKILL(PORT_TAKEN);
 	xs_keep(seg, peer, XS_KEPT_PORTS, nr + 1);
@@ -223,11 +220,7 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	if (i == seg->geo.nr_ports)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has no place for another peer; make it with more --ports");
-	p = &seg->peers[i];
-	xs_keep_lists_open(seg, i);
-	snprintf(p->name, sizeof(p->name), "%s", params->name);
-	snprintf(p->kind, sizeof(p->kind), "%s", params->kind);
-	xs_keep_lists(seg, i);
+	xs_keep_name(seg, i, params->name, params->kind);
 	xs_keep(seg, i, XS_KEPT_PORTS, 0);
 	xs_keep(seg, i, XS_KEPT_EPOCH, XSEG_NO_EPOCH);
 	*index = i;
@@ -268,7 +261,7 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 		/* a predecessor may have taken the hint and not the requests; who does not receive
 		 * has no use for it */
 		atomic_store_explicit(
-			&seg->ports[index].asked, !xs_peer_is_client(seg, peer->index),
+			&seg->ports[index].asked, !peer->client,
 			memory_order_relaxed);
 		rc = xs_port_init(&peer->port[i], peer, index, peer->generation);
 	}
@@ -442,7 +435,7 @@ static int open_locked(
 	}
 	xs_requests_out(seg, peer->index);
 	fill_pools(peer);
-	if (xs_peer_is_client(seg, peer->index))
+	if (peer->client)
 		peer_set(peer, XSEG_PEER_LIVE);
 	return 0;
 }
@@ -460,6 +453,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	if (!peer)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	peer->seg = seg;
+	peer->client = strncmp(params->kind, "client", sizeof(seg->peers[0].kind)) == 0;
 	fd = lock_to_open(seg, params);
 	if (fd < 0) {
 		rc = xs_fail_lock(seg, fd, err);
@@ -637,7 +631,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	}
 	if (how != XSEG_CLOSE_ABANDON)
 		send_off(peer);
-	fd = xs_lock(seg, xs_peer_lock_byte(seg, peer->index));
+	fd = xs_lock(seg, xs_peer_lock_byte(peer));
 	/* before another thread can have the ports, and their requests */
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
 		xs_views_forget(&peer->port[i]);
@@ -645,7 +639,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	 * serve: a sweep, or a successor, does the rest */
 	if (how == XSEG_CLOSE_ABANDON || fd < 0)
 		peer_set(peer, XSEG_PEER_DEAD);
-	else if (xs_peer_is_client(seg, peer->index))
+	else if (peer->client)
 		close_client(peer);
 	else
 		close_server(peer, how);

@@ -70,7 +70,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->sh = &seg->ports[index];
 	p->mask_words = (nr + 63) / 64;
 	p->req_nr = xs_port_requests(seg, index, &p->req_first);
-	p->first_queue = xs_peer_is_client(seg, peer->index) ? QUEUE_REPLY : QUEUE_REQUEST;
+	p->first_queue = peer->client ? QUEUE_REPLY : QUEUE_REQUEST;
 	p->end_queue = p->req_nr ? QUEUE_REPLY + 1 : QUEUE_REPLY;
 	p->free_mem = malloc(xpool_mem_bytes(p->req_nr ? p->req_nr : 1));
 	p->backlog = calloc(seg->geo.nr_requests, sizeof(*p->backlog));

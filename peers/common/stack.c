@@ -99,6 +99,13 @@ static const struct stack_kind *find_kind(const char *name)
 	return NULL;
 }
 
+bool stack_kind_is_store(const char *kind)
+{
+	const struct stack_kind *k = find_kind(kind);
+
+	return k && !k->sends;
+}
+
 static int check_kind(const char *text, struct xseg_error *err)
 {
 	if (!find_kind(text))

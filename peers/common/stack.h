@@ -101,6 +101,9 @@ int stack_set_options(const struct stack_peer *peer, const struct opt *table, vo
 void stack_order(const struct stack *stack, uint32_t order[STACK_MAX_PEERS]);
 /* What it is started with as its downstream; "" for none. */
 const char *stack_downstream(const struct stack_peer *p);
+/* Whether peers of that kind keep data themselves, and have no peer below. False of one that is not
+ * known. */
+bool stack_kind_is_store(const char *kind);
 /* Index of the peer of that name, or STACK_NONE. */
 uint32_t stack_find(const struct stack *stack, const char *name);
 

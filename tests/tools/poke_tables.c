@@ -24,7 +24,7 @@ struct table {
 	uint64_t from, to, entry;		/* bytes */
 };
 
-#define NR_TABLES 11u
+#define NR_TABLES 12u
 
 static void tables_make(const struct xs_geometry *g, struct table *t)
 {
@@ -39,7 +39,8 @@ static void tables_make(const struct xs_geometry *g, struct table *t)
 		{ "requests", g->off_requests, g->off_extents, sizeof(struct xs_req) },
 		{ "touched", g->off_touched, g->off_stats, 8 },
 		{ "stats", g->off_stats, g->off_stack, 64 },
-		{ "stack", g->off_stack, g->off_pages, 64 },
+		{ "stack", g->off_stack, g->off_kept_peers, 64 },
+		{ "kept", g->off_kept_peers, g->off_pages, sizeof(struct xs_kept_peer) },
 	};
 
 	memcpy(t, all, sizeof(all));

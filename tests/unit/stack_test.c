@@ -319,6 +319,18 @@ static const struct stack_peer *peer_of(const struct stack *stack, const char *n
 }
 
 /* One that is the only one there serves who asks it directly. */
+static void stores_are_the_kinds_that_have_nobody_below(void **state)
+{
+	(void)state;
+	assert_true(stack_kind_is_store("filed"));
+	assert_true(stack_kind_is_store("memd"));
+	assert_true(stack_kind_is_store("sosd"));
+	assert_false(stack_kind_is_store("cached"));
+	assert_false(stack_kind_is_store("volumed"));
+	assert_false(stack_kind_is_store("client"));
+	assert_false(stack_kind_is_store("yyyyyyyyyyyyyyy"));
+}
+
 static void a_cache_that_nobody_names_beside_others_waits(void **state)
 {
 	struct stack *stack = parse(
@@ -369,6 +381,7 @@ int main(void)
 		cmocka_unit_test(a_group_has_a_name_or_a_number),
 		cmocka_unit_test(peers_start_from_the_bottom),
 		cmocka_unit_test(a_cache_that_nobody_names_beside_others_waits),
+		cmocka_unit_test(stores_are_the_kinds_that_have_nobody_below),
 		cmocka_unit_test(names_and_faults_go_on_in_the_next_line),
 		cmocka_unit_test(errors_name_their_line),
 		cmocka_unit_test(a_line_that_inih_would_cut_is_refused),

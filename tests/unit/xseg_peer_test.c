@@ -727,6 +727,40 @@ static void damaged_ports_refuse_the_open_and_crash_nobody(void **state)
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_STOPPED);
 }
 
+static void a_client_leaves_as_one_whatever_its_entry_says(void **state)
+{
+	struct xseg_peer *me = segrig_client(seg, "me", 16);
+	uint32_t index = me->index;
+
+	(void)state;
+	memset(me->sh->kind, 'y', sizeof(me->sh->kind));
+	close_peer(me);
+	assert_int_equal(peer_state(xs_peer_word(seg, index)), XSEG_PEER_FREE);
+	assert_int_equal(xs_kept_look(seg, true, NULL, NULL), 1);
+}
+
+/* A port is added to a peer whose name and kind somebody has written over meanwhile. */
+static void a_copy_is_made_of_no_word_that_was_read_back(void **state)
+{
+	struct xseg_peer *peer = segrig_server(seg, "memd", 1, 16);
+	struct xs_peer *p = peer->sh;
+
+	(void)state;
+	memset(p->name, 'x', sizeof(p->name));
+	memset(p->kind, 'y', sizeof(p->kind));
+	p->port[0] = UINT16_MAX;
+	xs_keep_listed(seg, peer->index, 1, 7);
+	assert_string_equal(p->name, "memd");
+	assert_string_equal(p->kind, "memd");
+	assert_int_equal(p->port[0], peer->port[0].index);
+	assert_int_equal(p->port[1], 7);
+	p->kind[0] = 'y';
+	assert_false(xs_kept_is_sound(seg, peer->index));
+	close_peer(peer);
+	assert_int_equal(xs_kept_look(seg, true, NULL, NULL), 1);
+	assert_string_equal(p->kind, "memd");
+}
+
 /* Commands and peers that begin get them. */
 static void clients_of_volumes_leave_a_reserve(void **state)
 {
@@ -826,6 +860,8 @@ int main(void)
 		P(what_dead_clients_have_sent_keeps_nobody_from_being_forgotten),
 		T(a_forgotten_name_begins_anew),
 		T(damaged_ports_refuse_the_open_and_crash_nobody),
+		T(a_client_leaves_as_one_whatever_its_entry_says),
+		T(a_copy_is_made_of_no_word_that_was_read_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/stack.h"
 #include "peers/common/volume_users.h"
 #include "peers/common/words.h"
 #include "tools/xseg/client.h"
@@ -677,7 +678,8 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 		dirty = dirty_bytes_of(seg, i);
 		if (dirty)
 			return refuse_dirty(t, what, &info, dirty);
-		if (!view_peer_is_client(&info) && peer_word_unsynced(&info))
+		/* no other kind has that duty: what its word says was written there by somebody */
+		if (stack_kind_is_store(info.kind) && peer_word_unsynced(&info))
 			return refuse_unsynced(t, what, &info);
 	}
 	return TOOL_DONE;
