@@ -270,7 +270,7 @@ struct xseg_peer_params {
  * is an eighth of the segment's ports and a sixteenth of its requests (whole units), at least what
  * one command takes, and no more than twice that. A segment that is smaller than
  * XSEG_RESERVE_FROM_ has none. */
-#define XSEG_COMMAND_PORTS	   2		/* of 16 requests each: tools/xseg/client.c */
+#define XSEG_COMMAND_PORTS	   2		/* of 16 requests each: tools/xseg/base/client.c */
 #define XSEG_COMMAND_REQUESTS	   32
 #define XSEG_RESERVE_PORTS	   (2 * XSEG_COMMAND_PORTS)
 #define XSEG_RESERVE_REQUESTS	   (2 * XSEG_COMMAND_REQUESTS)

@@ -43,7 +43,7 @@
 #endif
 
 #include "bench/limits/limit.h"
-#include "peers/common/cli.h"
+#include "peers/common/options/cli.h"
 
 #define LOOKS_SHARED	64u			/* in vain, before a shared CPU is yielded */
 #define LOOKS_ALONE	4096u			/* longer than any answer, on an idle machine */

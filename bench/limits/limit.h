@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "peers/common/cpus.h"
-#include "peers/common/opt.h"
+#include "peers/common/options/cpus.h"
+#include "peers/common/options/opt.h"
 #include "xtypes/xhash.h"
 #include "xtypes/xhist.h"
 #include "xtypes/xq.h"

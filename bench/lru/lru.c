@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/cli.h"
+#include "peers/common/options/cli.h"
 
 #define BLOCK	   UINT64_C(4096)
 #define NONE	   UINT32_MAX

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "bench/rivals/rival.h"
-#include "peers/common/cli.h"
+#include "peers/common/options/cli.h"
 
 static const char *const rw_names[] = { [RANDREAD] = "randread", [RANDWRITE] = "randwrite", NULL };
 static const char *const protocol_names[] = { [REDIS] = "redis", [MEMCACHED] = "memcached", NULL };

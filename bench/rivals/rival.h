@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "peers/common/cpus.h"
-#include "peers/common/opt.h"
+#include "peers/common/options/cpus.h"
+#include "peers/common/options/opt.h"
 #include "xtypes/xhist.h"
 
 #define VALUE_BYTES	4096u

@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/cli.h"
-#include "peers/common/peer.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/runtime/peer.h"
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>

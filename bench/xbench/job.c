@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peers/common/bus.h"
+#include "peers/common/runtime/bus.h"
 #include "xtypes/xhot.h"
 
 #define IDLE_LOOKS  256u		/* looks in vain before the port's own wait is used */

@@ -26,7 +26,7 @@
 #include "bench/xbench/iolog.h"
 #include "bench/xbench/verify.h"
 #include "bench/xbench/where.h"
-#include "peers/common/clock.h"
+#include "peers/common/runtime/clock.h"
 #include "xtypes/xhist.h"
 
 /* Replies taken at once: what they lend is looked at before it is pushed out of the first cache

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "peers/common/cli.h"
-#include "peers/common/hint.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/say/hint.h"
 
 #define FIELD(f) offsetof(struct xb_options, f)
 

@@ -16,9 +16,9 @@
 
 #include <limits.h>
 
-#include "peers/common/cpus.h"
-#include "peers/common/opt.h"
-#include "peers/common/owner.h"
+#include "peers/common/options/cpus.h"
+#include "peers/common/options/opt.h"
+#include "peers/common/options/owner.h"
 
 #define XB_MAX_INFLIGHT 32768u
 #define XB_MAX_JOBS	256u
@@ -41,7 +41,7 @@ enum xb_format { XB_FORMAT_NORMAL, XB_FORMAT_JSON };
 struct xb_options {
 	/* as given; sizes are bytes, times ns */
 	char segment[XSEG_NAME_MAX], volume[XSEG_NAME_MAX], target[XSEG_NAME_MAX];
-	char owner[OWNER_BYTES];		/* peers/common/owner.h */
+	char owner[OWNER_BYTES];		/* peers/common/options/owner.h */
 	uint32_t rw, rwmixread, iodepth, numjobs, data, sync, fsync, verify, output_format;
 	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
 		randseed;

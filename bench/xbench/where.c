@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers/common/client_peer.h"
-#include "peers/common/hex.h"
-#include "peers/common/kv.h"
+#include "peers/common/runtime/client_peer.h"
+#include "peers/common/options/hex.h"
+#include "peers/common/say/kv.h"
 
 #define ASK_TIMEOUT_NS 10000000000ull
 #define PREFIX	       "xbench:"

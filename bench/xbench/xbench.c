@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "bench/xbench/report.h"
-#include "peers/common/bus.h"
-#include "peers/common/cli.h"
-#include "peers/common/hint.h"
-#include "peers/common/owner.h"
+#include "peers/common/runtime/bus.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/say/hint.h"
+#include "peers/common/options/owner.h"
 
 static int exit_code_of(int rc)
 {

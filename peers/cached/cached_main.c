@@ -1,5 +1,5 @@
 /* cached_main - the program of the cache peer. */
-#include "peers/common/main.h"
+#include "peers/common/runtime/main.h"
 
 extern const struct peer_class cached_class;
 

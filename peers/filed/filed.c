@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers/common/log.h"
-#include "peers/common/piece.h"
+#include "peers/common/log/log.h"
+#include "peers/common/blocker/piece.h"
 #include "xtypes/xkill.h"
 
 #define END_MAX		(UINT64_C(1) << 62)

@@ -39,9 +39,9 @@
 #ifndef PEERS_FILED_FILED_H
 #define PEERS_FILED_FILED_H
 
-#include "peers/common/ops.h"
-#include "peers/common/peer.h"
-#include "peers/common/shape.h"
+#include "peers/common/blocker/ops.h"
+#include "peers/common/runtime/peer.h"
+#include "peers/common/blocker/shape.h"
 #include "peers/filed/filed_aio.h"
 #include "peers/filed/filed_files.h"
 #include "peers/filed/filed_work.h"

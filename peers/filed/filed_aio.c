@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "peers/common/piece.h"
+#include "peers/common/blocker/piece.h"
 #include "xtypes/xkill.h"
 
 #define REAP_MAX 64

@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "peers/common/percent.h"
+#include "peers/common/options/percent.h"
 #include "peers/filed/filed_tag.h"
 
 #define FORMAT_NAME "xseg-filed"

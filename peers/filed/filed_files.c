@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "peers/common/words.h"
+#include "peers/common/say/words.h"
 #include "xtypes/xkill.h"
 #include "xtypes/xline.h"
 

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "peers/common/piece.h"
-#include "peers/common/zeroes.h"
+#include "peers/common/blocker/piece.h"
+#include "peers/common/blocker/zeroes.h"
 #include "peers/filed/filed.h"
 #include "peers/filed/filed_list.h"
 #include "xtypes/xkill.h"

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "peers/common/log.h"
-#include "peers/common/reactor.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/reactor.h"
 
 #define OPS_SPARE    (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
 #define FILES_MIN    16u

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 
 #define LEAVES	     65536u
 #define LEAF_SHIFT   40			/* of a cursor, whose upper 16 bits are the directory */

@@ -1,6 +1,6 @@
 /* filed_main - the program filed: one peer of its kind. */
-#include "peers/common/main.h"
-#include "peers/common/peer.h"
+#include "peers/common/runtime/main.h"
+#include "peers/common/runtime/peer.h"
 
 int main(int argc, char **argv)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers/common/owner.h"
+#include "peers/common/options/owner.h"
 
 #define OTHERS 077u			/* what is not the owner's */
 #define DEPTH  3			/* directories: DIR, ab, cd */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/bus.h"
+#include "peers/common/runtime/bus.h"
 
 static struct filed_work *work_take(struct filed_pool *p)
 {

@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "peers/common/cli.h"
-#include "peers/common/log.h"
-#include "peers/common/log_file.h"
-#include "peers/common/main.h"
-#include "peers/common/owner.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/log/log.h"
+#include "peers/common/log/log_file.h"
+#include "peers/common/runtime/main.h"
+#include "peers/common/options/owner.h"
 #include "peers/host/kinds.h"
 #include "peers/host/load.h"
 #include "peers/host/supervise.h"

@@ -5,7 +5,7 @@
 #ifndef PEERS_HOST_KINDS_H
 #define PEERS_HOST_KINDS_H
 
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 extern const struct peer_class *const kinds[];		/* ended by NULL */
 

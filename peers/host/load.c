@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/log.h"
-#include "peers/common/main.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/main.h"
 #include "peers/host/kinds.h"
 
 int load_parse(const char *who, const char *from, const char *text, struct stack **out)

@@ -6,7 +6,7 @@
 #ifndef PEERS_HOST_LOAD_H
 #define PEERS_HOST_LOAD_H
 
-#include "peers/common/stack.h"
+#include "peers/common/options/stack.h"
 
 /* Reads a stack file ("-": standard input), of which nothing is checked. Free it with free(). */
 int load_text(const char *path, char **text);

@@ -7,11 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "peers/common/clock.h"
-#include "peers/common/dirty.h"
-#include "peers/common/log.h"
-#include "peers/common/main.h"
-#include "peers/common/words.h"
+#include "peers/common/runtime/clock.h"
+#include "peers/common/say/dirty.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/main.h"
+#include "peers/common/say/words.h"
 #include "peers/host/supervise_inside.h"
 
 #define STRANDED_MS 5000 /* V5 */

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/common/client_peer.h"
-#include "peers/common/dirty.h"
-#include "peers/common/words.h"
+#include "peers/common/runtime/client_peer.h"
+#include "peers/common/say/dirty.h"
+#include "peers/common/say/words.h"
 
 #define STOP_FLUSH_NAME "supervisor.flush"
 

@@ -16,13 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "peers/common/args.h"
-#include "peers/common/bus.h"
-#include "peers/common/clock.h"
-#include "peers/common/log.h"
-#include "peers/common/main.h"
-#include "peers/common/owner.h"
-#include "peers/common/words.h"
+#include "peers/common/options/args.h"
+#include "peers/common/runtime/bus.h"
+#include "peers/common/runtime/clock.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/main.h"
+#include "peers/common/options/owner.h"
+#include "peers/common/say/words.h"
 #include "peers/host/load.h"
 #include "peers/host/stop.h"
 #include "peers/host/supervise_inside.h"

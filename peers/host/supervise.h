@@ -56,7 +56,7 @@
 #ifndef PEERS_HOST_SUPERVISE_H
 #define PEERS_HOST_SUPERVISE_H
 
-#include "peers/common/words.h"
+#include "peers/common/say/words.h"
 
 /* Supervises the stack kept in the segment until told to stop by SIGTERM or SIGINT, then stops all
  * peers. Another SIGTERM then changes nothing, a second SIGINT leaves

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "peers/common/dirty.h"
-#include "peers/common/words.h"
+#include "peers/common/say/dirty.h"
+#include "peers/common/say/words.h"
 
 enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info)
 {

@@ -15,7 +15,7 @@
 
 #include <sys/types.h>
 
-#include "peers/common/stack.h"
+#include "peers/common/options/stack.h"
 #include "xseg/xseg.h"
 
 #define UNIT_STOP_RESTARTS 3

@@ -15,10 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "peers/common/listing.h"
-#include "peers/common/log.h"
-#include "peers/common/ops.h"
-#include "peers/common/shape.h"
+#include "peers/common/blocker/listing.h"
+#include "peers/common/log/log.h"
+#include "peers/common/blocker/ops.h"
+#include "peers/common/blocker/shape.h"
 #include "peers/memd/memd_heap.h"
 #include "peers/memd/memd_model.h"
 #include "peers/memd/memd_store.h"

@@ -19,7 +19,7 @@
 #ifndef PEERS_MEMD_MEMD_H
 #define PEERS_MEMD_MEMD_H
 
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 /* Takes away all that no completed FLUSH or FUA write covers, as a loss of power does to a disk.
  * Needs the option track_flush; no request may be at the peer (kill it and let a successor do it,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/opt.h"
+#include "peers/common/options/opt.h"
 
 #define NS_PER_S    UINT64_C(1000000000)
 #define CHANCE_ONE  (UINT64_C(1) << 32)

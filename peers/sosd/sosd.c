@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "peers/sosd/sosd_error.h"
 
 #define END_MAX	      (UINT64_C(1) << 40)

@@ -44,9 +44,9 @@
 
 #include <stdatomic.h>
 
-#include "peers/common/ops.h"
-#include "peers/common/peer.h"
-#include "peers/common/shape.h"
+#include "peers/common/blocker/ops.h"
+#include "peers/common/runtime/peer.h"
+#include "peers/common/blocker/shape.h"
 #include "peers/sosd/sosd_list.h"
 #include "peers/sosd/sosd_mail.h"
 #include "peers/sosd/sosd_name.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/piece.h"
+#include "peers/common/blocker/piece.h"
 #include "peers/sosd/sosd_rados.h"
 
 /* ---- calls ------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 #include "peers/sosd/sosd.h"
 
 #define CUT_BITS  6u			/* of a cursor: N; the slice's number is above it */

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "peers/common/ops.h"
+#include "peers/common/blocker/ops.h"
 #include "peers/sosd/sosd_rados.h"
 
 struct sosd_op;

@@ -1,5 +1,5 @@
 /* sosd_main - the program sosd: one peer of its kind. */
-#include "peers/common/main.h"
+#include "peers/common/runtime/main.h"
 #include "peers/sosd/sosd.h"
 
 int main(int argc, char **argv)

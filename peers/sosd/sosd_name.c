@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peers/common/percent.h"
+#include "peers/common/options/percent.h"
 
 bool sosd_prefix_ok(const char *prefix)
 {

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "peers/common/bus.h"
-#include "peers/common/log.h"
+#include "peers/common/runtime/bus.h"
+#include "peers/common/log/log.h"
 #include "peers/sosd/sosd_error.h"
 
 #define LOCK	  "xseg"

@@ -40,7 +40,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "peers/common/words.h"
+#include "peers/common/say/words.h"
 #include "peers/sosd/sosd_name.h"
 #include "peers/sosd/sosd_rados.h"
 

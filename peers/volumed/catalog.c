@@ -44,7 +44,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 

@@ -37,7 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 

@@ -50,7 +50,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 

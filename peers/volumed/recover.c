@@ -28,8 +28,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peers/common/kv.h"
-#include "peers/common/log.h"
+#include "peers/common/say/kv.h"
+#include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
 
 #define TO(step) (1u << VD_RECOVER_##step)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/common/hex.h"
+#include "peers/common/options/hex.h"
 #include "peers/volumed/volumed.h"
 
 /* ---- the data path ----------------------------------------------------------------------- */

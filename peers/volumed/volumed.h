@@ -40,8 +40,8 @@
 
 #include <stdatomic.h>
 
-#include "peers/common/listing.h"
-#include "peers/common/peer.h"
+#include "peers/common/blocker/listing.h"
+#include "peers/common/runtime/peer.h"
 
 #define VD_SLOTS	  8192u
 #define VD_RECORD_BYTES	  512u			/* a sector: written whole or not at all */

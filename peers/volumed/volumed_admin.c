@@ -30,9 +30,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "peers/common/kv.h"
-#include "peers/common/log.h"
-#include "peers/common/volume_users.h"
+#include "peers/common/say/kv.h"
+#include "peers/common/log/log.h"
+#include "peers/common/say/volume_users.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 

@@ -1,5 +1,5 @@
 /* volumed_main - the program: one peer of the kind, in a process of its own. */
-#include "peers/common/main.h"
+#include "peers/common/runtime/main.h"
 
 int main(int argc, char **argv)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "peers/common/kv.h"
-#include "peers/common/log.h"
+#include "peers/common/say/kv.h"
+#include "peers/common/log/log.h"
 
 #define GUARD_BYTES	(1u << 20)
 #define CLIENT_REQUESTS 32u
@@ -18,7 +18,7 @@ char rig_text[4 * XSEG_PAGE_SIZE + 1];
 
 static const char *const client_name[RIG_CLIENTS] = { "evil", "honest" };
 
-/* In the place of peers/common/log.c. */
+/* In the place of peers/common/log/log.c. */
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 {
 	(void)site;

@@ -10,7 +10,7 @@
 #ifndef TESTS_FUZZ_RIG_H
 #define TESTS_FUZZ_RIG_H
 
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 #include "tests/fuzz/fuzz.h"
 #include "xseg/internal.h"
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "peers/cached/life/cached.h"
-#include "peers/common/cli.h"
+#include "peers/common/options/cli.h"
 #include "tests/fuzz/honest.h"
 
 #define HANG_SECONDS 120u		/* a round that does not end */

@@ -8,11 +8,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "peers/common/cli.h"
-#include "peers/common/cpus.h"
-#include "peers/common/kv.h"
-#include "peers/common/peer.h"
-#include "peers/common/stack.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/options/cpus.h"
+#include "peers/common/say/kv.h"
+#include "peers/common/runtime/peer.h"
+#include "peers/common/options/stack.h"
 #include "peers/memd/memd_model.h"
 #include "tests/fuzz/fuzz.h"
 

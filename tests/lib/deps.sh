@@ -28,6 +28,7 @@ ceph                ceph-osd          the same
 ceph                ceph-common       the same
 check               pkg-config|pkgconf  test of the installed library
 check               python3           test of the Python package
+check               universal-ctags   test of the shape of the tree
 check               spin              model checks of queues and doorbells
 check,demo,bench    jq                reads JSON output in the test and benchmark scripts
 check,demo          e2fsprogs         a real file system inside a volume

@@ -3,7 +3,7 @@
  * Proves: while a thread is alone in the peer, nobody is in any of its ports; and two are never in
  * one port. Whoever cannot enter does without and comes again, so nobody waits.
  *
- *   step here         stands for (peers/common/reactor_inside.h)
+ *   step here         stands for (peers/common/runtime/reactor_inside.h)
  *   enter             seat_enter: exchange of `inside`, then the look at `only`
  *   enter_only        seat_enter_only: exchange of `only`, then the look at who is inside
  *   leave             seat_leave

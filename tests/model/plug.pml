@@ -7,7 +7,7 @@
  * comes again with copies of before; the lower peer is kept for one of the two at every moment; and
  * what was begun is ended or undone.
  *
- *   step here         stands for (xseg/plug.c, and where it says so peers/common/gate.c,
+ *   step here         stands for (xseg/plug.c, and where it says so peers/common/runtime/gate.c,
  *                     peers/cached/life/plug.c)
  *   ask               xseg_plug, xseg_unplug, xseg_plug_cancel: one store of `plug`; its process
  *                     may be killed, and does no more

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "peers/cached/life/cached.h"
-#include "peers/common/gate.h"
+#include "peers/common/runtime/gate.h"
 #include "tests/sim/sim.h"
 
 #define FRUITLESS  10			/* steps by chance before a sweep */

@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/rng.h"
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "peers/cached/life/cached.h"
-#include "peers/common/log.h"
-#include "peers/common/peer_box.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/peer_box.h"
 #include "peers/memd/memd.h"
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
@@ -26,7 +26,7 @@ bool is_cache(enum node_id id)
 	return id == NODE_CACHED_LOW || id == NODE_CACHED;
 }
 
-/* In the place of peers/common/log.c: a run says nothing of its own. */
+/* In the place of peers/common/log/log.c: a run says nothing of its own. */
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 {
 	(void)site;

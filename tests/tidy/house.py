@@ -3,7 +3,8 @@
 large; by ctags, and by looking for calls.
 
 Usage: tests/tidy/house.py [--edges FROM TO] ROOT
-    prints one line a finding: the check, a tab, what is wrong; and nothing if all is well
+    prints one line a finding: the check (folder, structure, cycle, rooms or floor), a tab, what is
+    wrong; and nothing if all is well
 
 --edges lists, in place of that, the calls from one folder or file to another.
 
@@ -12,6 +13,7 @@ header's inline functions count for its folder. Functions that a table names cou
 through a table is a use all the same.
 """
 import collections
+import itertools
 import json
 import pathlib
 import re
@@ -21,7 +23,12 @@ import sys
 FOLDERS = ("xtypes", "xseg", "peers", "tools", "bench", "tests")
 MEMBERS_MAX = 40
 FILES_MAX = 20
-CYCLE_MAX = {"peers/cached": 8, "bench/xbench": 8}
+# What is larger today than it should be. Each of these may only shrink, and go.
+MEMBERS_TODAY = {"xb_job": 48, "xb_options": 44, "creq": 43}
+FILES_TODAY = {"xseg": 38, "tests/unit": 121}
+CYCLE_TODAY = {"peers/cached": 42, "peers/common": 5, "peers/filed": 2, "peers/host": 2,
+               "peers/volumed": 9, "bench/xbench": 8}
+ROOMS_TODAY = {"peers/cached": 12}
 
 
 def run_ctags(files):
@@ -138,10 +145,56 @@ def owner(path):
     return "/".join(part[:2]) if part[0] in ("peers", "tools", "bench") else part[0]
 
 
+def read_floors(root):
+    """The floor of each folder, and the exceptions: (from, to)."""
+    floors, excepted = {}, set()
+    for line in (root / "tests/tidy/floors").read_text().splitlines():
+        part = line.split(None, 3)
+        if not part or part[0] == "#" or line.startswith("#"):
+            continue
+        if part[0] == "except":
+            excepted.add((part[1], part[2]))
+        else:
+            floors[part[1]] = int(part[0])
+    return floors, excepted
+
+
+def floor_of(path, floors):
+    """The floor of a file's folder, or of the nearest folder above it that has one."""
+    folder = path.rsplit("/", 1)[0]
+    while folder not in floors and "/" in folder:
+        folder = folder.rsplit("/", 1)[0]
+    return folder, floors.get(folder)
+
+
+def find_includes(tree):
+    """(user, used, "") for each header of ours that a file includes."""
+    for f in tree.files:
+        for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', (tree.root / f).read_text(), re.M):
+            beside = f.rsplit("/", 1)[0] + "/" + name
+            yield f, beside if beside in tree.text else name, "includes"
+
+
+def check_floors(tree):
+    floors, excepted = read_floors(tree.root)
+    needed = set()
+    calls = ((a, b, "calls " + " ".join(sorted(n)) + " of") for (a, b), n in tree.uses.items())
+    for user, used, how in itertools.chain(find_includes(tree), calls):
+        (a, low), (b, high) = floor_of(user, floors), floor_of(used, floors)
+        if low is None or high is None:
+            yield "floor", f"{a if low is None else b} is not in tests/tidy/floors"
+        elif a != b and low <= high:
+            needed.add((a, b))
+            if (a, b) not in excepted:
+                yield "floor", f"{user} {how} {used}, which is not on a lower floor"
+    for a, b in sorted(excepted - needed):
+        yield "floor", f"the exception of {a} {b} is not needed any more: take it out"
+
+
 def findings(tree):
     files = collections.Counter(f.rsplit("/", 1)[0] for f in tree.files if f.endswith(".c"))
     for folder, nr in sorted(files.items()):
-        if nr > FILES_MAX:
+        if nr > FILES_TODAY.get(folder, FILES_MAX):
             yield "folder", f"{folder} has {nr} .c files; {FILES_MAX} are the most"
     members = collections.Counter()
     for t in tree.tags:
@@ -150,19 +203,20 @@ def findings(tree):
             if not f.startswith("tests/"):
                 members[f, t["scope"]] += 1
     for (f, name), nr in sorted(members.items()):
-        if nr > MEMBERS_MAX:
+        if nr > MEMBERS_TODAY.get(name, MEMBERS_MAX):
             yield "structure", f"{f}: struct {name} has {nr} members; {MEMBERS_MAX} are the most"
     source = [(a, b) for a, b in tree.uses if a.endswith(".c") and b.endswith(".c")
               and owner(a) == owner(b)]
     for part in cycles(source):
-        most = CYCLE_MAX.get(owner(part[0]), 1)
-        if not part[0].startswith(("peers/", "bench/xbench")) or len(part) <= most:
-            continue
-        yield "files", f"{owner(part[0])}: {len(part)} files are one cycle: {' '.join(part)}"
+        whose = owner(part[0])
+        if whose.startswith(("peers/", "bench/xbench")) and len(part) > CYCLE_TODAY.get(whose, 1):
+            yield "cycle", f"{whose}: {len(part)} files are one cycle: {' '.join(part)}"
     rooms = [(a.rsplit("/", 1)[0], b.rsplit("/", 1)[0]) for a, b in tree.uses
              if a.rsplit("/", 1)[0] != b.rsplit("/", 1)[0]]
     for part in cycles(rooms):
-        yield "rooms", f"{len(part)} rooms are one cycle: {' '.join(part)}"
+        if len(part) > ROOMS_TODAY.get(owner(part[0]), 1):
+            yield "rooms", f"{len(part)} rooms are one cycle: {' '.join(part)}"
+    yield from check_floors(tree)
 
 
 def main(args):

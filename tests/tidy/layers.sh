@@ -62,7 +62,9 @@ verdict()
 # may_include FILE HEADER
 may_include()
 {
-	local folder=${1%/*} name
+	local program name		# program: tools/xseg of tools/xseg/cmd/peer_cmds.c
+	name=${1#*/}
+	program=${1%%/*}/${name%%/*}
 	case $1 in
 	tests/*)        return 0 ;;
 	xtypes/*)       case $2 in xtypes/*) return 0 ;; esac ;;
@@ -79,11 +81,11 @@ may_include()
 		xtypes/* | xseg/xseg.h | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
 		esac ;;
 	bench/limits/*)	# no segment at all: the bare structures are what is measured
-		case $2 in xtypes/* | peers/common/* | "$folder"/*) return 0 ;; esac ;;
+		case $2 in xtypes/* | peers/common/* | "$program"/*) return 0 ;; esac ;;
 	tools/* | bench/*)
 		case $2 in
 		xtypes/xhist.h | xtypes/xhot.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
-		peers/common/* | "$folder"/*) return 0 ;;
+		peers/common/* | "$program"/*) return 0 ;;
 		esac ;;
 	esac
 	return 1

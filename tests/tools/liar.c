@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/cli.h"
+#include "peers/common/options/cli.h"
 #include "xseg/xseg.h"
 
 #define PREFIX_LEN 7				/* of "xbench:" */

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "peers/common/main.h"
-#include "peers/common/peer.h"
+#include "peers/common/runtime/main.h"
+#include "peers/common/runtime/peer.h"
 
 static const char *sick;
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 
 #define SLOT_PAGES XSEG_REQ_PAGES
 

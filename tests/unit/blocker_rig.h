@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 #define KIB 1024u
 #define MIB (1024u * 1024)

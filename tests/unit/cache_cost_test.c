@@ -1,12 +1,12 @@
-/* cache_cost_test - what a cache costs beside its data (peers/common/cache_cost.h): the formula,
- * the budget of the design, and what a cached that runs really takes. */
+/* cache_cost_test - what a cache costs beside its data (peers/common/say/cache_cost.h): the
+ * formula, the budget of the design, and what a cached that runs really takes. */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/cached/admin/admin.h"
 
 #include <malloc.h>
 
-#include "peers/common/cache_cost.h"
+#include "peers/common/say/cache_cost.h"
 
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)

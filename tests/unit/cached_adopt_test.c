@@ -3,7 +3,7 @@
  * (peers/cached/life/adopt.c). */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 #include "xseg/internal.h"
 
 /* The next cached, while the store still has what the dead one asked. */

@@ -1,6 +1,6 @@
 /* cached_batch_test - which requests of a batch are kept for the next one, and that they are served
  * there or a round later (peers/cached/request/batch.c). */
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 #include "tests/unit/cached_rig.h"
 
 #define BATCH 8u

@@ -3,7 +3,7 @@
  */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 
 #define ALL "dirty_age=1h dirty_high=100 dirty_low=100"
 

@@ -2,7 +2,7 @@
  * write.c). */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 #include "xseg/internal.h"
 
 static struct crig_io *give(

@@ -1,6 +1,6 @@
 /* cached_hit_test - which requests go the short way, and that they do there what they would do on
  * the long one (peers/cached/request/hit.c). */
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 #include "tests/unit/cached_rig.h"
 
 /* A creq that has this many buckets has not been used since. */

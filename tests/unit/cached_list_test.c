@@ -1,5 +1,5 @@
 /* cached_list_test - LIST through the cache (peers/cached/request/list.c). */
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 #include "tests/unit/cached_rig.h"
 
 #define OWN_ENDED ((1ull << XSEG_LIST_STORE_BITS) - 1)

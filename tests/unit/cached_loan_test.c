@@ -2,7 +2,7 @@
  * let go of them (peers/cached/lend/loan.c, read.c). */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 
 static struct crig_io *loan(const char *name, uint64_t offset, uint32_t size)
 {

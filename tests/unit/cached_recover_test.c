@@ -3,8 +3,8 @@
  * no error. */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/dirty.h"
-#include "peers/common/peer_box.h"
+#include "peers/common/say/dirty.h"
+#include "peers/common/runtime/peer_box.h"
 
 /* The next cached; what the dead one had asked is answered first. */
 static void restart(const char *options)

@@ -2,7 +2,7 @@
  * (peers/cached/life/resize.c). */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 #include "xseg/internal.h"
 
 #define EXTENT XSEG_EXTENT_PAGES

@@ -1,7 +1,7 @@
 /* cached_rig - see cached_rig.h. */
 #include "tests/unit/cached_rig.h"
 
-#include "peers/common/peer_box.h"
+#include "peers/common/runtime/peer_box.h"
 
 #define SPINS_MAX    64			/* polls at one time that do nothing and ask for another */
 #define SETTLE_MAX   200000

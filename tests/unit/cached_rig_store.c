@@ -1,5 +1,5 @@
 /* cached_rig_store - the object store of cached_rig.h. */
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 #include "tests/unit/cached_rig.h"
 
 #define NR_OBJECTS 256

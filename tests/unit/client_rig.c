@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers/common/reactor.h"
+#include "peers/common/runtime/reactor.h"
 
 enum { MEMD, CACHED, VOLUMED, NR_PEERS };
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "peers/common/clock.h"
-#include "peers/common/gate.h"
+#include "peers/common/runtime/clock.h"
+#include "peers/common/runtime/gate.h"
 #include "tests/unit/toys.h"
 
 #define HOUR (3600 * TOYS_SECOND)

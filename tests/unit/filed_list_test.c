@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 #include "tests/unit/seg_pair.h"
 #include "tests/unit/tree.h"
 

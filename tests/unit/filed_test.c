@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "peers/common/words.h"
+#include "peers/common/say/words.h"
 #include "peers/filed/filed.h"
 #include "tests/unit/blocker_contract.h"
 #include "tests/unit/long.h"

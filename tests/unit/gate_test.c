@@ -1,5 +1,5 @@
 /* gate_test - a running peer holds what it sends while a cache is plugged below it or unplugged
- * (peers/common/gate.c): nothing fails, nothing overtakes, and nobody is waited for who is dead.
+ * (peers/common/runtime/gate.c): nothing fails, nothing overtakes, and nobody is waited for who is dead.
  * Threads, and peers that sleep. */
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "peers/common/gate.h"
+#include "peers/common/runtime/gate.h"
 #include "tests/unit/toys.h"
 
 static struct toys g;

@@ -1,5 +1,5 @@
 /* hex_test - digits without a loop are those of printf. */
-#include "peers/common/hex.h"
+#include "peers/common/options/hex.h"
 
 #include <inttypes.h>
 #include <stdio.h>

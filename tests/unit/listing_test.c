@@ -1,11 +1,11 @@
 /* listing_test - the names in an answer to a LIST. */
-#include "peers/common/listing.h"
+#include "peers/common/blocker/listing.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "peers/common/shape.h"
+#include "peers/common/blocker/shape.h"
 #include "tests/unit/seg_pair.h"
 
 #define PAGES 3u

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "peers/common/log.h"
-#include "peers/common/log_time.h"
+#include "peers/common/log/log.h"
+#include "peers/common/log/log_time.h"
 
 #define DAY 86400
 

@@ -1,7 +1,7 @@
 /* no_tick - see no_tick.h. */
 #include "tests/unit/no_tick.h"
 
-#include "peers/common/reactor_inside.h"
+#include "peers/common/runtime/reactor_inside.h"
 
 _Atomic uint64_t no_tick_sleeps;
 

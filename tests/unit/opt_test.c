@@ -1,6 +1,6 @@
 /* opt_test - values of options: what parses, what is refused, what the message says; command lines;
  * lists of processors; key=value lines. */
-#include "peers/common/opt.h"
+#include "peers/common/options/opt.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "peers/common/cli.h"
-#include "peers/common/cpus.h"
-#include "peers/common/kv.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/options/cpus.h"
+#include "peers/common/say/kv.h"
 
 struct sample {
 	uint64_t memory, age, interval, rate, count;

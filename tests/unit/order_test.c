@@ -1,5 +1,5 @@
 /* order_test - the order of overlapping requests, against a plain list of all that came. */
-#include "peers/common/order.h"
+#include "peers/common/blocker/order.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* peer_test - what all peers have in common: waiting, stopping, taking over, failing, the
  * simulator's steps, and the commands that every peer understands. */
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "peers/common/peer_box.h"
-#include "peers/common/words.h"
+#include "peers/common/runtime/peer_box.h"
+#include "peers/common/say/words.h"
 #include "tests/unit/toys.h"
 #include "xseg/internal.h"
 

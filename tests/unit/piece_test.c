@@ -1,5 +1,5 @@
 /* piece_test - the data of a request in pieces, each in one in memory. */
-#include "peers/common/piece.h"
+#include "peers/common/blocker/piece.h"
 #include "tests/unit/seg_pair.h"
 
 /* Pages 5, 6, 7, 3, 4 and 0 of the segment. */

@@ -1,6 +1,6 @@
 /* reactors_test - several reactors: what one leaves undone another does, and who sees to the ports
  * of those that sleep. */
-#include "peers/common/reactor_inside.h"
+#include "peers/common/runtime/reactor_inside.h"
 
 #include <unistd.h>
 #include <stdarg.h>

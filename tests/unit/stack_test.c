@@ -1,6 +1,6 @@
 /* stack_test - stack files: what is read, what is refused and with which line, in which order peers
  * start. */
-#include "peers/common/stack.h"
+#include "peers/common/options/stack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 static const char whole[] =
 	"; a stack\n"

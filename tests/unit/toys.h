@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "peers/common/reactor.h"
+#include "peers/common/runtime/reactor.h"
 
 #define TOYS_DEPTH  16				/* requests that the client has */
 #define TOYS_SECOND 1000000000ull

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "peers/common/reactor.h"
+#include "peers/common/runtime/reactor.h"
 #include "tests/unit/long.h"
 #include "tests/unit/no_tick.h"
 #include "tests/unit/seg_rig.h"

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/bus.h"
-#include "peers/common/cli.h"
-#include "peers/common/hint.h"
-#include "peers/common/owner.h"
-#include "tools/xseg/commands.h"
+#include "peers/common/runtime/bus.h"
+#include "peers/common/options/cli.h"
+#include "peers/common/say/hint.h"
+#include "peers/common/options/owner.h"
+#include "tools/xseg/cmd/commands.h"
 
 #ifndef XSEG_VERSION
 #define XSEG_VERSION "unknown"

@@ -15,7 +15,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size);
 int64_t drop_clean(struct cport *ps, char *out, size_t size);
 
 /* ---- volume_set.c, volume_text.c: what an administrator sets and asks; texts as
- * peers/common/peer.h has them ---- */
+ * peers/common/runtime/peer.h has them ---- */
 /* A predecessor may have been killed while volumes drained: they do so again. */
 void volumes_drain(struct cached *k);
 /* "id=N name=VOL KEY=VALUE..." */

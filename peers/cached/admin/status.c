@@ -7,7 +7,7 @@
 
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
-#include "peers/common/kv.h"
+#include "peers/common/say/kv.h"
 
 const char *const cache_keys[NR_CC] = {
 	[CC_READS] = "reads", [CC_WRITES] = "writes", [CC_HITS] = "hits", [CC_MISSES] = "misses",

@@ -18,8 +18,8 @@
 
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
-#include "peers/common/kv.h"
-#include "peers/common/opt.h"
+#include "peers/common/say/kv.h"
+#include "peers/common/options/opt.h"
 #include "xtypes/xkill.h"
 
 /* Writes the reason and returns its code. */

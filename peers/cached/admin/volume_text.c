@@ -12,7 +12,7 @@
 
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
-#include "peers/common/kv.h"
+#include "peers/common/say/kv.h"
 
 #define LINE_BYTES 1024
 

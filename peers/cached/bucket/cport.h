@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "peers/cached/bucket/counters.h"
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 struct cached;
 struct streams;

@@ -30,7 +30,7 @@
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/object/object.h"
 #include "peers/cached/volume/volume.h"
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 
 static uint64_t full_since(struct cached *k, uint32_t rec)
 {

@@ -41,7 +41,7 @@
 #include "peers/cached/life/cached.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/object/object.h"
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "xtypes/xkill.h"
 
 #define OWN_SYNC_LOOK_NS      1000000ull

@@ -24,7 +24,7 @@
 
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull

@@ -1,7 +1,7 @@
 /* cached - the cache peer: options, life, and what its port does each round.
  *
- * Contract: see peers/common/peer.h. The core (all but init) reads no clock but now_ns and makes
- * no system call, but where it takes the lock of routes, in the steps of plugging.
+ * Contract: see peers/common/runtime/peer.h. The core (all but init) reads no clock but now_ns and
+ * makes no system call, but where it takes the lock of routes, in the steps of plugging.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
-#include "peers/common/kv.h"
+#include "peers/common/say/kv.h"
 #include "xtypes/xkill.h"
 
 static const char *const policy_names[] = { "write-back", "write-through", "write-around",

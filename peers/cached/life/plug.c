@@ -12,7 +12,7 @@
 
 #include "peers/cached/life/cached.h"
 #include "peers/cached/object/object.h"
-#include "peers/common/log.h"
+#include "peers/common/log/log.h"
 #include "xtypes/xkill.h"
 
 /* between two looks whether something that takes time is done; the longer it */

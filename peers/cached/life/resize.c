@@ -33,7 +33,7 @@
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
-#include "peers/common/opt.h"
+#include "peers/common/options/opt.h"
 #include "xtypes/xkill.h"
 
 #define ROUND_EXTENTS 4u		/* chosen, or kept again, a round */

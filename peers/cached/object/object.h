@@ -14,7 +14,7 @@
 
 #include "peers/cached/bucket/bucket.h"
 #include "peers/cached/bucket/cport.h"
-#include "peers/common/cache_cost.h"
+#include "peers/common/say/cache_cost.h"
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
 #include "xtypes/xwaitq.h"

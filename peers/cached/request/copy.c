@@ -27,7 +27,7 @@
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/policy/policy.h"
 #include "peers/cached/request/creq.h"
-#include "peers/common/shape.h"
+#include "peers/common/blocker/shape.h"
 
 static void copy_source(struct cport *ps, struct creq *c);
 static void source_flush(struct cport *ps, struct creq *c);

@@ -9,7 +9,7 @@
 #include "peers/cached/object/object.h"
 #include "peers/cached/evict/share.h"
 #include "peers/cached/store/store.h"
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 /* bytes: then those get their answers who waited for them, or they would go to sleep */
 #define COPIES_A_ROUND (64u << 10)

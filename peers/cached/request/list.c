@@ -27,8 +27,8 @@
 #include <errno.h>
 
 #include "peers/cached/request/creq.h"
-#include "peers/common/listing.h"
-#include "peers/common/shape.h"
+#include "peers/common/blocker/listing.h"
+#include "peers/common/blocker/shape.h"
 
 #define LIST_LOOKS 16384u
 

@@ -30,7 +30,7 @@
 #include "peers/cached/request/creq.h"
 #include "peers/cached/bucket/data.h"
 #include "peers/cached/volume/volume.h"
-#include "peers/common/zeroes.h"
+#include "peers/common/blocker/zeroes.h"
 #include "xtypes/xkill.h"
 
 /* The slot holds our own page, being loaded or loaded. */

@@ -6,7 +6,7 @@
 #define PEERS_CACHED_STORE_H
 
 #include "peers/cached/object/object.h"
-#include "peers/common/peer.h"
+#include "peers/common/runtime/peer.h"
 
 #define RUN_MAX	      256		/* buckets in one child: 1 MiB */
 /* children: then the store below gets them, before more requests are looked at */

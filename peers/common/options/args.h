@@ -1,0 +1,30 @@
+/* args - the argument list of a peer's program, as its section of the stack file gives it: for
+ * whoever starts peers.
+ *
+ * Contract: any thread; allocates; nothing blocks. What does not fit or cannot be allocated sets
+ * `failed`: the list must not be used then.
+ *
+ * Invariant: arg[nr] is NULL.
+ */
+#ifndef PEERS_COMMON_ARGS_H
+#define PEERS_COMMON_ARGS_H
+
+#include <stdbool.h>
+
+#include "peers/common/options/stack.h"
+
+#define ARGS_MAX (2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS)
+
+struct args {					/* begins zeroed */
+	int nr;
+	char *arg[ARGS_MAX + 1];
+	bool failed;
+};
+
+/* One argument. */
+void args_add(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* --name, --threads, --downstream, --cpus and the kind's own options. */
+void args_add_peer(struct args *a, const struct stack_peer *p);
+void args_free(struct args *a);
+
+#endif

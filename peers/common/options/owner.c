@@ -1,0 +1,70 @@
+/* owner - see owner.h. */
+#include "peers/common/options/owner.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define VARIABLE "XSEG_OWNER"
+
+int owner_check(const char *text, struct xseg_error *err)
+{
+	uint32_t uid;
+
+	return xseg_user_find(text, &uid, err);
+}
+
+void owner_use(const char *text)
+{
+	/* without memory for it nobody's is let in */
+	if (*text && setenv(VARIABLE, text, 1))
+		unsetenv(VARIABLE);
+}
+
+static const char *named(void)
+{
+	const char *text = getenv(VARIABLE);
+
+	return text && *text ? text : NULL;
+}
+
+bool owner_is_named(void)
+{
+	return named() != NULL;
+}
+
+int owner_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
+{
+	return xseg_attach_owned(name, named(), flags, seg, err);
+}
+
+void owner_name(uint32_t uid, char name[OWNER_BYTES])
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		snprintf(name, OWNER_BYTES, "%s", user->pw_name);
+	else
+		snprintf(name, OWNER_BYTES, "%u", uid);
+}
+
+int owner_find_group(const char *text, int64_t *gid)
+{
+	const struct group *group;
+	unsigned long number;
+	char *end;
+
+	number = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : UINT32_MAX;
+	if (number < UINT32_MAX && !*end) {
+		*gid = (int64_t)number;
+		return 0;
+	}
+	group = getgrnam(text);
+	if (!group)
+		return -ENOENT;
+	*gid = group->gr_gid;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* owner - whose segments a program lets in, besides its user's own and root's: option --owner, else
+ * $XSEG_OWNER.
+ *
+ * Contract: one thread, at the start. owner_use() writes the variable, so the programs that this one
+ * starts let in the same user's segment. The rule itself is xseg_attach_owned()'s.
+ */
+#ifndef PEERS_COMMON_OWNER_H
+#define PEERS_COMMON_OWNER_H
+
+#include "peers/common/options/opt.h"
+
+#define OWNER_BYTES 33			/* the name of a user, or a number, with the NUL */
+
+/* The option, for tables of programs; its field is char[OWNER_BYTES]. */
+#define OWNER_OPT(offset) \
+	{ .name = "owner", .kind = OPT_STR, .off = (offset), .len = OWNER_BYTES, .arg = "USER", \
+	  .check = owner_check, \
+	  .help = "let in a segment of that user's, too (else $XSEG_OWNER): it may read and " \
+		  "change all that goes through" }
+
+/* For struct opt's check: this machine has such a user. */
+int owner_check(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
+/* "": as the environment has it. */
+void owner_use(const char *text);
+/* Whether one is named; for a default that somebody else has. */
+bool owner_is_named(void);
+/* xseg_attach_owned() with that owner. */
+int owner_attach(const char *name, unsigned flags, struct xseg **seg,
+		 struct xseg_error *err) XSEG_MUST_CHECK;
+/* Of a user, for people: its name, or its number where it has none. */
+void owner_name(uint32_t uid, char name[OWNER_BYTES]);
+/* A group, by its number or its name. -ENOENT: this machine has none of that name. */
+int owner_find_group(const char *text, int64_t *gid) XSEG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,41 @@
+/* main - what the programs of the peers share: options, attaching, signals, leaving.
+ *
+ * Signals: SIGTERM and SIGINT stop all peers of the process in an orderly way, top down, with a
+ * line of progress a second. SIGINT while they stop leaves at once, as a kill would. SIGRTMIN with
+ * a peer's index in the segment as its value stops that peer alone (the supervisor's way: it needs
+ * no memory of the segment, and works before the peer serves).
+ *
+ * Exit codes: 0 stopped in order; 1 failed; 2 wrong usage; 3 left at once, the successor has work
+ * to do; 4 refused: no such segment, the name or what the peer is to serve is in use, or something
+ * would be lost.
+ */
+#ifndef PEERS_COMMON_MAIN_H
+#define PEERS_COMMON_MAIN_H
+
+#include <signal.h>
+
+#include "peers/common/runtime/peer.h"
+
+#define MAIN_STOP_SIGNAL SIGRTMIN
+
+enum main_exit { MAIN_DONE, MAIN_FAILED, MAIN_USAGE, MAIN_LEFT, MAIN_REFUSED };
+
+/* A peer's program: parses, attaches, serves, returns the exit code. */
+int peer_main(const struct peer_class *cls, int argc, char **argv);
+
+/* Serves peers (made, with their options set, bottom up) in this process until they have stopped;
+ * returns the exit code. Errors have been printed. Call it in the only thread, after the last fork.
+ * */
+int main_serve(struct peer **peers, unsigned nr, const char *segment, const char *cpus);
+
+/* Writes the segment's name that holds without -s: $XSEG_SEGMENT or "xseg". */
+void main_default_segment(char *segment);
+/* Attaches; prints the reason and the remedy, and returns an exit code, when it cannot. Waits for
+ * locks of the segment end when a signal asks to stop (main_block_signals()), and are told in the
+ * name of `who`, which lives on. */
+int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg);
+/* Blocks what main_serve() takes by signalfd, so that nothing is lost before, and ignores what a
+ * failed write(2) says as well. Call it first. */
+void main_block_signals(sigset_t *blocked);
+
+#endif

@@ -1,0 +1,103 @@
+/* hint - see hint.h. */
+#include "peers/common/say/hint.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *hint_default_segment(void)
+{
+	const char *given = getenv("XSEG_SEGMENT");
+
+	return given && *given ? given : "xseg";
+}
+
+/* Of the words of a command. */
+static bool needs_segment(const char *words)
+{
+	size_t len = strcspn(words, "'");
+	const char *help = strstr(words, "--help");
+
+	return strncmp(words, "-s ", 3) && !(help && help < words + len);
+}
+
+/* Where the next command's words begin, or NULL. */
+static const char *next_command(const char *text)
+{
+	static const char begin[] = "'xseg ";
+	const char *at = strstr(text, begin);
+
+	return at ? at + sizeof(begin) - 1 : NULL;
+}
+
+const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
+{
+	const char *words;
+	size_t used = 0;
+
+	while ((words = next_command(text)) && used < size) {
+		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s%s",
+					 (int)(words - text), text,
+					 needs_segment(words) ? "-s " : "",
+					 needs_segment(words) ? segment : "",
+					 needs_segment(words) ? " " : "");
+		text = words;
+	}
+	if (used < size)
+		snprintf(buf + used, size - used, "%s", text);
+	return buf;
+}
+
+/* Of the words of a command, of that length. */
+static bool needs_volumed(const char *words, size_t len)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), " %.*s ", (int)len, words);
+	return (strstr(command, " volume ") || strstr(command, " --volume ")) &&
+	       !strstr(command, " --volumed ") && !strstr(command, " --help ");
+}
+
+const char *hint_name_volumed(char *buf, size_t size, const char *text, const char *volumed)
+{
+	const char *words, *end;
+	size_t used = 0;
+	bool needs;
+
+	while ((words = next_command(text)) && used < size) {
+		end = words + strcspn(words, "'");
+		needs = needs_volumed(words, (size_t)(end - words));
+		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s", (int)(end - text),
+					 text, needs ? " --volumed " : "", needs ? volumed : "");
+		text = end;
+	}
+	if (used < size)
+		snprintf(buf + used, size - used, "%s", text);
+	return buf;
+}
+
+const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment)
+{
+	if (strcmp(segment, hint_default_segment()))
+		return hint_name_segment(buf, size, text, segment);
+	snprintf(buf, size, "%s", text);
+	return buf;
+}
+
+const char *hint_of_limit(int rc)
+{
+	switch (rc) {
+	case -ENOMEM:
+		return "raise ulimit -v, or free some memory";
+	case -EMFILE:
+		return "raise ulimit -n";
+	case -ENFILE:
+		return "raise fs.file-max";
+	case -EFBIG:
+		return "raise ulimit -f";
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,319 @@
+/* proc - see proc.h. */
+#include "tools/xseg/base/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/main.h"
+#include "tools/xseg/base/tool.h"
+
+#define LOG_TAIL_BYTES (64 << 10)
+
+static int signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
+			siginfo_t *info)
+{
+	int fd = xseg_peer_pidfd(seg, peer), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (peer->pid == (uint32_t)getpid())
+		rc = -ESRCH;
+	else if (syscall(SYS_pidfd_send_signal, fd, sig, info, 0))
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* Where the segment has a wrong pid, the kernel says which process it is. */
+static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
+		       siginfo_t *info)
+{
+	int rc = signal_named(seg, peer, sig, info);
+	struct xseg_peer_info proved = *peer;
+
+	if (rc != -EPROTO)
+		return rc;
+	proved.pid = xseg_peer_pid_find(seg, peer);
+	return proved.pid ? signal_named(seg, &proved, sig, info) : rc;
+}
+
+int proc_signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig)
+{
+	return signal_named(seg, peer, sig, NULL);
+}
+
+int proc_fail_named(struct xseg *seg, const struct xseg_peer_info *peer, const char *what)
+{
+	uint32_t pid = xseg_peer_pid_find(seg, peer);
+
+	if (pid)
+		return tool_fail(TOOL_REFUSED,
+			"%s %s: the segment says process %u, but process %u serves it, so nothing "
+			"was signalled; 'xseg check --fix' corrects that",
+			what, peer->name, peer->pid, pid);
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: the segment says process %u, which does not serve it, so nothing was "
+		"signalled; see 'xseg check'",
+		what, peer->name, peer->pid);
+}
+
+int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig)
+{
+	return signal_peer(seg, peer, sig, NULL);
+}
+
+int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	siginfo_t info = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = (int)peer->index;
+	return signal_peer(seg, peer, MAIN_STOP_SIGNAL, &info);
+}
+
+static bool supervises(const char *pid)
+{
+	char path[300], args[4096];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, args, sizeof(args));
+	if (fd >= 0)
+		close(fd);
+	return len > 0 && memmem(args, (size_t)len, "\0--supervise", sizeof("\0--supervise"));
+}
+
+static bool has_mapped(const char *pid, const char *file)
+{
+	char path[300], *line = NULL;
+	bool found = false;
+	size_t room = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	in = fopen(path, "re");
+	while (in && !found && getline(&line, &room, in) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		found = strchr(line, '/') && !strcmp(strchr(line, '/'), file);
+	}
+	free(line);
+	if (in)
+		fclose(in);
+	return found;
+}
+
+uint32_t proc_find_supervisor(const char *segment, bool has_name)
+{
+	DIR *all = opendir("/proc");
+	struct dirent *e;
+	uint32_t pid = 0;
+	char file[128];
+
+	snprintf(file, sizeof(file), "/dev/shm/xseg.%s%s", segment, has_name ? "" : " (deleted)");
+	while (all && !pid && (e = readdir(all)))
+		if (isdigit((unsigned char)e->d_name[0]) && supervises(e->d_name) &&
+			has_mapped(e->d_name, file))
+			pid = (uint32_t)strtoul(e->d_name, NULL, 10);
+	if (all)
+		closedir(all);
+	return pid;
+}
+
+/* In the child: errors go to the parent through the pipe, which closes when the program starts, as
+ * do the files that a caller had open, whose locks it would hold. */
+static void exec_detached(char *const argv[], int out, int report)
+{
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), err;
+
+	setsid();
+	signal(SIGHUP, SIG_IGN);	/* as of peers that the supervisor starts */
+	close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+	    dup2(out, STDERR_FILENO) >= 0)
+		execv(argv[0], argv);
+	err = errno;
+	if (write(report, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+pid_t proc_spawn(char *const argv[], int log)
+{
+	int report[2], err = 0;
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(report, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		exec_detached(argv, log, report[1]);
+	err = errno;
+	close(report[1]);
+	if (pid < 0) {
+		close(report[0]);
+		return -err;
+	}
+	do
+		got = read(report[0], &err, sizeof(err));
+	while (got < 0 && errno == EINTR);
+	close(report[0]);
+	if (got != sizeof(err))
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -err;
+}
+
+bool proc_ended(pid_t pid, int *status)
+{
+	return waitpid(pid, status, WNOHANG) == pid;
+}
+
+/* False at the end; the clock of --timeout is none, unless that is to end it (t). */
+static bool read_line(FILE *in, char **line, size_t *room, const struct tool *t)
+{
+	while (getline(line, room, in) <= 0) {
+		if (feof(in) || errno != EINTR || (t && tool_out_of_time(t)))
+			return false;
+		clearerr(in);
+	}
+	return true;
+}
+
+/* Keeps the last line of what comes out of fd that is not empty. False: it has not ended yet. */
+static bool read_last_line(int fd, const struct tool *t, char *said, size_t size)
+{
+	FILE *in = fdopen(fd, "r");
+	char *line = NULL;
+	size_t room = 0;
+	bool ended;
+
+	said[0] = '\0';
+	if (!in) {
+		close(fd);
+		return true;
+	}
+	while (read_line(in, &line, &room, t))
+		if (line[0] != '\n') {
+			line[strcspn(line, "\n")] = '\0';
+			snprintf(said, size, "%s", line);
+		}
+	ended = feof(in);
+	free(line);
+	fclose(in);
+	return ended;
+}
+
+int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
+{
+	int out[2], status;
+	pid_t pid;
+
+	if (pipe2(out, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0) {
+		close(out[0]);
+		close(out[1]);
+		return -EAGAIN;
+	}
+	if (pid == 0) {
+		if (dup2(in, STDIN_FILENO) >= 0 && dup2(out[1], STDERR_FILENO) >= 0 &&
+			dup2(out[1], STDOUT_FILENO) >= 0)
+			execv(argv[0], argv);
+		_exit(127);
+	}
+	close(out[1]);
+	if (!read_last_line(out[0], t, said, size) && t && tool_out_of_time(t))
+		return -EINTR;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR || (t && tool_out_of_time(t)))
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EPIPE;
+}
+
+void proc_log_path(const char *segment, char *path, size_t size)
+{
+	const char *dir = getenv("XDG_STATE_HOME");
+	struct stat st;
+
+	if (!dir || dir[0] != '/' || stat(dir, &st) || !S_ISDIR(st.st_mode) || access(dir, W_OK))
+		dir = "/tmp";
+	snprintf(path, size, "%s/xseg-%s.log", dir, segment);
+}
+
+bool proc_errors_path(uint32_t pid, char *path, size_t size)
+{
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%u/fd/%d", pid, STDERR_FILENO);
+	len = readlink(link, path, size - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return true;
+}
+
+void proc_each_line(const char *path, off_t from, const char *word,
+		    void (*seen)(const char *line, void *arg), void *arg)
+{
+	FILE *in = fopen(path, "re");
+	char *text = NULL;
+	size_t room = 0;
+	off_t end;
+
+	if (!in)
+		return;
+	if (!fseeko(in, 0, SEEK_END) && (end = ftello(in)) - from > LOG_TAIL_BYTES)
+		from = end - LOG_TAIL_BYTES;
+	if (!fseeko(in, from, SEEK_SET))
+		while (getline(&text, &room, in) > 0)
+			if (text[0] != '\n' && (!word || strstr(text, word))) {
+				text[strcspn(text, "\n")] = '\0';
+				seen(log_skip_time(text), arg);
+			}
+	free(text);
+	fclose(in);
+}
+
+struct last_line {
+	const char *begin;
+	char *line;
+	size_t size;
+	bool found;
+};
+
+static void keep_line(const char *line, void *arg)
+{
+	struct last_line *last = arg;
+
+	if (strncmp(line, last->begin, strlen(last->begin)))
+		return;
+	snprintf(last->line, last->size, "%s", line);
+	last->found = true;
+}
+
+bool proc_last_line(const char *path, off_t from, const char *begin, const char *word, char *line,
+		    size_t size)
+{
+	struct last_line last = { .begin = begin, .line = line, .size = size };
+
+	proc_each_line(path, from, word, keep_line, &last);
+	return last.found;
+}

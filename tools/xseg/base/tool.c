@@ -1,0 +1,447 @@
+/* tool - see tool.h. */
+#include "tools/xseg/base/tool.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peers/common/say/hint.h"
+#include "peers/common/options/owner.h"
+#include "tools/xseg/base/proc.h"
+
+#define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
+/* where there is no terminal */
+#define LINE_FIRST_NS	  (5 * TOOL_SECOND)
+#define LINE_EVERY_NS	  (30 * TOOL_SECOND)
+#define SECOND_SIGNAL_NS  (TOOL_SECOND / 4)
+#define LOOK_MAX_NS	  (TOOL_SECOND / 4)
+#define HINT_BYTES	  4096			/* a line with all that its commands need */
+
+static volatile sig_atomic_t interrupted;
+static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
+static bool progress_shown, muted;
+/* when the next line is due, without a terminal; 0: nothing is waited for */
+static uint64_t line_due_ns;
+static const char *named_segment;		/* NULL: not known yet */
+static const char *named_volumed = "";
+
+/* ---- time and signals -------------------------------------------------------------------- */
+
+uint64_t tool_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * TOOL_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t tool_span_ns(struct tool_span *span, bool is_so)
+{
+	uint64_t now = tool_now_ns(), since = now - span->seen_ns;
+
+	if (!is_so)
+		*span = (struct tool_span){ 0 };
+	else if (span->seen_ns)
+		span->ns += since < LOOK_MAX_NS ? since : LOOK_MAX_NS;
+	if (is_so)
+		span->seen_ns = now;
+	return span->ns;
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+void tool_start_clock(struct tool *t)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct itimerval timer = { .it_interval = { .tv_usec = 100000 } };
+
+	t->deadline_ns = UINT64_MAX;
+	if (!t->timeout_ns ||
+	    __builtin_add_overflow(tool_now_ns(), t->timeout_ns, &t->deadline_ns)) {
+		t->deadline_ns = UINT64_MAX;
+		return;
+	}
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGALRM, &sa, NULL);
+	timer.it_value.tv_sec = (time_t)(t->timeout_ns / TOOL_SECOND);
+	timer.it_value.tv_usec = (suseconds_t)(t->timeout_ns % TOOL_SECOND / 1000);
+	if (!timer.it_value.tv_sec && !timer.it_value.tv_usec)
+		timer.it_value.tv_usec = 1;
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+uint64_t tool_limit(const struct tool *t, uint64_t ns)
+{
+	return t->timeout_ns ? t->deadline_ns : tool_now_ns() + ns;
+}
+
+void tool_sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / TOOL_SECOND),
+			       .tv_nsec = (long)(ns % TOOL_SECOND) };
+
+	if (!interrupted)
+		nanosleep(&ts, NULL);
+}
+
+/* The second one counts when it comes some time after the first: timeout(1) and terminals send one
+ * both to a process and to its group. */
+static void on_signal(int sig)
+{
+	uint64_t now = tool_now_ns();
+
+	if (interrupted && now - interrupted_ns > SECOND_SIGNAL_NS)
+		_exit(TOOL_LATER);
+	if (!interrupted)
+		interrupted_ns = now;
+	interrupted = sig;
+}
+
+void tool_catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+bool tool_interrupted(void)
+{
+	return interrupted;
+}
+
+void tool_clear_interrupt(void)
+{
+	interrupted = 0;
+}
+
+bool tool_out_of_time(const struct tool *t)
+{
+	return interrupted || (t->deadline_ns != UINT64_MAX && tool_now_ns() >= t->deadline_ns);
+}
+
+/* ---- saying things ----------------------------------------------------------------------- */
+
+void tool_name_segment(const char *segment)
+{
+	named_segment = segment;
+}
+
+void tool_name_volumed(const char *volumed)
+{
+	named_volumed = volumed;
+}
+
+const char *tool_hints(char *buf, size_t size, const char *text)
+{
+	char with[HINT_BYTES];
+
+	if (*named_volumed)
+		text = hint_name_volumed(with, sizeof(with), text, named_volumed);
+	return hint_for_shell(buf, size, text,
+			      named_segment ? named_segment : hint_default_segment());
+}
+
+static void print_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+
+/* Line breaks inside become spaces, those at the end vanish (T1). */
+static void print_line(const char *fmt, va_list ap)
+{
+	char line[2048], hinted[HINT_BYTES];
+	size_t len;
+	char *c;
+
+	if (muted)
+		return;
+	tool_progress_end();
+	fflush(stdout);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	len = strlen(line);
+	while (len && line[len - 1] == '\n')
+		line[--len] = '\0';
+	for (c = line; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	fprintf(stderr, "xseg: %s\n", tool_hints(hinted, sizeof(hinted), line));
+}
+
+void tool_mute(bool mute)
+{
+	muted = mute;
+}
+
+int tool_fail(enum tool_exit code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+static enum tool_exit exit_of(int64_t rc)
+{
+	static const struct {
+		int err;
+		enum tool_exit code;
+	} codes[] = {
+		{ EEXIST, TOOL_REFUSED },   { ENOENT, TOOL_REFUSED }, { EBUSY, TOOL_REFUSED },
+		{ ENOTEMPTY, TOOL_REFUSED }, { ELOOP, TOOL_REFUSED },  { ENOTCONN, TOOL_REFUSED },
+		{ EINVAL, TOOL_USAGE },	    { ENAMETOOLONG, TOOL_USAGE }, { ENOSYS, TOOL_USAGE },
+		{ ERANGE, TOOL_USAGE },	    { ETIMEDOUT, TOOL_LATER }, { EINTR, TOOL_LATER },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].err == -rc)
+			return codes[i].code;
+	return TOOL_FAILED;
+}
+
+int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
+		    ...)
+{
+	const char *reason = err && err->text[0] ? err->text : strerror((int)-rc);
+	bool has_hint = strchr(reason, ';') != NULL;
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return tool_fail(exit_of(rc), "%s: %s%s%s", what, reason,
+			 hint && !has_hint ? "; " : "", hint && !has_hint ? hint : "");
+}
+
+int tool_later(const char *fmt, ...)
+{
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return tool_fail(TOOL_LATER, "%s: %s", interrupted ? "interrupted" : "timed out", what);
+}
+
+/* What fits a line of the terminal: one that is broken is not gone when its last part is. */
+static int progress_columns(void)
+{
+	struct winsize ws;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) || !ws.ws_col)
+		return 79;
+	return ws.ws_col - 1;
+}
+
+static bool is_terminal(void)
+{
+	static int terminal = -1;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	return terminal;
+}
+
+/* Whether it is time for the next look at progress, which so is counted as shown. */
+static bool is_due(uint64_t now)
+{
+	static uint64_t last_ns;
+
+	if (is_terminal()) {
+		if (now - last_ns < PROGRESS_EVERY_NS)
+			return false;
+		last_ns = now;
+		return true;
+	}
+	if (!line_due_ns)
+		line_due_ns = now + LINE_FIRST_NS;
+	if (now < line_due_ns)
+		return false;
+	line_due_ns = now + LINE_EVERY_NS;
+	return true;
+}
+
+void tool_progress(const struct tool *t, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+
+	if (t->quiet || !is_due(tool_now_ns()))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (!is_terminal()) {
+		fprintf(stderr, "xseg: %s\n", line);
+		return;
+	}
+	fprintf(stderr, "\r\033[K%.*s", progress_columns(), line);
+	fflush(stderr);
+	progress_shown = true;
+}
+
+void tool_progress_end(void)
+{
+	line_due_ns = 0;
+	if (!progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress_shown = false;
+}
+
+void tool_say(const struct tool *t, const char *fmt, ...)
+{
+	char line[2048], hinted[4096];
+	va_list ap;
+
+	if (t->json || t->quiet)
+		return;
+	tool_progress_end();
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	puts(tool_hints(hinted, sizeof(hinted), line));
+}
+
+void tool_note(const struct tool *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->quiet)
+		return;
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+}
+
+/* ---- places ------------------------------------------------------------------------------ */
+
+int tool_program(const char *name, char *path, size_t size)
+{
+	char own[4096];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *slash;
+
+	if (len < 0)
+		return -errno;
+	own[len] = '\0';
+	slash = strrchr(own, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	if ((size_t)snprintf(path, size, "%s/%s", own, name) >= size)
+		return -ENAMETOOLONG;
+	return access(path, X_OK) ? -errno : 0;
+}
+
+bool tool_is_own_limit(int rc)
+{
+	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
+}
+
+const char *tool_make_hint(int rc)
+{
+	const char *limit = hint_of_limit(rc);
+
+	if (limit)
+		return limit;
+	switch (rc) {
+	case -EROFS:
+	case -ENOENT:
+	case -ENOTDIR:
+	case -EACCES:
+		return "is /dev/shm mounted, and may you write there?";
+	default:
+		return NULL;
+	}
+}
+
+static const char *attach_hint(int rc)
+{
+	if (tool_is_own_limit(rc))
+		return hint_of_limit(rc);
+	switch (rc) {
+	case -EACCES:
+		return "its mode and group say who may; 'ls -l /dev/shm' shows them";
+	case -EROFS:
+		return "mount /dev/shm so that it can be written to";
+	case -EUSERS:
+		return "end some of them; 'xseg list' counts them";
+	default:
+		return "remove it with 'xseg destroy --force' if nothing uses it";
+	}
+}
+
+/* A stack that runs in it holds what is not flushed: how that ends is told, whatever else is
+ * wrong. */
+static int fail_attach_of_running(const struct tool *t, uint32_t pid, const struct xseg_error *err)
+{
+	if (!err)
+		return tool_fail(TOOL_REFUSED,
+			"segment %s: its file was removed from /dev/shm, and its stack runs on; "
+			"'kill %u' stops that in order, then run 'xseg up STACK.conf'",
+			t->segment, pid);
+	return tool_fail(TOOL_FAILED,
+		"segment %s: %.*s, and its stack runs; stop that by 'kill %u', which loses "
+		"nothing, then run 'xseg destroy --force'",
+		t->segment, (int)strcspn(err->text, ";"), err->text, pid);
+}
+
+int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
+{
+	uint32_t pid = rc == -ENOENT || rc == -EPROTO
+			       ? proc_find_supervisor(t->segment, rc != -ENOENT) : 0;
+
+	if (pid)
+		return fail_attach_of_running(t, pid, rc == -ENOENT ? NULL : err);
+	if (rc == -ENOENT)
+		return tool_fail(TOOL_REFUSED,
+			"segment %s: there is none of that name; make it with 'xseg create' or "
+			"'xseg up STACK.conf', or name another with -s",
+			t->segment);
+	if (rc == -EPERM)
+		return tool_fail(TOOL_REFUSED, "%s", err->text);
+	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
+	/* its maker is at work: nothing has failed */
+	return rc == -EAGAIN ? TOOL_REFUSED : TOOL_FAILED;
+}
+
+static bool is_over(void *t)
+{
+	return tool_out_of_time(t);
+}
+
+static void say_held(const char *text, void *t)
+{
+	tool_note(t, "%s", text);
+}
+
+void tool_be_patient(struct tool *t, struct xseg *seg)
+{
+	xseg_set_patience(seg,
+		&(struct xseg_patience){ .stop = is_over, .tell = say_held, .arg = t });
+}
+
+int tool_attach(struct tool *t, unsigned flags, struct xseg **seg)
+{
+	struct xseg_error err = { "" };
+	int rc = owner_attach(t->segment, flags, seg, &err);
+
+	if (rc)
+		return tool_fail_attach(t, rc, &err);
+	tool_be_patient(t, *seg);
+	return TOOL_DONE;
+}

@@ -1,0 +1,137 @@
+/* tool - what all commands of `xseg` share: where they are, how long they may take, how they fail.
+ *
+ * Contract
+ *   One thread. A command's handler returns an exit code (enum tool_exit); whoever finds an error
+ *   prints it, once, by tool_fail() or one of its sisters, and hands the code up.
+ *
+ * Invariants
+ *   T1  an error is one line on stderr: what, why, what to do next
+ *   T2  progress is shown on stderr: on a terminal in place, and is gone before anything else is
+ *       printed; elsewhere as a line after 5 s of a wait, and then every 30 s
+ *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work
+ *       goes on
+ *   T4  no signal is sent to a bare pid: see proc.h
+ *   T5  a command that is to be typed is written 'xseg WORDS' and printed by tool_hints(), as all
+ *       lines of tool_fail() and its sisters are: with -s, where xseg would take another segment
+ */
+#ifndef TOOLS_XSEG_TOOL_H
+#define TOOLS_XSEG_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "peers/common/options/opt.h"
+#include "xseg/xseg.h"
+
+enum tool_exit {
+	TOOL_DONE,
+	TOOL_FAILED,				/* store, system, full, damage found */
+	TOOL_USAGE,				/* wrong usage, key or size */
+	TOOL_LATER,				/* timed out or interrupted, the work goes on */
+	TOOL_REFUSED			/* exists, is not there, is in use, would lose data */
+};
+
+#define TOOL_SECOND 1000000000ull
+
+struct tool {
+	char segment[XSEG_NAME_MAX];		/* the name to work on */
+	bool segment_given;			/* by -s or $XSEG_SEGMENT */
+	bool json, quiet;
+	uint64_t timeout_ns;			/* 0: none */
+	uint64_t deadline_ns;			/* monotonic; UINT64_MAX: none */
+};
+
+/* One command. `words` are one or two; handlers get what is neither a word nor an option. */
+struct command {
+	const char *words;
+	int (*run)(struct tool *t, const void *opts, int argc, char **argv);
+	const struct opt *opts;			/* NULL: none of its own */
+	size_t opts_size;
+	int min_args, max_args;
+	const char *args;			/* for the usage line */
+	const char *help;			/* one line */
+};
+
+uint64_t tool_now_ns(void);
+/* Starts the clock of --timeout: from then on signals end system calls that block, again and
+ * again. */
+void tool_start_clock(struct tool *t);
+/* The deadline or, without --timeout, now + ns. */
+uint64_t tool_limit(const struct tool *t, uint64_t ns);
+void tool_sleep_ns(uint64_t ns);	/* ends early when interrupted */
+
+/* For how long something has been so, by looks at it, the first of which counts nothing. Zeroed, it
+ * has not been so. */
+struct tool_span {
+	uint64_t seen_ns, ns;
+};
+/* To be called every 0.1 s or so. Between two looks a quarter of a second counts at most: who stood
+ * still himself, or with the whole machine, has not looked, and nor has anybody done anything about
+ * it. */
+uint64_t tool_span_ns(struct tool_span *span, bool is_so);
+/* A peer that is being started again looks gone for a moment: it must look so for a while. */
+#define TOOL_GONE_NS (2 * TOOL_SECOND)
+
+/* Ctrl-C, SIGTERM and SIGHUP set a flag from now on; a second one ends the program at once. */
+void tool_catch_signals(void);
+bool tool_interrupted(void);
+/* Forgets it, for commands that end something in order after Ctrl-C; the next one interrupts
+ * that. */
+void tool_clear_interrupt(void);
+/* True when the command should stop waiting (T3). */
+bool tool_out_of_time(const struct tool *t);
+
+/* Whose commands hints name (T5); the text stays the caller's, and may change later. */
+void tool_name_segment(const char *segment);
+/* The volumed that was named, if one was. */
+void tool_name_volumed(const char *volumed);
+/* T5; copies text, and returns buf. */
+const char *tool_hints(char *buf, size_t size, const char *text);
+
+/* Prints "xseg: ..." as one line and returns code. */
+int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be
+ * NULL) is left out when the reason has one (a ';'). The code is made from rc. */
+int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
+		    ...) __attribute__((format(printf, 4, 5)));
+/* The code for what a store says, from the one for its errno: its EINVAL is nobody's wrong usage,
+ * and its ETIMEDOUT an end. */
+static inline int tool_exit_of_store(int code)
+{
+	return code == TOOL_USAGE || code == TOOL_LATER ? TOOL_FAILED : code;
+}
+/* "interrupted: WHAT" or "timed out: WHAT", which says what goes on. Returns TOOL_LATER. */
+int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* While muted, errors are not printed: for what is nice to know and no reason to fail. */
+void tool_mute(bool mute);
+
+/* T2; to be called again and again, until tool_progress_end(). On a terminal five times a second
+ * are shown at most. */
+void tool_progress(const struct tool *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void tool_progress_end(void);
+/* A line to stderr that is no error: why it takes so long. Not with --quiet. */
+void tool_note(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line for people on stdout: not with --json or --quiet. */
+void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The program `name` in the directory of this one. -ENOENT when it is not there. */
+int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;
+
+/* Whether an error of making a segment, or of attaching to one, says something of the limits that
+ * this process has, and nothing of the segment. */
+bool tool_is_own_limit(int rc);
+/* What to do where a segment cannot be made; NULL: that depends on what was asked for. */
+const char *tool_make_hint(int rc);
+
+/* Attaches to the segment; prints why not and returns an exit code. */
+int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err);
+int tool_attach(struct tool *t, unsigned flags, struct xseg **seg) XSEG_MUST_CHECK;
+/* Waits for locks of what is attached end as T3 says; who holds one for long is told. t lives as
+ * long as the attachment. */
+void tool_be_patient(struct tool *t, struct xseg *seg);
+
+#endif

@@ -1,0 +1,108 @@
+/* commands - the handlers of all commands, for the one table in main.c.
+ *
+ * Contract: `opts` points to the values of the command's own options (struct given beside its
+ * table), set to defaults and parsed; argc and argv are the words after the command's, as many as
+ * the table allows. A handler returns an exit code (enum tool_exit) and has said why on stderr when
+ * it is not 0.
+ */
+#ifndef TOOLS_XSEG_COMMANDS_H
+#define TOOLS_XSEG_COMMANDS_H
+
+#include "tools/xseg/base/tool.h"
+
+typedef int command_fn(struct tool *t, const void *opts, int argc, char **argv);
+
+/* ---- seg_cmds.c ---- */
+struct seg_create_opts {
+	uint64_t memory_bytes, cache_bytes;
+	uint32_t requests, ports, objects, huge;
+	char mode[8], group[33];
+	bool dry_run;
+};
+struct seg_force_opts {
+	bool force;
+};
+struct seg_check_opts {
+	bool fix;
+};
+extern const struct opt seg_create_table[], seg_force_table[], seg_check_table[];
+command_fn seg_create, seg_destroy, seg_list, seg_info, seg_check;
+
+/* ---- stack_cmds.c ---- */
+struct stack_up_opts {
+	bool foreground;
+};
+struct stack_down_opts {
+	bool force, cancel;
+};
+extern const struct opt stack_up_table[], stack_down_table[];
+command_fn stack_up, stack_down;
+
+/* ---- status_cmds.c ---- */
+command_fn stack_status;
+
+/* ---- peer_cmds.c ---- */
+struct peer_stop_opts {
+	bool force;
+};
+struct peer_kill_opts {
+	bool force;
+};
+extern const struct opt peer_stop_table[], peer_kill_table[];
+command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
+
+/* ---- volume_cmds.c ---- */
+struct volume_opts {
+	char volumed[XSEG_NAME_MAX];
+	uint64_t size_bytes;
+	bool force;
+};
+extern const struct opt volume_table[], volume_create_table[], volume_resize_table[],
+	volume_remove_table[], volume_import_table[], volume_export_table[];
+command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove, volume_flush,
+	volume_import, volume_export;
+
+/* ---- recover_cmd.c ---- */
+struct recover_opts {
+	char volumed[XSEG_NAME_MAX];
+	bool list;
+};
+extern const struct opt volume_recover_table[];
+command_fn volume_recover;
+
+/* ---- cache_cmds.c ---- */
+struct cache_opts {
+	char volume[XSEG_NAME_MAX], volumed[XSEG_NAME_MAX];
+};
+extern const struct opt cache_volume_table[];
+command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
+
+/* ---- plug_cmds.c ---- */
+struct plug_opts {
+	char above[XSEG_NAME_MAX], below[XSEG_NAME_MAX];
+};
+struct unplug_opts {
+	bool cancel;
+};
+extern const struct opt plug_table[], unplug_table[];
+command_fn plug_run, unplug_run;
+
+/* ---- export_cmds.c ---- */
+#define EXPORT_SOCKET_MAX 108			/* as the kernel's */
+struct export_opts {
+	char nbd[EXPORT_SOCKET_MAX], volumed[XSEG_NAME_MAX];
+	uint32_t queues, connections;
+	bool read_only;
+};
+extern const struct opt export_table[];
+command_fn export_run;
+
+/* ---- stat_cmds.c ---- */
+struct stat_opts {
+	uint64_t interval_ns;
+	uint32_t count;
+};
+extern const struct opt stat_table[], top_table[];
+command_fn stat_run, stat_top;
+
+#endif

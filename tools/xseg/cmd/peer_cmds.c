@@ -1,0 +1,343 @@
+/* peer_cmds - peer list, start, stop, restart, kill, set.
+ *
+ * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor
+ * that runs takes such a peer under its care.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "peers/common/say/volume_users.h"
+#include "tools/xseg/base/client.h"
+#include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/ending.h"
+#include "tools/xseg/base/halted.h"
+#include "tools/xseg/flow/launch.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/text/peer_text.h"
+#include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/view.h"
+
+#define AT(field) offsetof(struct peer_stop_opts, field)
+const struct opt peer_stop_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also while others send to it, or have its volumes open" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct peer_kill_opts, field)
+const struct opt peer_kill_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also when its process hosts others" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- one peer by name -------------------------------------------------------------------- */
+
+struct one_peer {
+	struct xseg *seg;
+	struct view_peers peers;
+	const struct xseg_peer_info *info;
+};
+
+static void one_peer_close(struct one_peer *p)
+{
+	view_peers_fini(&p->peers);
+	xseg_detach(p->seg);
+}
+
+static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
+{
+	int rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &p->seg);
+
+	if (rc)
+		return rc;
+	rc = view_peers_need(p->seg, &p->peers);
+	p->info = rc ? NULL : view_peer_named(&p->peers, name);
+	if (!rc && !p->info)
+		rc = tool_fail(TOOL_REFUSED,
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it "
+			"has",
+			name, t->segment);
+	if (rc)
+		one_peer_close(p);
+	assert(rc || p->info);
+	return rc;
+}
+
+static int not_running(const struct xseg_peer_info *info)
+{
+	return tool_fail(TOOL_REFUSED, "%s: it is %s already; start it with 'xseg peer start %s'",
+			 info->name, view_state_name(info->state), info->name);
+}
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+static int show_list(const struct tool *t, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p;
+	char text[HALTED_TEXT];
+	int rc;
+
+	if (t->json)
+		return out_json(peer_text_json(peers));
+	if (!peers->nr) {
+		tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
+		return TOOL_DONE;
+	}
+	rc = out_table_print(peer_text_table(peers));
+	for (p = peers->info; p < peers->info + peers->nr; p++)
+		if (halted_is(peers->seg, p))
+			tool_note(t, "%s", halted_tell(p->name, p->pid, text));
+	return rc;
+}
+
+int peer_list(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct view_peers peers = { 0 };
+	struct xseg *seg;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	rc = view_peers_need(seg, &peers);
+	if (!rc)
+		rc = show_list(t, &peers);
+	view_peers_fini(&peers);
+	xseg_detach(seg);
+	return rc;
+}
+
+/* ---- start ------------------------------------------------------------------------------- */
+
+int peer_start(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct xseg *seg;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	rc = launch_peer(t, seg, argv[0]);
+	xseg_detach(seg);
+	if (rc)
+		return rc;
+	tool_say(t, "%s is running", argv[0]);
+	return t->json ? out_state(argv[0], "running") : TOOL_DONE;
+}
+
+/* ---- stop -------------------------------------------------------------------------------- */
+
+static int refuse_stop(const struct xseg_peer_info *info, const char *names)
+{
+	if (!strcmp(info->kind, "cached") && info->downstream != XSEG_NONE)
+		return tool_fail(TOOL_REFUSED,
+			"peer stop %s: these send to it:%s; take it off the path with 'xseg unplug "
+			"%s' first, or add --force and they wait",
+			info->name, names, info->name);
+	return tool_fail(TOOL_REFUSED,
+		"peer stop %s: these send to it:%s; stop them first, or add --force and they wait",
+		info->name, names);
+}
+
+/* Clients send to the volumed whose volumes they have open; they get errors when it stays away. */
+static int refuse_users(const struct one_peer *p)
+{
+	char users[512];
+
+	volume_users_of(p->seg, p->info->index, users, sizeof(users));
+	if (!users[0])
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"peer stop %s: these have its volumes open:%s; end them first, 'xseg peer restart "
+		"%s' lets them wait, or add --force and their I/O fails",
+		p->info->name, users, p->info->name);
+}
+
+static int may_be_stopped(const struct one_peer *p)
+{
+	if (!view_peer_alive(p->info))
+		return not_running(p->info);
+	if (view_peer_is_client(p->info))
+		return tool_fail(TOOL_REFUSED,
+				 "%s: it is a client, which ends by itself; end its process %u",
+				 p->info->name, p->info->pid);
+	return TOOL_DONE;
+}
+
+static int ask_to_stop(struct tool *t, const struct one_peer *p, const char *what)
+{
+	int rc = proc_stop_peer(p->seg, p->info);
+
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s %s", what,
+				       p->info->name);
+	return ending_wait_stopped(t, p->seg, p->info);
+}
+
+static int stop_one(struct tool *t, const struct one_peer *p, bool force)
+{
+	const struct xseg_peer_info *info = p->info;
+	char names[512];
+	int rc = may_be_stopped(p);
+
+	if (!rc && !force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
+		return refuse_stop(info, names);
+	if (!rc && !force)
+		rc = refuse_users(p);
+	return rc ? rc : ask_to_stop(t, p, "peer stop");
+}
+
+int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct peer_stop_opts *o = opts;
+	struct one_peer p;
+	int rc;
+
+	(void)argc;
+	rc = one_peer_open(t, argv[0], &p);
+	if (rc)
+		return rc;
+	rc = stop_one(t, &p, o->force);
+	one_peer_close(&p);
+	if (rc)
+		return rc;
+	tool_say(t, "%s is stopped", argv[0]);
+	return t->json ? out_state(argv[0], "stopped") : TOOL_DONE;
+}
+
+/* ---- restart ----------------------------------------------------------------------------- */
+
+/* Nobody else starts a peer that was stopped, so what cannot be started again is not stopped.
+ * Clients wait for a stopped peer for some seconds (params.gone_ns of volume.h), and the next one
+ * is begun at once. */
+static int restart_one(struct tool *t, const struct one_peer *p)
+{
+	const char *name = p->info->name;
+	int rc = view_peer_alive(p->info) ? may_be_stopped(p) : TOOL_DONE;
+
+	if (!rc && !view_in_stack(p->seg, name))
+		rc = tool_fail(TOOL_REFUSED,
+			"peer restart %s: it is not in the stack of segment %s, so it could not be "
+			"started again; stop it, and start it as it was started before",
+			name, t->segment);
+	if (!rc && view_peer_alive(p->info))
+		rc = ask_to_stop(t, p, "peer restart");
+	if (rc == TOOL_LATER)
+		tool_note(t,
+			"peer restart %s: it is not started again; 'xseg peer start %s' does that "
+			"when it has stopped",
+			name, name);
+	return rc ? rc : launch_peer(t, p->seg, name);
+}
+
+int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct one_peer p;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	rc = one_peer_open(t, argv[0], &p);
+	if (rc)
+		return rc;
+	rc = restart_one(t, &p);
+	one_peer_close(&p);
+	if (rc)
+		return rc;
+	tool_say(t, "%s is running again", argv[0]);
+	return t->json ? out_state(argv[0], "running") : TOOL_DONE;
+}
+
+/* ---- kill -------------------------------------------------------------------------------- */
+
+/* others: the names of those that are killed with it */
+static int kill_one(const struct one_peer *p, bool force, char *others, size_t size)
+{
+	const struct xseg_peer_info *info = p->info;
+	int rc;
+
+	if (!view_peer_alive(info))
+		return not_running(info);
+	if (view_peer_names(&p->peers, view_shares_process, info, others, size) && !force)
+		return tool_fail(
+			TOOL_REFUSED,
+			"peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
+			info->name, info->pid, others);
+	rc = proc_signal_named(p->seg, info, SIGKILL);
+	if (rc == -EPROTO)
+		return proc_fail_named(p->seg, info, "peer kill");
+	if (rc == -ESRCH)
+		return tool_fail(
+			TOOL_REFUSED,
+			"peer kill %s: its process went away at this moment; see 'xseg peer list'",
+			info->name);
+	if (rc)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer kill %s",
+				       info->name);
+	return TOOL_DONE;
+}
+
+int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct peer_kill_opts *o = opts;
+	char others[512] = "";
+	struct one_peer p;
+	int rc;
+
+	(void)argc;
+	rc = one_peer_open(t, argv[0], &p);
+	if (rc)
+		return rc;
+	rc = kill_one(&p, o->force, others, sizeof(others));
+	if (!rc)
+		rc = ending_wait_gone(t, p.seg, p.info);
+	one_peer_close(&p);
+	if (rc)
+		return rc;
+	tool_say(t, "%s is killed%s%s", argv[0], others[0] ? ", and with its process:" : "",
+		others);
+	return t->json ? out_state(argv[0], "killed") : TOOL_DONE;
+}
+
+/* ---- set --------------------------------------------------------------------------------- */
+
+int peer_set(struct tool *t, const void *opts, int argc, char **argv)
+{
+	char settings[2048];
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	(void)opts;
+	code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
+	if (!code)
+		code = client_open(t, &c);
+	if (code)
+		return code;
+	code = client_find_peer(c, NULL, argv[0], &peer);
+	if (!code) {
+		rc = client_tell(c, peer, "set%s", settings);
+		if (rc < 0)
+			code = client_fail(c, rc, "its manual page has the keys", "peer set %s",
+					   argv[0]);
+		else
+			client_settings_done(c, argc - 1, argv + 1, settings, sizeof(settings));
+	}
+	client_close(c);
+	if (code)
+		return code;
+	tool_say(t, "%s: set%s", argv[0], settings);
+	return t->json ? out_state(argv[0], "set") : TOOL_DONE;
+}

@@ -1,0 +1,557 @@
+/* stack_cmds - up and down: a whole stack, from nothing to serving and back.
+ *
+ * Contract: see commands.h.
+ *
+ * Invariants
+ *   U1  `up` that fails undoes what it began: the processes it started, and the segment if it made
+ *       it
+ *   U2  `up` that is interrupted or timed out leaves the supervisor at work (TOOL_LATER)
+ *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
+ *   U4  `down` that cannot have a cache flush leaves the stack serving, with what it had stopped
+ *       started again; `down --cancel`, and `up` during a stop, do so, too
+ *   U5  `up` starts nothing while a peer that nobody would start again has dirty data, or one of
+ *       those that it would start still sends to that
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peers/common/say/dirty.h"
+#include "peers/common/options/owner.h"
+#include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/damage.h"
+#include "tools/xseg/flow/ending.h"
+#include "tools/xseg/flow/launch.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/view.h"
+
+#define TAIL_NS		 (TOOL_SECOND / 10)
+
+#define AT(field) offsetof(struct stack_up_opts, field)
+const struct opt stack_up_table[] = {
+	{ .name = "foreground", .kind = OPT_BOOL, .off = AT(foreground),
+	  .help = "stay and show the log; Ctrl-C stops all peers" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct stack_down_opts, field)
+const struct opt stack_down_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "kill everything, and lose dirty data" },
+	{ .name = "cancel", .kind = OPT_BOOL, .off = AT(cancel),
+	  .help = "take back a stop that has not ended" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- up: the file ------------------------------------------------------------------------ */
+
+struct upping {
+	struct tool *t;
+	const char *file;
+	char *text;
+	struct stack *stack;
+	struct xseg *seg;
+	bool made;				/* the segment is ours */
+	struct view_peers before;		/* what was there */
+	struct launch launch;
+	bool taken_back;	/* the stack serves, as a stop of it was taken back */
+};
+
+static int read_text(struct upping *u)
+{
+	FILE *in = fopen(u->file, "re");
+	int error = in ? 0 : errno, rc = TOOL_DONE;
+	size_t len = 0;
+
+	u->text = calloc(1, STACK_TEXT_BYTES + 1);
+	if (in && u->text)
+		len = fread(u->text, 1, STACK_TEXT_BYTES, in);
+	if (in && ferror(in))
+		error = errno;
+	if (!u->text)
+		rc = tool_fail(TOOL_FAILED, "up: no memory for the stack file; free some");
+	else if (error)
+		rc = tool_fail_errno(-error, NULL, "name a stack file that can be read", "up: %s",
+				     u->file);
+	else if (len >= STACK_TEXT_BYTES || strlen(u->text) != len)
+		rc = tool_fail(TOOL_USAGE,
+			       "up: %s: it is no text of less than 64k; name a stack file",
+			       u->file);
+	if (in)
+		fclose(in);
+	return rc;
+}
+
+/* What the options of each kind are is known to xseg-host only. */
+static int check_file(struct upping *u)
+{
+	static const char prefix[] = "xseg-host: error: ";
+	char path[PATH_MAX], said[1024] = "";
+	size_t skip;
+	int rc;
+
+	rc = tool_program("xseg-host", path, sizeof(path));
+	if (rc)
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+				       "program xseg-host");
+	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, STDIN_FILENO, NULL,
+		said, sizeof(said));
+	if (!rc)
+		return TOOL_DONE;
+	/* Ctrl-C ended that, too */
+	if (rc == -EPIPE && tool_interrupted())
+		return tool_later("up: nothing was begun; run it again");
+	skip = strncmp(said, prefix, strlen(prefix)) ? 0 : strlen(prefix);
+	return tool_fail(rc == TOOL_USAGE ? TOOL_USAGE : TOOL_FAILED,
+			 "up: %s%s; correct that and run it again", said + skip,
+			 said[0] ? "" : "xseg-host cannot check the stack file");
+}
+
+static int read_stack(struct upping *u)
+{
+	struct xseg_error err = { "" };
+	int rc = read_text(u);
+
+	if (!rc)
+		rc = check_file(u);
+	if (rc)
+		return rc;
+	u->stack = stack_create();
+	if (!u->stack)
+		return tool_fail(TOOL_FAILED, "up: no memory for a stack; free some");
+	if (stack_parse(u->text, u->stack, &err))
+		return tool_fail(TOOL_USAGE, "up: %s: %s", u->file, err.text);
+	if (!u->stack->nr_peers)
+		return tool_fail(TOOL_USAGE,
+				 "up: %s: it has no [peer NAME] section; add one for each peer",
+				 u->file);
+	if (!u->t->segment_given && u->stack->segment.name[0])
+		snprintf(u->t->segment, sizeof(u->t->segment), "%s", u->stack->segment.name);
+	if (!owner_is_named())
+		owner_use(u->stack->segment.owner);
+	return TOOL_DONE;
+}
+
+/* ---- up: the segment --------------------------------------------------------------------- */
+
+static int make_segment(struct upping *u)
+{
+	struct xseg_error err = { "" };
+	struct xseg_config cfg;
+	const char *hint;
+	int rc;
+
+	if (!u->stack->segment.memory)
+		return tool_fail(TOOL_USAGE, "up: %s: [segment] says no memory; add memory = SIZE",
+				 u->file);
+	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
+	if (!rc)
+		rc = xseg_create(u->t->segment, &cfg, &err);
+	hint = tool_make_hint(rc);
+	if (rc)
+		return tool_fail_errno(rc, &err,
+			rc == -EEXIST ? "see 'xseg status'" :
+			hint ? hint : "correct [segment]", "up: segment %s", u->t->segment);
+	u->made = true;
+	rc = tool_attach(u->t, 0, &u->seg);
+	if (rc && xseg_destroy(u->t->segment))
+		tool_fail(TOOL_FAILED,
+			  "segment %s: it was made and cannot be removed; use 'xseg destroy'",
+			  u->t->segment);
+	return rc;
+}
+
+/* One that is there already is taken over as it is, whatever [segment] says by now. */
+static void note_size(struct upping *u)
+{
+	struct xseg_info info;
+	struct xseg_config cfg;
+	struct xseg_plan plan;
+	char has[OUT_TEXT];
+
+	if (!u->stack->segment.memory || stack_segment_config(&u->stack->segment, &cfg, NULL) ||
+	    xseg_plan(&cfg, &plan, NULL))
+		return;
+	xseg_get_info(u->seg, &info);
+	if (plan.pages_bytes == info.memory_bytes && plan.nr_requests == info.nr_requests)
+		return;
+	tool_note(u->t,
+		  "segment %s keeps what it was made with, %s of memory and %u requests; to have "
+		  "what %s says, stop it with 'xseg down' first",
+		  u->t->segment, out_size(info.memory_bytes, has), info.nr_requests, u->file);
+}
+
+/* Routes are kept, whatever a file says. */
+static const struct xseg_peer_info *sender_of(const struct upping *u,
+					      const struct xseg_peer_info *lower)
+{
+	const struct xseg_peer_info *p;
+
+	for (p = u->before.info; p < u->before.info + u->before.nr; p++)
+		if (p->downstream == lower->index && stack_find(u->stack, p->name) != STACK_NONE)
+			return p;
+	return NULL;
+}
+
+static int refuse_left_out(struct upping *u, const struct xseg_peer_info *p)
+{
+	uint64_t dirty = dirty_bytes_of(u->seg, p->index);
+	const struct xseg_peer_info *sender = sender_of(u, p);
+	char size[OUT_TEXT];
+
+	if (dirty)
+		return tool_fail(TOOL_REFUSED,
+			"up: %s has no %s, which is %s in segment %s and has %s (%" PRIu64
+			" bytes) that the store has not got; add it, or run 'xseg up' with the "
+			"file that it was started by, or 'xseg destroy --force' and lose them",
+			u->file, p->name, view_state_name(p->state), u->t->segment,
+			out_size(dirty, size), dirty);
+	if (sender)
+		return tool_fail(TOOL_REFUSED,
+			"up: %s has no %s, which is %s in segment %s, and %s still sends to it; "
+			"add it, or run 'xseg up' with the file that it was started by, or begin "
+			"anew after 'xseg destroy'",
+			u->file, p->name, view_state_name(p->state), u->t->segment, sender->name);
+	return TOOL_DONE;
+}
+
+/* U5 */
+static int check_left_out(struct upping *u)
+{
+	const struct xseg_peer_info *p;
+	int rc = TOOL_DONE;
+
+	for (p = u->before.info; !rc && p < u->before.info + u->before.nr; p++)
+		if (!view_peer_alive(p) && !view_peer_is_client(p) &&
+			stack_find(u->stack, p->name) == STACK_NONE)
+			rc = refuse_left_out(u, p);
+	return rc;
+}
+
+/* A stack that somebody stops is not stopped any more. *again: it has stopped meanwhile. */
+static int take_stop_back(struct upping *u, bool *again)
+{
+	struct xseg_peer_info supervisor;
+	int rc;
+
+	if (!view_supervisor(u->seg, &supervisor) || !peer_word_stopping(&supervisor))
+		return launch_refuse(u->t, u->seg);
+	rc = ending_cancel(u->t, u->seg, "up", again);
+	if (rc || *again)
+		return rc;
+	u->taken_back = true;
+	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
+	tool_say(u->t, "the stop of segment %s is taken back", u->t->segment);
+	return TOOL_DONE;
+}
+
+static int open_segment(struct upping *u)
+{
+	struct xseg_error err = { "" };
+	bool again = false;
+	int rc = owner_attach(u->t->segment, 0, &u->seg, &err);
+
+	if (rc == -ENOENT || rc == -ESTALE)
+		rc = make_segment(u);
+	else if (rc)
+		rc = tool_fail_attach(u->t, rc, &err);
+	else
+		tool_be_patient(u->t, u->seg);
+	if (!rc && !u->made && xseg_supervisor_alive(u->seg))
+		rc = take_stop_back(u, &again);
+	if (!rc && again) {
+		xseg_detach(u->seg);
+		u->seg = NULL;
+		return open_segment(u);
+	}
+	if (u->taken_back)
+		return rc;
+	if (!rc)
+		rc = view_peers_need(u->seg, &u->before);
+	if (!rc)
+		rc = check_left_out(u);
+	if (rc)
+		return rc;
+	if (!u->made)
+		note_size(u);
+	return TOOL_DONE;
+}
+
+/* ---- up: undoing ------------------------------------------------------------------------- */
+
+static bool was_there(const struct xseg_peer_info *p, void *arg)
+{
+	const struct upping *u = arg;
+	const struct xseg_peer_info *old = view_peer_named(&u->before, p->name);
+
+	return old && view_peer_alive(old) && old->generation == p->generation;
+}
+
+static void undo_segment(struct upping *u)
+{
+	if (u->made && !ending_remove(u->t, u->seg, ENDING_REMOVE_IDLE))
+		tool_say(u->t, "segment %s is removed again", u->t->segment);
+}
+
+/* The supervisor first, which would start them again (U1). What failed has been said. */
+static void undo(struct upping *u)
+{
+	int rc = ending_kill_supervisor(u->t, u->seg);
+
+	if (!rc)
+		rc = ending_stop_peers(u->t, u->seg,
+			&(struct ending_stop){ .spare = was_there, .arg = u });
+	if (!rc)
+		undo_segment(u);
+}
+
+/* ---- up: the foreground ------------------------------------------------------------------ */
+
+/* Copies what was added to the log to stderr. */
+static void show_log(const struct launch *l, off_t *from)
+{
+	int fd = open(l->log, O_RDONLY | O_CLOEXEC);
+	char buf[4096];
+	ssize_t len;
+
+	while (fd >= 0 && (len = pread(fd, buf, sizeof(buf), *from)) > 0) {
+		fwrite(buf, 1, (size_t)len, stderr);
+		*from += len;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* True: Ctrl-C has asked it to stop all, and it has taken that back since `before`. */
+static bool took_back(const struct xseg_peer_info *supervisor, bool asked, uint32_t before)
+{
+	return asked && peer_word_undone(supervisor).nr != before &&
+	       !peer_word_stopping(supervisor);
+}
+
+/* Until Ctrl-C, then until all has stopped. A time limit was for the start. A stop that is taken
+ * back is told, and the next Ctrl-C begins another. */
+static int stay(struct upping *u)
+{
+	struct xseg_peer_info supervisor;
+	off_t shown = u->launch.log_from;
+	bool alive, asked = false;
+	uint32_t before = 0;
+	int rc;
+
+	while ((alive = view_supervisor(u->seg, &supervisor)) && !(asked && tool_interrupted())) {
+		show_log(&u->launch, &shown);
+		if (took_back(&supervisor, asked, before)) {
+			(void)ending_fail_undone(u->t, u->seg, peer_word_undone(&supervisor));
+			asked = false;
+		}
+		if (!asked && tool_interrupted()) {
+			asked = true;
+			before = peer_word_undone(&supervisor).nr;
+			tool_clear_interrupt();
+			rc = proc_signal_peer(u->seg, &supervisor, SIGTERM);
+			if (rc && rc != -ESRCH)
+				return tool_fail_errno(rc, NULL, "use 'xseg down'",
+						       "the supervisor");
+		}
+		tool_sleep_ns(TAIL_NS);
+	}
+	show_log(&u->launch, &shown);
+	if (alive)
+		return tool_later("the stack of segment %s is still stopping; see 'xseg status'",
+				  u->t->segment);
+	/* it leaves what it cannot stop, also when Ctrl-C has asked it to */
+	if (!launch_ended_in_order(u->seg))
+		return tool_fail(TOOL_FAILED,
+				 "up: the supervisor went away; see %s and 'xseg status'",
+				 u->launch.log);
+	return TOOL_DONE;
+}
+
+/* ---- up ---------------------------------------------------------------------------------- */
+
+static int say_up(const struct upping *u)
+{
+	json_t *j, *peers;
+	uint32_t i;
+
+	if (u->taken_back && !u->t->json)
+		return out_done();
+	if (!u->t->json) {
+		tool_say(u->t, u->stack->nr_peers > 1 ? "all %u peers serve" : "%u peer serves",
+			 u->stack->nr_peers);
+		return out_done();
+	}
+	j = json_object();
+	peers = json_array();
+	out_set_text(j, "segment", u->t->segment);
+	out_set_bool(j, "created", u->made);
+	out_set_text(j, "log", u->launch.log);
+	for (i = 0; i < u->stack->nr_peers; i++)
+		json_array_append_new(peers, json_string(u->stack->peers[i].name));
+	json_object_set_new(j, "peers", peers);
+	return out_json(j);
+}
+
+static int bring_up(struct upping *u)
+{
+	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack, u->text);
+
+	/* what may run there then is somebody else's */
+	if (rc == TOOL_FAILED)
+		undo_segment(u);
+	if (rc)
+		return rc;
+	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
+		 u->made ? "made" : "there already", u->launch.log);
+	fflush(stdout);
+	rc = launch_wait(&u->launch);
+	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)
+		undo(u);
+	return rc;
+}
+
+/* It serves what is certain; whoever has started it is to know that this is not all. */
+static void note_damage(const struct upping *u)
+{
+	struct damage d;
+	char text[DAMAGE_MAX];
+
+	damage_ask(u->t, u->seg, &d);
+	if (d.reason[0])
+		tool_note(u->t, "up: %s", damage_tell(&d, text));
+}
+
+int stack_up(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct stack_up_opts *o = opts;
+	struct upping u = { .t = t, .file = argv[0] };
+	int rc;
+
+	(void)argc;
+	rc = read_stack(&u);
+	if (!rc)
+		rc = open_segment(&u);
+	if (!rc && !u.taken_back)
+		rc = bring_up(&u);
+	if (!rc)
+		rc = say_up(&u);
+	if (!rc && !o->foreground && !u.taken_back)
+		launch_note_warnings(&u.launch);
+	if (!rc)
+		note_damage(&u);
+	if (!rc && o->foreground)
+		rc = stay(&u);
+	view_peers_fini(&u.before);
+	if (u.seg)
+		xseg_detach(u.seg);
+	stack_destroy(u.stack);
+	free(u.text);
+	return rc;
+}
+
+/* ---- down -------------------------------------------------------------------------------- */
+
+/* U4, without a supervisor: bottom up. */
+static void start_again(struct tool *t, struct xseg *seg, const struct ending_stop *how)
+{
+	struct xseg_peer_info p;
+	uint32_t i = how->nr_stopped;
+
+	while (i-- > 0) {
+		if (!xseg_peer_get_info(seg, how->stopped[i], &p))
+			continue;
+		if (view_in_stack(seg, p.name))
+			(void)launch_peer(t, seg, p.name); /* it says what is wrong */
+		else
+			tool_note(t,
+				"%s was stopped, and is not in the stack; start it as it was "
+				"started before",
+				p.name);
+	}
+}
+
+static int stop_by_hand(struct tool *t, struct xseg *seg)
+{
+	struct ending_stop how = { .flush = true };
+	int rc = ending_flush(t, seg, &how);
+
+	if (!rc)
+		rc = ending_stop_peers(t, seg, &how);
+	if (how.flush_failed)
+		start_again(t, seg, &how);
+	return rc;
+}
+
+static int stop_all(struct tool *t, struct xseg *seg)
+{
+	int rc = TOOL_DONE;
+
+	ending_name_clients(t, seg);
+	if (!xseg_supervisor_alive(seg))
+		rc = ending_no_dirty(t, seg, "down");
+	if (!rc)
+		rc = ending_can_flush(t, seg, "down");
+	if (!rc)
+		rc = ending_stop_supervisor(t, seg);
+	if (!rc)
+		rc = stop_by_hand(t, seg);
+	if (!rc)
+		rc = ending_no_dirty(t, seg, "down");
+	return rc ? rc : ending_may_destroy(t, seg, true);
+}
+
+static int cancel(struct tool *t, struct xseg *seg)
+{
+	bool gone;
+	int rc = ending_cancel(t, seg, "down --cancel", &gone);
+
+	if (!rc && gone)
+		return tool_fail(TOOL_REFUSED,
+			"down --cancel: all of segment %s had stopped before; start it with 'xseg "
+			"up STACK.conf'",
+			t->segment);
+	if (rc)
+		return rc;
+	tool_say(t, "the stop of segment %s is taken back", t->segment);
+	return t->json ? out_state(t->segment, "running") : TOOL_DONE;
+}
+
+static int end(struct tool *t, struct xseg *seg, bool force)
+{
+	int rc = force ? ending_kill_all(t, seg) : stop_all(t, seg);
+
+	if (!rc)
+		rc = ending_remove(
+			t, seg, force ? ENDING_REMOVE_BY_FORCE : ENDING_REMOVE_UNDER_CLIENTS);
+	if (rc)
+		return rc;
+	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
+	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
+}
+
+int stack_down(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct stack_down_opts *o = opts;
+	struct xseg *seg;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	if (o->force && o->cancel)
+		return tool_fail(TOOL_USAGE,
+			"down: --cancel takes a stop back, and --force kills; give one");
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	rc = o->cancel ? cancel(t, seg) : end(t, seg, o->force);
+	xseg_detach(seg);
+	return rc;
+}

@@ -1,0 +1,525 @@
+/* status_cmds - status: the segment, its supervisor, peers, chains, caches and pools on one page.
+ *
+ * Contract: see commands.h. What only a peer can tell (how many volumes there are) is asked for two
+ * seconds at most, of each that is asked after one was silent for half a one, and shown as unknown
+ * when it does not answer: status never hangs and never fails because a peer does.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "peers/common/say/words.h"
+#include "tools/xseg/text/cache_text.h"
+#include "tools/xseg/text/cache_volume.h"
+#include "tools/xseg/base/client.h"
+#include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/damage.h"
+#include "tools/xseg/base/halted.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/text/peer_text.h"
+#include "tools/xseg/base/proc.h"
+
+#define ASK_NS	(2 * TOOL_SECOND)
+#define NEXT_NS (TOOL_SECOND / 2)
+#define LOAD_NS (TOOL_SECOND / 2)
+#define LOOK_NS (TOOL_SECOND / 100)
+#define HELD_NS (TOOL_SECOND / 5) /* no work has a lock for so long */
+
+/* ---- asking ------------------------------------------------------------------------------ */
+
+struct asker {
+	struct tool quick;
+	struct client *c;			/* NULL: nobody can be asked */
+};
+
+static void asker_open(struct asker *a, uint64_t limit_ns)
+{
+	a->quick.deadline_ns = tool_now_ns() + limit_ns;
+	tool_mute(true);
+	if (client_open(&a->quick, &a->c))
+		a->c = NULL;
+	tool_mute(false);
+}
+
+static void asker_init(struct asker *a, const struct tool *t)
+{
+	*a = (struct asker){ .quick = { .timeout_ns = ASK_NS, .quiet = true } };
+	snprintf(a->quick.segment, sizeof(a->quick.segment), "%s", t->segment);
+	asker_open(a, ASK_NS);
+}
+
+static void asker_fini(struct asker *a)
+{
+	if (a->c)
+		client_close(a->c);
+}
+
+/* Who asks the next peer, or NULL. A peer that was silent has the port of who asked it (C1), and
+ * says nothing about the others. */
+static struct client *asker_client(struct asker *a)
+{
+	if (a->c && a->c->call[CLIENT_PORT_ADMIN].r) {
+		client_close(a->c);
+		asker_open(a, NEXT_NS);
+	}
+	return a->c;
+}
+
+/* ---- gathering --------------------------------------------------------------------------- */
+
+static json_t *segment_json(struct xseg *seg)
+{
+	struct xseg_info info;
+	json_t *j = json_object();
+
+	xseg_get_info(seg, &info);
+	out_set_text(j, "name", info.name);
+	out_set_int(j, "memory_bytes", info.memory_bytes);
+	out_set_int(j, "free_bytes", info.free_pages * XSEG_PAGE_SIZE);
+	out_set_int(j, "total_bytes", info.total_bytes);
+	out_set_int(j, "requests", info.nr_requests);
+	out_set_int(j, "free_requests", info.free_requests);
+	return j;
+}
+
+/* Its log is where it writes, whatever the environment of who looks would make of it. */
+static json_t *supervisor_json(struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	json_t *j = json_object();
+	bool alive = view_supervisor(seg, &info);
+	char log[PATH_MAX];
+
+	out_set_bool(j, "alive", alive);
+	json_object_set_new(j, "pid", alive ? json_integer(info.pid) : json_null());
+	out_set_bool(j, "stopping", alive && peer_word_stopping(&info));
+	out_set_bool(j, "halted", alive && halted_is(seg, &info));
+	out_set_text(j, "log",
+		alive && !xseg_peer_pid_check(seg, &info) &&
+				proc_errors_path(info.pid, log, sizeof(log))
+			? log
+			: NULL);
+	return j;
+}
+
+/* Whether volumed answers, and has nothing to read any more, or cannot. */
+static bool ask_volumed(struct client *c, const struct xseg_peer_info *p)
+{
+	uint64_t begun = tool_now_ns();
+	char word[24];
+
+	while (client_ask(c, p->index, "status") >= 0) {
+		if (client_value(c->text, "error", word, sizeof(word)) ||
+		    !client_value(c->text, "loading", word, sizeof(word)))
+			return false;
+		if (!strcmp(word, "no"))
+			return true;
+		/* one that has just begun has it in a moment */
+		if (tool_now_ns() - begun > LOAD_NS || tool_out_of_time(c->t))
+			return false;
+		tool_sleep_ns(LOOK_NS);
+	}
+	return false;
+}
+
+/* How many volumes there are, and what is damaged, as volumed says. */
+struct volumes {
+	uint64_t nr;
+	struct damage damage;
+};
+
+/* False when it does not say, or has not read which there are. */
+static bool count_volumes(struct asker *a, const struct xseg_peer_info *p, struct volumes *v)
+{
+	struct client *c = asker_client(a);
+
+	if (!c || p->state != XSEG_PEER_LIVE || !ask_volumed(c, p))
+		return false;
+	v->nr += client_number(c->text, "volumes");
+	damage_add(&v->damage, c->text);
+	return true;
+}
+
+/* Those of all volumeds; null when there is none, or one is not known: who that is. */
+static void add_volumes(json_t *j, struct asker *a, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p = NULL, *unknown = NULL;
+	bool any = view_peer_of_kind(peers, "volumed", NULL) != NULL, known;
+	struct volumes v = { .nr = 0 };
+
+	while (!unknown && (p = view_peer_of_kind(peers, "volumed", p)))
+		if (!count_volumes(a, p, &v))
+			unknown = p;
+	known = any && !unknown;
+	json_object_set_new(j, "volumes", known ? json_integer((json_int_t)v.nr) : json_null());
+	json_object_set_new(j, "damaged_records",
+		known ? json_integer((json_int_t)v.damage.records) : json_null());
+	json_object_set_new(j, "lost_volumes",
+		known ? json_integer((json_int_t)v.damage.lost) : json_null());
+	out_set_text(j, "catalogue_damage",
+		known && v.damage.reason[0] ? v.damage.reason : NULL);
+	out_set_text(j, "volumes_unknown_of", unknown ? unknown->name : NULL);
+}
+
+/* Locks that somebody has held since the first look, or that who stands still has. Those of work
+ * that goes on are not seen twice. */
+static json_t *locks_json(struct xseg *seg, struct xseg_lock_watch *watch, uint64_t begun_ns)
+{
+	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
+	uint64_t spent = tool_now_ns() - begun_ns;
+	json_t *all = json_array(), *j;
+	uint32_t nr, i;
+
+	if (watch->nr && spent < HELD_NS)
+		tool_sleep_ns(HELD_NS - spent);
+	nr = xseg_lock_look(seg, watch, info);
+	for (i = 0; i < nr; i++) {
+		if (!info[i].halted && info[i].held_ns < HELD_NS)
+			continue;
+		j = json_object();
+		out_set_text(j, "lock", info[i].lock);
+		json_object_set_new(
+			j, "pid", info[i].pid ? json_integer(info[i].pid) : json_null());
+		out_set_text(j, "name", info[i].pid ? info[i].name : NULL);
+		out_set_bool(j, "halted", info[i].halted);
+		out_set_int(j, "held_ns", info[i].held_ns);
+		json_array_append_new(all, j);
+	}
+	return all;
+}
+
+/* What is worth a line of a cache's whole status, which has its volumes, too: what it promises may
+ * not be so for one of them. */
+static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_peer_info *p)
+{
+	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
+					    "used_bytes", "dirty_bytes", "draining",
+					    "peer_state", "answers",
+					    "flush_errors", "load_errors", "store_full", "full" };
+	struct client *c = asker_client(a);
+	json_t *all = NULL, *j = json_object();
+	char promise[CACHE_PROMISE_MAX];
+	size_t i;
+
+	if (!c || p->state != XSEG_PEER_LIVE || cache_ask_status(c, p->index, p, &all) < 0)
+		all = cache_text_from_stats(seg, p);
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (json_object_get(all, keys[i]))
+			json_object_set(j, keys[i], json_object_get(all, keys[i]));
+	if (json_is_string(json_object_get(j, "policy")))
+		out_set_text(j, "promise", cache_text_promise_now(all, promise));
+	json_decref(all);
+	return j;
+}
+
+/* A pool of RADOS, as its sosd says; all but the name is null when that does not answer. */
+static json_t *pool_json(struct asker *a, const struct xseg_peer_info *p)
+{
+	static const char *const words[] = { "pool", "prefix", "owner" };
+	static const char *const numbers[] = { "pending", "tried_again", "timeouts" };
+	struct client *c = asker_client(a);
+	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
+	json_t *j = json_object();
+	char word[128];
+	size_t i;
+
+	out_set_text(j, "name", p->name);
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (answers && client_line(c->text, words[i], word, sizeof(word)))
+			out_set_text(j, words[i], word);
+		else
+			json_object_set_new(j, words[i], json_null());
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		json_object_set_new(
+			j, numbers[i],
+			answers ? json_integer((json_int_t)client_number(c->text, numbers[i]))
+				: json_null());
+	return j;
+}
+
+/* Files, as their filed says; all but the name is null when that does not answer. */
+static json_t *files_json(struct asker *a, const struct xseg_peer_info *p)
+{
+	struct client *c = asker_client(a);
+	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
+	json_t *j = json_object();
+	char word[PATH_MAX];
+
+	out_set_text(j, "name", p->name);
+	out_set_text(j, "dir",
+		answers && client_line(c->text, "dir", word, sizeof(word)) ? word : NULL);
+	if (answers && client_value(c->text, "attributes", word, sizeof(word)))
+		out_set_bool(j, "attributes", !strcmp(word, "yes"));
+	else
+		json_object_set_new(j, "attributes", json_null());
+	return j;
+}
+
+static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p = NULL;
+	json_t *j = json_object(), *caches = json_array(), *pools = json_array(),
+	       *files = json_array();
+	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
+	struct xseg_lock_watch locks = { .nr = 0 };
+	uint64_t begun_ns = tool_now_ns();
+	struct asker a;
+
+	xseg_lock_look(seg, &locks, info);
+	json_object_set_new(j, "segment", segment_json(seg));
+	asker_init(&a, t);
+	json_object_set_new(j, "supervisor", supervisor_json(seg));
+	json_object_set_new(j, "peers", peer_text_json(peers));
+	json_object_set_new(j, "chains", peer_text_chains(peers));
+	while ((p = view_peer_of_kind(peers, "cached", p)))
+		json_array_append_new(caches, cache_json(&a, seg, p));
+	json_object_set_new(j, "caches", caches);
+	while ((p = view_peer_of_kind(peers, "sosd", p)))
+		json_array_append_new(pools, pool_json(&a, p));
+	json_object_set_new(j, "pools", pools);
+	while ((p = view_peer_of_kind(peers, "filed", p)))
+		json_array_append_new(files, files_json(&a, p));
+	json_object_set_new(j, "files", files);
+	/* last: that may have to be waited for */
+	add_volumes(j, &a, peers);
+	asker_fini(&a);
+	json_object_set_new(j, "locks", locks_json(seg, &locks, begun_ns));
+	return j;
+}
+
+/* ---- showing ----------------------------------------------------------------------------- */
+
+static void print_hint(const char *text)
+{
+	char line[DAMAGE_MAX + 128];
+
+	printf("%s\n", tool_hints(line, sizeof(line), text));
+}
+
+static unsigned nr_volumeds(const json_t *j)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	unsigned nr = 0;
+	size_t i;
+
+	json_array_foreach(peers, i, p)
+		nr += !strcmp(out_text(p, "kind"), "volumed");
+	return nr;
+}
+
+static void print_damage(const json_t *j)
+{
+	struct damage d = { .records = out_int(j, "damaged_records"),
+		.lost = out_int(j, "lost_volumes") };
+	char text[DAMAGE_MAX], line[DAMAGE_MAX + 16];
+	const char *reason = json_string_value(json_object_get(j, "catalogue_damage"));
+
+	if (!reason)
+		return;
+	snprintf(d.reason, sizeof(d.reason), "%s", reason);
+	snprintf(line, sizeof(line), "DAMAGE      %s", damage_tell(&d, text));
+	print_hint(line);
+}
+
+/* Who does not say how many is named where there are others, whose volumes would be listed. */
+static void print_volumes(const json_t *j)
+{
+	const json_t *volumes = json_object_get(j, "volumes");
+	const char *of = json_string_value(json_object_get(j, "volumes_unknown_of"));
+	char line[128 + XSEG_NAME_MAX];
+
+	if (json_is_integer(volumes)) {
+		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
+		print_damage(j);
+	} else {
+		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
+			 of && nr_volumeds(j) > 1 ? " --volumed " : "",
+			 of && nr_volumeds(j) > 1 ? of : "");
+		print_hint(line);
+	}
+}
+
+static void print_segment(const json_t *j)
+{
+	const json_t *segment = json_object_get(j, "segment"),
+		     *supervisor = json_object_get(j, "supervisor");
+	const char *log = out_text(supervisor, "log");
+	char memory[OUT_TEXT], free_text[OUT_TEXT];
+
+	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n",
+	       out_text(segment, "name"), out_size(out_int(segment, "free_bytes"), free_text),
+	       out_size(out_int(segment, "memory_bytes"), memory),
+	       out_int(segment, "free_requests"),
+	       out_int(segment, "requests"));
+	if (json_is_true(json_object_get(supervisor, "alive")))
+		printf("supervisor  pid %" PRIu64 "%s, log %s\n", out_int(supervisor, "pid"),
+		       json_is_true(json_object_get(supervisor, "stopping"))
+			       ? ", is stopping the stack" : "",
+		       json_is_string(json_object_get(supervisor, "log"))
+			       ? log
+			       : "unknown: the kernel tells only its user, and root");
+	else
+		print_hint("supervisor  none: dead peers are not started again; 'xseg up "
+			"STACK.conf' starts one");
+	print_volumes(j);
+}
+
+static void print_chains(const json_t *j)
+{
+	json_t *chains = json_object_get(j, "chains"), *chain;
+	size_t i, k;
+
+	json_array_foreach(chains, i, chain) {
+		printf("%-12s", i ? "" : "chain");
+		for (k = 0; k < json_array_size(chain); k++)
+			printf("%s%s", k ? " -> " : "",
+				json_string_value(json_array_get(chain, k)));
+		putchar('\n');
+	}
+}
+
+static void print_caches(const json_t *j)
+{
+	json_t *caches = json_object_get(j, "caches"), *c;
+	char memory[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT];
+	size_t i;
+
+	json_array_foreach(caches, i, c) {
+		printf("cache       %s: %s, %s of %s used, %s dirty\n", out_text(c, "name"),
+		       cache_text_state(c), out_size(out_int(c, "used_bytes"), used),
+		       out_size(out_int(c, "memory_bytes"), memory),
+		       out_size(out_int(c, "dirty_bytes"), dirty));
+		printf("            %s: %s\n", out_text(c, "policy"), out_text(c, "promise"));
+		cache_text_print_errors(c, "            ");
+	}
+}
+
+static const char *pool_text(const char *owner)
+{
+	static const struct {
+		const char *owner, *text;
+	} says[] = {
+		{ "yes", "this segment has the lock" },
+		{ "asking", "it does not answer; what is sent waits" },
+		{ "lost",
+		  "LOST: another host serves these objects, or the cluster has blocklisted this "
+		  "one; nothing is read or written, and the log says what to do" },
+	};
+
+	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)
+		if (!strcmp(owner, says[i].owner))
+			return says[i].text;
+	return owner;
+}
+
+static void print_pools(const json_t *j)
+{
+	json_t *pools = json_object_get(j, "pools"), *p;
+	size_t i;
+
+	json_array_foreach(pools, i, p) {
+		printf("%-12s%s: ", i ? "" : "pool", out_text(p, "name"));
+		if (json_is_string(json_object_get(p, "owner")))
+			printf("%s, prefix %s: %s\n", out_text(p, "pool"), out_text(p, "prefix"),
+			       pool_text(out_text(p, "owner")));
+		else
+			printf("unknown: it does not answer\n");
+	}
+}
+
+/* What is noticed of damage, for nobody else says it. */
+static void print_files(const json_t *j)
+{
+	json_t *files = json_object_get(j, "files"), *p, *attributes;
+	size_t i;
+
+	json_array_foreach(files, i, p) {
+		attributes = json_object_get(p, "attributes");
+		printf("%-12s%s: ", i ? "" : "files", out_text(p, "name"));
+		if (!json_is_boolean(attributes))
+			printf("unknown: it does not answer\n");
+		else if (json_is_true(attributes))
+			printf("swapped and short files are noticed, flipped bits by a file system "
+			       "with checksums only\n");
+		else
+			printf("swapped and short files are NOT NOTICED: no user attributes in "
+			       "%s\n", out_text(p, "dir"));
+	}
+}
+
+/* p: the supervisor, or a peer. */
+static void print_if_halted(const char *name, const json_t *p)
+{
+	char text[HALTED_TEXT];
+
+	if (json_is_true(json_object_get(p, "halted")))
+		printf("halted      %s\n", halted_tell(name, out_int(p, "pid"), text));
+}
+
+static void print_halted(const json_t *j)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	size_t i;
+
+	print_if_halted("supervisor", json_object_get(j, "supervisor"));
+	json_array_foreach(peers, i, p)
+		print_if_halted(out_text(p, "name"), p);
+}
+
+static void print_locks(const json_t *j)
+{
+	json_t *locks = json_object_get(j, "locks"), *l;
+	char text[XSEG_LOCK_TEXT];
+	size_t i;
+
+	json_array_foreach(locks, i, l) {
+		struct xseg_lock_info info = {
+			.pid = (uint32_t)json_integer_value(json_object_get(l, "pid")),
+			.halted = json_is_true(json_object_get(l, "halted")),
+			.held_ns = out_int(l, "held_ns"),
+		};
+
+		snprintf(info.lock, sizeof(info.lock), "%s", out_text(l, "lock"));
+		if (info.pid)
+			snprintf(info.name, sizeof(info.name), "%s", out_text(l, "name"));
+		printf("lock        %s\n", xseg_lock_text(&info, text));
+	}
+}
+
+int stack_status(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct view_peers peers = { 0 };
+	struct xseg *seg;
+	json_t *j;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	rc = view_peers_need(seg, &peers);
+	if (rc) {
+		xseg_detach(seg);
+		return rc;
+	}
+	j = gather(t, seg, &peers);
+	if (t->json) {
+		rc = out_json(json_incref(j));
+	} else {
+		print_segment(j);
+		print_chains(j);
+		print_caches(j);
+		print_pools(j);
+		print_files(j);
+		print_halted(j);
+		print_locks(j);
+		printf(peers.nr ? "\n" : "peers       none\n");
+		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
+	}
+	json_decref(j);
+	view_peers_fini(&peers);
+	xseg_detach(seg);
+	return rc;
+}

@@ -1,0 +1,574 @@
+/* volume_cmds - volume create, list, info, resize, remove, import, export, flush: asked of volumed.
+ *
+ * Contract: see commands.h. A volume's line is "slot= name= id= size_bytes= object_size_bytes=
+ * state= objects_left="; "volume info" has the same, one item a line.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "peers/common/options/cli.h"
+#include "peers/common/say/volume_users.h"
+#include "tools/xseg/text/cache_volume.h"
+#include "tools/xseg/base/client.h"
+#include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/damage.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/flow/volume_io.h"
+
+#define POLL_NS	   (TOOL_SECOND / 20)
+#define STALL_NS   (5 * TOOL_SECOND)
+#define USERS_TEXT 512
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct volume_opts, field)
+/* clang-format off */
+#define OPT_VOLUMED \
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
+	  .arg = "NAME", .check = cli_check_name, .help = "which volumed, where there are several" }
+#define OPT_VOLUME_SIZE \
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512, \
+	  .flags = OPT_REQUIRED, \
+	  .help = "bytes of the volume, a multiple of 512" }
+/* clang-format on */
+
+const struct opt volume_table[] = {
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_create_table[] = {
+	OPT_VOLUME_SIZE,
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_resize_table[] = {
+	OPT_VOLUME_SIZE,
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also make it smaller, and lose what is beyond" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_remove_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also while somebody uses it, who gets errors from then on" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_import_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also while somebody uses the volume, whose data is overwritten" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_export_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "replace a file, or overwrite a device" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+#undef AT
+
+/* ---- asking volumed ---------------------------------------------------------------------- */
+
+struct volume {
+	char name[XSEG_NAME_MAX], state[16];
+	uint64_t id, identity, size_bytes, object_size_bytes;
+	uint64_t objects_left, objects_deleted, waits_for_requests;
+};
+
+static int check_name(const char *name)
+{
+	if (xseg_name_ok(name))
+		return TOOL_DONE;
+	return tool_fail(
+		TOOL_USAGE,
+		"volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', "
+		"and begins with neither '.' nor '-'; choose another",
+		name);
+}
+
+/* Opens a client and finds volumed. `name` (NULL: none) is checked before. */
+static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name,
+			struct client **c, uint32_t *peer)
+{
+	int rc = name ? check_name(name) : TOOL_DONE;
+
+	if (!rc)
+		rc = client_open(t, c);
+	if (rc)
+		return rc;
+	rc = client_find_peer(*c, "volumed", o->volumed, peer);
+	if (rc)
+		client_close(*c);
+	return rc;
+}
+
+static void read_volume(const char *text, struct volume *v)
+{
+	memset(v, 0, sizeof(*v));
+	client_value(text, "name", v->name, sizeof(v->name));
+	client_value(text, "state", v->state, sizeof(v->state));
+	v->id = client_number(text, "id");
+	v->size_bytes = client_number(text, "size_bytes");
+	v->object_size_bytes = client_number(text, "object_size_bytes");
+	v->identity = client_number(text, "identity");
+	v->objects_left = client_number(text, "objects_left");
+	v->objects_deleted = client_number(text, "objects_deleted");
+	v->waits_for_requests = client_number(text, "waits_for_requests");
+}
+
+static int fail_volume(struct client *c, int64_t rc, const char *what, const char *name)
+{
+	const char *hint = rc == -ENOENT ? "'xseg volume list' shows what there is" :
+			   rc == -EEXIST ? "choose another name, or remove it first" :
+					   NULL;
+
+	return client_fail(c, rc, hint, "%s %s", what, name);
+}
+
+static int ask_volume(struct client *c, uint32_t peer, const char *what, const char *name,
+		      struct volume *v)
+{
+	int64_t rc = client_ask(c, peer, "volume info %s", name);
+
+	memset(v, 0, sizeof(*v));
+	if (rc < 0)
+		return fail_volume(c, rc, what, name);
+	read_volume(c->text, v);
+	return TOOL_DONE;
+}
+
+/* ---- showing ----------------------------------------------------------------------------- */
+
+static json_t *volume_json(const struct volume *v)
+{
+	json_t *j = json_object();
+
+	out_set_text(j, "name", v->name);
+	out_set_int(j, "id", v->id);
+	out_set_int(j, "size_bytes", v->size_bytes);
+	out_set_int(j, "object_size_bytes", v->object_size_bytes);
+	out_set_text(j, "state", v->state);
+	out_set_int(j, "identity", v->identity);
+	out_set_int(j, "objects_left", v->objects_left);
+	out_set_int(j, "objects_deleted", v->objects_deleted);
+	out_set_int(j, "waits_for_requests", v->waits_for_requests);
+	return j;
+}
+
+static int show_volume(const struct tool *t, const struct volume *v)
+{
+	char size[OUT_TEXT], object[OUT_TEXT];
+
+	if (t->json)
+		return out_json(volume_json(v));
+	printf("volume   %s, id %" PRIu64 "\n", v->name, v->id);
+	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size),
+	       v->size_bytes, out_size(v->object_size_bytes, object));
+	printf("state    %s", v->state);
+	if (v->objects_left)
+		printf(", %" PRIu64 " objects left to delete", v->objects_left);
+	else if (v->waits_for_requests)
+		printf(", waits for %" PRIu64 " older requests", v->waits_for_requests);
+	printf("\n");
+	return out_done();
+}
+
+int volume_info(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume v;
+	struct client *c;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	rc = open_volumed(t, opts, argv[0], &c, &peer);
+	if (rc)
+		return rc;
+	rc = ask_volume(c, peer, "volume info", argv[0], &v);
+	client_close(c);
+	return rc ? rc : show_volume(t, &v);
+}
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+static void list_lines(struct client *c, json_t *array, struct out_table *table)
+{
+	char size[OUT_TEXT], *line, *save = NULL;
+	struct volume v;
+
+	for (line = strtok_r(c->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "slot=", 5))
+			continue;
+		read_volume(line, &v);
+		json_array_append_new(array, volume_json(&v));
+		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s", v.name, v.id,
+			      out_size(v.size_bytes, size), v.state);
+	}
+}
+
+/* All volumes, as many in one answer as fit. */
+static int list_all(struct client *c, uint32_t peer, json_t *array, struct out_table *table)
+{
+	uint64_t slot = 0, next;
+	bool more = true;
+	int64_t rc;
+
+	while (more) {
+		rc = client_ask(c, peer, "volume list %" PRIu64, slot);
+		if (rc < 0)
+			return client_fail(c, rc, NULL, "volume list");
+		next = client_number(c->text, "next");
+		more = next > slot;
+		slot = next;
+		list_lines(c, array, table);
+	}
+	return TOOL_DONE;
+}
+
+/* Of a volume that is not listed nobody would learn. */
+static void note_damage(struct client *c, uint32_t peer)
+{
+	struct damage d = { .lost = 0 };
+	char text[DAMAGE_MAX];
+
+	if (client_ask(c, peer, "status") < 0)
+		return;
+	damage_add(&d, c->text);
+	if (d.reason[0])
+		tool_note(c->t, "volume list: %s", damage_tell(&d, text));
+}
+
+int volume_list(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct out_table *table;
+	struct client *c;
+	json_t *array;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = open_volumed(t, opts, NULL, &c, &peer);
+	if (rc)
+		return rc;
+	table = out_table_create("NAME\t>ID\t>SIZE\tSTATE");
+	array = json_array();
+	rc = list_all(c, peer, array, table);
+	if (!rc)
+		note_damage(c, peer);
+	client_close(c);
+	if (!rc && t->json) {
+		rc = out_json(json_incref(array));
+	} else if (!rc && json_array_size(array)) {
+		rc = out_table_print(table);
+		table = NULL;
+	} else if (!rc) {
+		tool_say(t, "no volumes; make one with 'xseg volume create VOL --size SIZE'");
+	}
+	out_table_free(table);
+	json_decref(array);
+	return rc;
+}
+
+/* The peer at the end of the routes from `peer` down. */
+static uint32_t store_below(struct xseg *seg, uint32_t peer, struct xseg_peer_info *info)
+{
+	for (uint32_t hops = 0; hops < xseg_nr_peers(seg); hops++) {
+		if (!xseg_peer_get_info(seg, peer, info))
+			return XSEG_NONE;
+		if (info->downstream == XSEG_NONE)
+			return peer;
+		peer = info->downstream;
+	}
+	return XSEG_NONE;
+}
+
+/* A volume takes room only as it is written, so one that is larger than its store is allowed. */
+static void note_capacity(struct client *c, uint32_t peer, const char *what, const char *name,
+			  uint64_t size_bytes)
+{
+	struct xseg_peer_info store;
+	char size[OUT_TEXT], capacity[OUT_TEXT];
+	uint64_t capacity_bytes;
+
+	peer = store_below(c->seg, peer, &store);
+	if (peer == XSEG_NONE || client_ask(c, peer, "status") < 0)
+		return;
+	capacity_bytes = client_number(c->text, "capacity_bytes");
+	if (capacity_bytes && size_bytes > capacity_bytes)
+		tool_note(c->t,
+			"volume %s %s: its %s are more than the %s that its store, %s, has in all; "
+			"watch that, or make it smaller with 'xseg volume resize'",
+			what, name, out_size(size_bytes, size), out_size(capacity_bytes, capacity),
+			store.name);
+}
+
+/* ---- create, resize, remove -------------------------------------------------------------- */
+
+int volume_create(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct volume_opts *o = opts;
+	struct volume v;
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	(void)argc;
+	code = open_volumed(t, o, argv[0], &c, &peer);
+	if (code)
+		return code;
+	rc = client_tell(c, peer, "volume create %s size=%" PRIu64, argv[0], o->size_bytes);
+	code = rc < 0 ? fail_volume(c, rc, "volume create", argv[0]) : TOOL_DONE;
+	if (!code && t->json)
+		code = ask_volume(c, peer, "volume create", argv[0], &v);
+	if (!code)
+		note_capacity(c, peer, "create", argv[0], o->size_bytes);
+	client_close(c);
+	if (code)
+		return code;
+	tool_say(t, "volume %s is made", argv[0]);
+	return t->json ? out_json(volume_json(&v)) : TOOL_DONE;
+}
+
+static int resize(struct tool *t, struct client *c, uint32_t peer, const struct volume_opts *o,
+		  const char *name)
+{
+	char from[OUT_TEXT], to[OUT_TEXT], users[USERS_TEXT];
+	struct volume v;
+	int64_t rc;
+	int code;
+
+	code = ask_volume(c, peer, "volume resize", name, &v);
+	if (code)
+		return code;
+	/* a size that none may have is refused by volumed, with force or without */
+	if (o->size_bytes < v.size_bytes && o->size_bytes % XSEG_SECTOR == 0 && !o->force) {
+		volume_users(c->seg, peer, (uint32_t)v.id, users, sizeof(users));
+		return tool_fail(
+			TOOL_REFUSED,
+			"volume resize %s: from %s to %s it would lose what is beyond%s%s; "
+			"add --force if that may go",
+			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to),
+			users[0] ? ", and is in use by" : "", users);
+	}
+	rc = client_tell(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
+	if (rc < 0)
+		return fail_volume(c, rc, "volume resize", name);
+	if (o->size_bytes > v.size_bytes)
+		note_capacity(c, peer, "resize", name, o->size_bytes);
+	tool_say(t, "volume %s has %s", name, out_size(o->size_bytes, to));
+	code = t->json ? ask_volume(c, peer, "volume resize", name, &v) : TOOL_DONE;
+	return code || !t->json ? code : out_json(volume_json(&v));
+}
+
+int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct client *c;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	rc = open_volumed(t, opts, argv[0], &c, &peer);
+	if (rc)
+		return rc;
+	rc = resize(t, c, peer, opts, argv[0]);
+	client_close(c);
+	return rc;
+}
+
+/* `before` were left when it began. */
+static void show_removing(
+	struct tool *t, const struct volume *v, uint64_t before, uint64_t begun_ns)
+{
+	uint64_t gone = before > v->objects_left ? before - v->objects_left : 0;
+	double ns = (double)(tool_now_ns() - begun_ns + 1);
+	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
+
+	tool_progress(t, "removing %s: %s objects left, %s/s, ETA %s", v->name,
+		out_count(v->objects_left, left),
+		out_count((uint64_t)((double)gone * TOOL_SECOND / ns), rate),
+		out_eta((uint64_t)ns, gone, v->objects_left, eta));
+}
+
+#define LEFT_TEXT 96
+
+/* What a removal has to do yet, as far as is known. */
+static const char *left_text(const struct volume *v, char text[LEFT_TEXT])
+{
+	if (!v->objects_left && v->waits_for_requests)
+		snprintf(text, LEFT_TEXT, "and waits for %" PRIu64 " older requests",
+			v->waits_for_requests);
+	else
+		snprintf(text, LEFT_TEXT, "with %" PRIu64 " more to be deleted", v->objects_left);
+	return text;
+}
+
+/* Until the objects of the volume of that id are deleted. Others may have its name by now. */
+static int wait_removed(
+	struct tool *t, struct client *c, uint32_t peer, const char *name, uint32_t id)
+{
+	uint64_t since = tool_now_ns(), before = 0;
+	char left[LEFT_TEXT];
+	bool noted = false;
+	struct volume v;
+	int64_t rc;
+
+	for (;;) {
+		rc = client_ask(c, peer, "volume info %s id=%" PRIu32, name, id);
+		if (rc == -ENOENT)
+			return TOOL_DONE;
+		if (rc < 0)
+			return fail_volume(c, rc, "volume remove", name);
+		read_volume(c->text, &v);
+		if (strcmp(v.state, "removing"))
+			return TOOL_DONE;
+		if (tool_out_of_time(t))
+			return tool_later(
+				"volume %s: its removal goes on, %s; "
+				"'xseg volume info %s' shows how far it is",
+				name, left_text(&v, left), name);
+		if (!noted && tool_now_ns() - since > STALL_NS) {
+			noted = true;
+			tool_note(t,
+				"volume remove %s: it still waits, %s; 'xseg volume info %s' "
+				"shows how far it is",
+				name, left_text(&v, left), name);
+		}
+		before = before ? before : v.objects_left;
+		show_removing(t, &v, before, since);
+		tool_sleep_ns(POLL_NS);
+	}
+}
+
+static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const char *name,
+			 bool force)
+{
+	int64_t rc = client_tell(c, peer, "volume remove %s%s", name, force ? " force" : "");
+	uint32_t id;
+
+	if (rc < 0)
+		return fail_volume(c, rc, "volume remove", name);
+	id = (uint32_t)client_number(c->text, "id");
+	cache_volume_forget(c, peer, id);
+	return wait_removed(t, c, peer, name, id);
+}
+
+int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct volume_opts *o = opts;
+	struct client *c;
+	uint32_t peer;
+	int code;
+
+	(void)argc;
+	code = open_volumed(t, o, argv[0], &c, &peer);
+	if (code)
+		return code;
+	code = remove_volume(t, c, peer, argv[0], o->force);
+	client_close(c);
+	if (code)
+		return code;
+	tool_say(t, "volume %s is removed", argv[0]);
+	return t->json ? out_state(argv[0], "removed") : TOOL_DONE;
+}
+
+/* ---- flush, import, export --------------------------------------------------------------- */
+
+/* What I/O to a volume needs; closes the client when there is no such volume. */
+static int open_volume(struct tool *t, const struct volume_opts *o, const char *what,
+		       const char *name, struct volume_ref *ref)
+{
+	struct volume v;
+	int rc = open_volumed(t, o, name, &ref->c, &ref->peer);
+
+	if (rc)
+		return rc;
+	rc = ask_volume(ref->c, ref->peer, what, name, &v);
+	if (!rc && strcmp(v.state, "removing") == 0)
+		rc = tool_fail(TOOL_REFUSED, "%s %s: the volume is being removed; use another",
+			       what, name);
+	if (rc) {
+		client_close(ref->c);
+		return rc;
+	}
+	ref->id = (uint32_t)v.id;
+	ref->size_bytes = v.size_bytes;
+	ref->name = name;
+	return TOOL_DONE;
+}
+
+int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume_ref ref;
+	int rc;
+
+	(void)argc;
+	rc = open_volume(t, opts, "volume flush", argv[0], &ref);
+	if (rc)
+		return rc;
+	rc = client_flush(ref.c, ref.peer, ref.id, "volume flush", argv[0]);
+	client_close(ref.c);
+	if (rc)
+		return rc;
+	tool_say(t, "volume %s is on stable storage", argv[0]);
+	return t->json ? out_state(argv[0], "flushed") : TOOL_DONE;
+}
+
+static int show_moved(struct tool *t, const char *volume, const char *how,
+		      const struct volume_io_result *r)
+{
+	char all[OUT_TEXT], data[OUT_TEXT], time[OUT_TEXT];
+	json_t *j;
+
+	if (t->json) {
+		j = json_object();
+		out_set_text(j, "volume", volume);
+		out_set_int(j, "bytes", r->bytes);
+		out_set_int(j, "data_bytes", r->data_bytes);
+		out_set_int(j, "elapsed_ns", r->elapsed_ns);
+		return out_json(j);
+	}
+	tool_say(t, "%s %s: %s, of which %s are data, in %s", how, volume,
+		out_bytes(r->bytes, all), out_size(r->data_bytes, data),
+		out_time(r->elapsed_ns, time));
+	return TOOL_DONE;
+}
+
+/* Opens volume argv[0] and moves its data from or to the file argv[1]. */
+static int move_data(struct tool *t, const struct volume_opts *o, const char *what, char **argv,
+		     int (*move)(const struct volume_ref *v, const char *file, bool force,
+				 struct volume_io_result *result),
+		     struct volume_io_result *result)
+{
+	struct volume_ref ref;
+	int rc = open_volume(t, o, what, argv[0], &ref);
+
+	if (rc)
+		return rc;
+	rc = move(&ref, argv[1], o->force, result);
+	client_close(ref.c);
+	return rc;
+}
+
+int volume_import(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume_io_result result;
+	int rc = move_data(t, opts, "volume import", argv, volume_io_import, &result);
+
+	(void)argc;
+	return rc ? rc : show_moved(t, argv[0], "imported into", &result);
+}
+
+int volume_export(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume_io_result result;
+	int rc = move_data(t, opts, "volume export", argv, volume_io_export, &result);
+
+	(void)argc;
+	if (rc || !strcmp(argv[1], "-"))
+		return rc;
+	return show_moved(t, argv[0], "exported", &result);
+}

@@ -1,0 +1,103 @@
+/* damage - see the header. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/xseg/base/client.h"
+#include "tools/xseg/flow/damage.h"
+
+#define ASK_NS	(2 * TOOL_SECOND)
+#define LOOK_NS (TOOL_SECOND / 50)
+
+void damage_add(struct damage *d, const char *answer)
+{
+	d->records += client_number(answer, "damaged");
+	d->lost += client_number(answer, "lost");
+	if (!d->reason[0])
+		client_line(answer, "damage", d->reason, sizeof(d->reason));
+}
+
+/* One that has just begun is still reading. */
+static void ask_one(struct client *c, uint32_t peer, struct damage *d)
+{
+	char word[24];
+
+	while (client_ask(c, peer, "status") >= 0) {
+		if (!client_value(c->text, "loading", word, sizeof(word)) || strcmp(word, "yes") ||
+			client_value(c->text, "error", word, sizeof(word))) {
+			damage_add(d, c->text);
+			return;
+		}
+		if (tool_out_of_time(c->t))
+			return;
+		tool_sleep_ns(LOOK_NS);
+	}
+}
+
+static void ask_all(struct client *c, struct damage *d)
+{
+	const struct xseg_peer_info *p = NULL;
+	struct view_peers peers = { 0 };
+
+	if (view_peers_load(c->seg, &peers))
+		return;
+	while ((p = view_peer_of_kind(&peers, "volumed", p)))
+		if (p->state == XSEG_PEER_LIVE)
+			ask_one(c, p->index, d);
+	view_peers_fini(&peers);
+}
+
+static bool any_volumed(struct xseg *seg)
+{
+	const struct xseg_peer_info *p = NULL;
+	struct view_peers peers = { 0 };
+	bool any = false;
+
+	if (view_peers_load(seg, &peers))
+		return false;
+	while (!any && (p = view_peer_of_kind(&peers, "volumed", p)))
+		any = p->state == XSEG_PEER_LIVE;
+	view_peers_fini(&peers);
+	return any;
+}
+
+void damage_ask(const struct tool *t, struct xseg *seg, struct damage *d)
+{
+	struct tool quick = { .quiet = true, .timeout_ns = ASK_NS,
+		.deadline_ns = tool_now_ns() + ASK_NS };
+	struct client *c;
+	int rc;
+
+	*d = (struct damage){ .lost = 0 };
+	if (!any_volumed(seg))
+		return;
+	snprintf(quick.segment, sizeof(quick.segment), "%s", t->segment);
+	tool_mute(true);
+	rc = client_open(&quick, &c);
+	if (!rc) {
+		ask_all(c, d);
+		client_close(c);
+	}
+	tool_mute(false);
+}
+
+const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
+{
+	char records[64] = "", lost[64] = "";
+
+	*buf = '\0';
+	if (!d->reason[0])
+		return buf;
+	if (d->records)
+		snprintf(records, sizeof(records), "%" PRIu64 " record%s cannot be read", d->records,
+			d->records == 1 ? "" : "s");
+	if (d->lost)
+		snprintf(lost, sizeof(lost), "%s%" PRIu64 " volume%s not served",
+			d->records ? ", " : "", d->lost, d->lost == 1 ? " is" : "s are");
+	snprintf(buf, DAMAGE_MAX,
+		"the catalogue of volumes is damaged: %s; %s%s%s; 'xseg volume recover --list' says "
+		"what can be brought back",
+		d->reason, records, lost,
+		d->records || d->lost ? "" : "all volumes that it had are served");
+	return buf;
+}

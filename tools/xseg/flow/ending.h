@@ -1,0 +1,95 @@
+/* ending - how peers and stacks end: stopping in order, killing, and what forbids it.
+ *
+ * Contract: works on any attachment, an observer's too; needs no memory of the segment. Reports its
+ * errors (tool.h) and returns an exit code. Waiting ends as tool.h says.
+ *
+ * Invariants
+ *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
+ *   E2  a peer that cannot stop, as what it stands on is stopped, or dead and nobody starts it
+ *       again, is reported and not waited for
+ *   E3  a stop that cannot end, as a cache cannot flush, is reported with the store's error, and
+ *       the stack serves on
+ *   E4  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
+ *       ending_remove() that does, which removes no other one that has got the name meanwhile, nor
+ *       one that somebody has begun to use, but for clients of the stack that has ended
+ */
+#ifndef TOOLS_XSEG_ENDING_H
+#define TOOLS_XSEG_ENDING_H
+
+#include "peers/common/say/words.h"
+#include "tools/xseg/base/tool.h"
+#include "tools/xseg/base/view.h"
+
+/* Waits until that incarnation of the peer has stopped, with progress (E2); a death is an error. */
+int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
+/* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
+int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
+
+/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and
+ * the fewest peers that have been alive. That is progress, and that there is more again is not. */
+struct ending_stall {
+	const struct xseg_peer_info *peer;
+	uint64_t dirty, since_ns;
+	uint32_t alive;
+	bool told;
+};
+
+#define ENDING_STALL_OF(of) \
+	((struct ending_stall){ .peer = (of), .dirty = UINT64_MAX, .alive = UINT32_MAX })
+
+/* To be called while such a wait goes on: a store that is full or broken is tried on, maybe for
+ * ever, with what is dirty, or to make stable what no longer is. That nothing has gone on for 5 s
+ * is said, once. */
+void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
+
+/* Has the supervisor (which must be alive) stop all peers, and waits until it has left, or the stop
+ * is taken back (E3). That a store is dead then, and could not be started to sync, is an error. */
+int ending_stop_supervisor(struct tool *t, struct xseg *seg);
+/* How a stop ended that the supervisor took back; says why, and returns the exit code. */
+int ending_fail_undone(struct tool *t, struct xseg *seg, struct peer_undone undone);
+/* Has the supervisor take a stop back, and waits until that is done. *gone: all had stopped before.
+ * `what` is the command, for messages. */
+int ending_cancel(struct tool *t, struct xseg *seg, const char *what, bool *gone);
+
+/* Which peers are stopped, and how. */
+struct ending_stop {
+	/* those that it picks out are left alone; NULL: none */
+	bool (*spare)(const struct xseg_peer_info *p, void *arg);
+	void *arg;
+	bool flush; /* a cache is to flush before it is asked */
+	/* what came out: those that have stopped, in that order */
+	bool flush_failed;
+	uint32_t nr_stopped, stopped[XSEG_MAX_PORTS];
+};
+/* Stops all peers that are alive, but clients and those that are spared, top down. No supervisor
+ * may be there, or come: it would start them again. A death meanwhile is an error where something
+ * may be lost with it. */
+int ending_stop_peers(struct tool *t, struct xseg *seg, struct ending_stop *how);
+/* Has all caches flush, the lower ones by those above them. A cache that is off the path has
+ * nothing to flush, and is fine. */
+int ending_flush(struct tool *t, struct xseg *seg, struct ending_stop *how);
+/* Kills the supervisor alone; the peers run on. */
+int ending_kill_supervisor(struct tool *t, struct xseg *seg);
+/* Kills the supervisor, all peers and all clients; waits until they are gone. */
+int ending_kill_all(struct tool *t, struct xseg *seg);
+
+/* Says which clients are attached, whose volumes nobody serves when the stack has stopped. */
+void ending_name_clients(struct tool *t, struct xseg *seg);
+/* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data, or such a store what
+ * it could not sync. */
+int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
+/* TOOL_DONE, or TOOL_REFUSED: a cache that is alive has dirty data, and stands on what does not
+ * come back by itself. */
+int ending_can_flush(struct tool *t, struct xseg *seg, const char *what);
+/* TOOL_DONE, or TOOL_REFUSED: something is alive (clients_may: that is no client), or dirty or unsynced data is there. */
+int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may);
+/* Removes the segment, after the last of its processes has left it. It is done, too, where somebody
+ * else has removed it. */
+enum ending_remove {
+	ENDING_REMOVE_IDLE,			/* if nobody is attached but observers */
+	ENDING_REMOVE_UNDER_CLIENTS,		/* clients may be, which get errors */
+	ENDING_REMOVE_BY_FORCE
+};
+int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how);
+
+#endif

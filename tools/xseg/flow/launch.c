@@ -1,0 +1,533 @@
+/* launch - see launch.h.
+ *
+ * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how
+ * its children end, and it would go on trying.
+ */
+#include "tools/xseg/flow/launch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "peers/common/options/args.h"
+#include "peers/common/say/dirty.h"
+#include "peers/common/say/hint.h"
+#include "peers/common/log/log_file.h"
+#include "peers/common/runtime/main.h"
+#include "peers/common/say/words.h"
+#include "tools/xseg/flow/ending.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/view.h"
+
+#define LOOK_NS		(TOOL_SECOND / 50)
+#define LINE_BYTES	1024
+#define SUPERVISOR	"supervisor: "			/* how its lines begin */
+#define ENDED		" ended with exit code "	/* its words */
+#define KILLED		" was killed by signal "
+#define CRASHES_MAX	5			/* one or two are an accident */
+
+static off_t log_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_size;
+}
+
+static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *info)
+{
+	uint32_t index = xseg_peer_find(seg, name);
+
+	*info = (struct xseg_peer_info){ .state = XSEG_PEER_FREE };
+	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) &&
+	       info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
+}
+
+/* Nobody starts it. */
+static bool is_gone(struct xseg *seg, const struct xseg_peer_info *info)
+{
+	return info->state == XSEG_PEER_FREE || xseg_peer_is_gone(seg, info);
+}
+
+static void note_line(const char *line, void *arg)
+{
+	tool_note(arg, "%s", line);
+}
+
+/* Who has started it may not look into the log of what serves. */
+static void note_warnings(struct tool *t, const char *log, off_t from)
+{
+	proc_each_line(log, from, ": warning: ", note_line, t);
+}
+
+/* ---- one peer ---------------------------------------------------------------------------- */
+
+/* The names of those of its group that are not alive: they are started with it. */
+static void add_group(struct args *a, struct xseg *seg, const struct stack *stack,
+		      const struct stack_peer *p)
+{
+	const struct stack_group *g = &stack->groups[p->group];
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < g->nr; i++)
+		if (!serves(seg, stack->peers[g->peer[i]].name, &info) && !view_peer_alive(&info))
+			args_add(a, "%s", stack->peers[g->peer[i]].name);
+}
+
+static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack,
+			   const struct stack_peer *p, struct args *a)
+{
+	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
+	char path[PATH_MAX];
+	int rc = tool_program(program, path, sizeof(path));
+
+	if (rc)
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+				       "program %s", program);
+	args_add(a, "%s", path);
+	args_add(a, "--segment=%s", t->segment);
+	if (p->group == STACK_NONE)
+		args_add_peer(a, p);
+	else
+		add_group(a, seg, stack, p);
+	return a->failed ? tool_fail(TOOL_FAILED, "%s: no memory for its arguments; free some",
+				     p->name)
+			 : TOOL_DONE;
+}
+
+/* Of a peer's process that ended by itself: who was refused is refused here, too. */
+static enum tool_exit exit_of_peer(long code)
+{
+	return code == MAIN_REFUSED ? TOOL_REFUSED : TOOL_FAILED;
+}
+
+static int start_failed(const char *name, int status, const char *log, off_t from)
+{
+	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
+	size_t skip = 0;
+
+	snprintf(word, sizeof(word), "%s: error: ", name);
+	if (proc_last_line(log, from, word, NULL, line, sizeof(line)))
+		skip = strlen(word);
+	else if (!proc_last_line(log, from, "", NULL, line, sizeof(line)))
+		snprintf(line, sizeof(line), "it left no line in its log");
+	return tool_fail(exit_of_peer(WIFEXITED(status) ? WEXITSTATUS(status) : MAIN_FAILED),
+			 "%s did not start: %s (log: %s)", name, line + skip, log);
+}
+
+/* child: 0 when somebody else is starting it */
+static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child,
+			 const char *log, off_t from)
+{
+	struct xseg_peer_info info;
+	struct tool_span gone = { 0 };
+	int status;
+
+	while (!serves(seg, name, &info)) {
+		if (child && proc_ended(child, &status))
+			return start_failed(name, status, log, from);
+		if (!child && tool_span_ns(&gone, is_gone(seg, &info)) > TOOL_GONE_NS)
+			return tool_fail(TOOL_FAILED,
+				"%s did not start: who was starting it has ended; see %s, and do "
+				"this again",
+				name, log);
+		if (tool_out_of_time(t))
+			return tool_later(
+				"%s is not serving yet, it goes on starting; see 'xseg peer list' "
+				"and %s",
+				name, log);
+		tool_progress(t, "starting %s", name);
+		tool_sleep_ns(LOOK_NS);
+	}
+	return TOOL_DONE;
+}
+
+/* Starts it, and waits until it serves. */
+static int run_peer(struct tool *t, struct xseg *seg, const char *name, char *const argv[],
+		    const char *log)
+{
+	off_t from = log_size(log);
+	struct xseg_error err = { "" };
+	int fd = log_file_open(log, &err), rc;
+	const char *limit;
+	pid_t pid;
+
+	if (fd < 0)
+		return tool_fail(TOOL_FAILED, "%s did not start: %s", name, err.text);
+	pid = proc_spawn(argv, fd);
+	close(fd);
+	limit = hint_of_limit(pid);
+	if (pid < 0)
+		return tool_fail_errno(pid, NULL, limit ? limit : "see 'xseg peer list'",
+				       "%s did not start: %s", name, argv[0]);
+	rc = wait_for_peer(t, seg, name, pid, log, from);
+	if (!rc)
+		note_warnings(t, log, from);
+	return rc;
+}
+
+static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack,
+		      const struct stack_peer *p)
+{
+	struct args a = { 0 };
+	char log[PATH_MAX];
+	int rc;
+
+	proc_log_path(t->segment, log, sizeof(log));
+	rc = build_arguments(t, seg, stack, p, &a);
+	if (!rc)
+		rc = run_peer(t, seg, p->name, a.arg, log);
+	args_free(&a);
+	return rc;
+}
+
+static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack *stack,
+			    const char *name)
+{
+	uint32_t peer = stack_find(stack, name);
+	struct xseg_peer_info info;
+
+	if (peer == STACK_NONE)
+		return tool_fail(TOOL_REFUSED,
+			"%s: the stack file of segment %s has no peer of that name; 'xseg down', "
+			"and 'xseg up STACK.conf' with a file that has it, starts it",
+			name, t->segment);
+	if (serves(seg, name, &info))
+		return tool_fail(
+			TOOL_REFUSED,
+			"%s: it is running already; stop it first with 'xseg peer stop %s'", name,
+			name);
+	if (view_peer_alive(&info) && peer_word_stopping(&info))
+		return tool_fail(TOOL_REFUSED,
+			"%s: it is stopping; start it when it has stopped, as 'xseg peer list' "
+			"shows",
+			name);
+	if (info.state == XSEG_PEER_OPENING)
+		return wait_for_peer(t, seg, name, 0, "its log", 0);
+	return spawn_peer(t, seg, stack, &stack->peers[peer]);
+}
+
+int launch_peer(struct tool *t, struct xseg *seg, const char *name)
+{
+	struct stack *stack = stack_create();
+	char *text = malloc(STACK_TEXT_BYTES);
+	struct xseg_error err = { "" };
+	int rc;
+
+	if (!stack || !text)
+		rc = tool_fail(TOOL_FAILED, "no memory for a stack; free some");
+	else if (!xseg_is_own(seg))
+		rc = tool_fail(TOOL_REFUSED,
+			"%s: another user made segment %s, and nothing is started from the stack "
+			"file in it; that user can start it, or run the peer's program yourself",
+			name, t->segment);
+	else if (!xseg_stack_get(seg, text, STACK_TEXT_BYTES))
+		rc = tool_fail(
+			TOOL_REFUSED,
+			"%s: segment %s holds no stack file; start one with 'xseg up STACK.conf'",
+			name, t->segment);
+	else if (stack_parse(text, stack, &err))
+		rc = tool_fail(TOOL_FAILED,
+			       "the stack file in segment %s: %s; give it another with 'xseg up "
+			       "STACK.conf'",
+			       t->segment, err.text);
+	else
+		rc = start_from_stack(t, seg, stack, name);
+	free(text);
+	stack_destroy(stack);
+	return rc;
+}
+
+/* ---- a stack ----------------------------------------------------------------------------- */
+
+/* A descriptor that gives the text, or -errno. */
+static int open_text(const char *text)
+{
+	int fd = memfd_create("stack", MFD_CLOEXEC);
+	size_t len = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) == (ssize_t)len && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
+/* rc: of its process. said: before it had a log, or "" */
+static int supervisor_failed(const struct launch *l, int rc, const char *said)
+{
+	char line[LINE_BYTES];
+
+	if (rc == MAIN_REFUSED && xseg_supervisor_alive(l->seg))
+		return launch_refuse(l->t, l->seg);
+	if (rc == -EINTR || (rc == -EPIPE && tool_interrupted()))
+		return tool_later(
+			"the supervisor is not there yet, the start goes on; see 'xseg status' and "
+			"%s",
+			l->log);
+	if (said[0])
+		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said);
+	if (!proc_last_line(l->log, l->log_from, SUPERVISOR, NULL, line, sizeof(line)))
+		snprintf(line, sizeof(line), "it left no line in its log");
+	return tool_fail(exit_of_peer(rc), "the supervisor did not start: %s (log: %s)", line,
+			 l->log);
+}
+
+int launch_refuse(const struct tool *t, struct xseg *seg)
+{
+	struct xseg_peer_info supervisor;
+
+	if (view_supervisor(seg, &supervisor) && peer_word_stopping(&supervisor))
+		return tool_fail(TOOL_REFUSED,
+			"up: segment %s has a stack that is being stopped; 'xseg down' waits until "
+			"it is, then do this again",
+			t->segment);
+	return tool_fail(TOOL_REFUSED,
+		"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg "
+		"down'",
+		t->segment);
+}
+
+int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
+		      const char *text)
+{
+	char path[PATH_MAX], said[LINE_BYTES] = "";
+	int rc, fd;
+
+	*l = (struct launch){ .t = t, .seg = seg, .stack = stack };
+	proc_log_path(t->segment, l->log, sizeof(l->log));
+	l->log_from = log_size(l->log);
+	rc = tool_program("xseg-host", path, sizeof(path));
+	if (rc)
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+				       "program xseg-host");
+	fd = open_text(text);
+	if (fd < 0)
+		return tool_fail_errno(fd, NULL, "free some memory", "up: the stack file's text");
+	rc = proc_run((char *[]){ path, "--supervise", "-s", t->segment, "--daemon", "--log",
+				  l->log, "--stack", "-", NULL },
+		      fd, t, said, sizeof(said));
+	close(fd);
+	return rc ? supervisor_failed(l, rc, said) : TOOL_DONE;
+}
+
+/* True when the supervisor says that a process ended by itself, that its program cannot be run, or
+ * that it does not start it (again). *line: its words. */
+static bool found_failure(const struct launch *l, char *line, size_t size)
+{
+	static const char *const words[] = { ENDED, ": cannot start ",
+					     " cannot be started with these options",
+					     " is not started again (restart = no)" };
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (proc_last_line(l->log, l->log_from, SUPERVISOR, words[i], line, size))
+			return true;
+	return false;
+}
+
+/* What the supervisor's line tells. */
+static enum tool_exit exit_of_line(const char *line)
+{
+	const char *at = strstr(line, ENDED);
+
+	return at ? exit_of_peer(strtol(at + strlen(ENDED), NULL, 10)) : TOOL_FAILED;
+}
+
+/* The reason: the last error of a peer that does not serve, in its own words. */
+static int report_failure(const struct launch *l, const char *supervisor_line)
+{
+	enum tool_exit code = exit_of_line(supervisor_line);
+	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < l->stack->nr_peers; i++) {
+		if (serves(l->seg, l->stack->peers[i].name, &info))
+			continue;
+		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
+		if (proc_last_line(l->log, l->log_from, word, NULL, line, sizeof(line)))
+			return tool_fail(code, "up: %s did not start: %s (log: %s)",
+					 l->stack->peers[i].name, line + strlen(word), l->log);
+	}
+	return tool_fail(code, "up: %s (log: %s)", supervisor_line, l->log);
+}
+
+/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash; or the
+ * kernel's, and memory may be there later. */
+struct crashes {
+	const char *name;
+	unsigned nr, nr_kills;
+	int signal;				/* the last one */
+};
+
+static void count_crash(const char *line, void *arg)
+{
+	char among[XSEG_NAME_MAX + 2], last[XSEG_NAME_MAX + sizeof(KILLED) + 1];
+	struct crashes *c = arg;
+	int signal;
+
+	snprintf(among, sizeof(among), " %s,", c->name);
+	snprintf(last, sizeof(last), " %s" KILLED, c->name);
+	if (strncmp(line, SUPERVISOR, strlen(SUPERVISOR)) ||
+	    (!strstr(line, among) && !strstr(line, last)))
+		return;
+	signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
+	if (signal == SIGKILL) {
+		c->nr_kills++;
+		return;
+	}
+	c->nr++;
+	c->signal = signal;
+}
+
+/* The supervisor goes on for ever, as it has to once the peer has served; here nobody would learn
+ * of it. text: what is to be said of a process that was killed, or "". */
+static int look_for_crashes(const struct launch *l, const char *name, char *text, size_t size)
+{
+	struct crashes c = { .name = name };
+
+	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
+	text[0] = '\0';
+	if (c.nr_kills >= CRASHES_MAX)
+		snprintf(text, size, " (killed by signal %d %u times, as by the kernel when memory "
+			 "runs out; see %s)", SIGKILL, c.nr_kills, l->log);
+	if (c.nr < CRASHES_MAX)
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+			 "up: %s did not start: its process was killed by signal %d, the last of "
+			 "%u times (log: %s)",
+			 name, c.signal, c.nr, l->log);
+}
+
+/* How many peers serve; *waiting is the name of one that does not. */
+static uint32_t count_serving(const struct launch *l, const char **waiting)
+{
+	uint32_t order[STACK_MAX_PEERS], i, nr = 0;
+	struct xseg_peer_info info;
+
+	*waiting = NULL;
+	stack_order(l->stack, order);
+	for (i = 0; i < l->stack->nr_peers; i++) {
+		const char *name = l->stack->peers[order[i]].name;
+
+		if (serves(l->seg, name, &info))
+			nr++;
+		else if (!*waiting)
+			*waiting = name;
+	}
+	return nr;
+}
+
+/* The process that serves a name until it has stopped, as it was told to before: the next one
+ * begins then, and that may be long. */
+struct old_process {
+	struct xseg_peer_info info;
+	struct ending_stall stall;
+};
+
+/* text: what is to be said of that of `name`, or "". */
+static void look_at_old(const struct launch *l, struct old_process *old, const char *name,
+			char *text, size_t size)
+{
+	struct xseg_peer_info info;
+	char dirty[OUT_TEXT];
+
+	text[0] = '\0';
+	if (serves(l->seg, name, &info) || !view_peer_alive(&info) || !peer_word_stopping(&info))
+		return;
+	if (old->info.generation != info.generation) {
+		old->info = info;
+		old->stall = ENDING_STALL_OF(&old->info);
+	}
+	ending_look_for_stall(l->t, l->seg, &old->stall);
+	snprintf(text, size, " (the one before is still stopping: %s dirty)",
+		 out_size(dirty_bytes_of(l->seg, info.index), dirty));
+}
+
+bool launch_ended_in_order(struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &info) &&
+			(view_peer_is_supervisor(&info) ? info.state == XSEG_PEER_DEAD
+				: view_peer_alive(&info) && !view_peer_is_client(&info)))
+			return false;
+	return true;
+}
+
+/* What is seen of a start that has not failed: whether somebody stops it all, and what is to be
+ * said of a process that was killed, or "". */
+struct sight {
+	bool stopping;
+	char killed[PATH_MAX + 100];
+};
+
+/* How peers end while all is being stopped, as somebody asked for, is no failure to start. */
+static int look_for_failure(const struct launch *l, const char *waiting, struct sight *sight)
+{
+	struct xseg_peer_info supervisor;
+	bool alive = view_supervisor(l->seg, &supervisor);
+	char line[LINE_BYTES];
+
+	sight->killed[0] = '\0';
+	sight->stopping = alive && peer_word_stopping(&supervisor);
+	if (sight->stopping)
+		return TOOL_DONE;
+	if (!alive && launch_ended_in_order(l->seg))
+		return tool_fail(TOOL_FAILED,
+			"up: the stack was stopped before all of it served, by 'xseg down' or a "
+			"signal to its supervisor; the log is %s",
+			l->log);
+	if (found_failure(l, line, sizeof(line)))
+		return report_failure(l, line);
+	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
+		return TOOL_FAILED;
+	return alive ? TOOL_DONE
+		     : tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s", l->log);
+}
+
+int launch_wait(struct launch *l)
+{
+	uint32_t nr = l->stack->nr_peers, serving;
+	struct old_process old = { 0 };
+	char why[LINE_BYTES];
+	const char *waiting;
+	struct sight sight;
+	int rc;
+
+	while ((serving = count_serving(l, &waiting)) < nr) {
+		rc = look_for_failure(l, waiting, &sight);
+		if (rc)
+			return rc;
+		look_at_old(l, &old, waiting, why, sizeof(why));
+		if (tool_out_of_time(l->t))
+			return tool_later(
+				"%u of %u peers serve, %s does not yet%s%s, %s; see 'xseg status' "
+				"and %s",
+				serving, nr, waiting, why, sight.killed,
+				sight.stopping ? "and the stack is being stopped"
+					       : "the start goes on",
+				l->log);
+		tool_progress(l->t, "%u of %u peers serve, %s %s%s%s", serving, nr,
+			      sight.stopping ? "the stack is being stopped, with" : "waiting for",
+			      waiting, why, sight.killed);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+void launch_note_warnings(const struct launch *l)
+{
+	note_warnings(l->t, l->log, l->log_from);
+}

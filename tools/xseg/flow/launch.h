@@ -1,0 +1,44 @@
+/* launch - starts a stack's processes and waits until its peers serve.
+ *
+ * Contract: reports its errors (tool.h) and returns an exit code. A peer is started from the text
+ * of the stack that the segment holds. What is started is detached and writes to the log of
+ * proc_log_path().
+ */
+#ifndef TOOLS_XSEG_LAUNCH_H
+#define TOOLS_XSEG_LAUNCH_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "peers/common/options/stack.h"
+#include "tools/xseg/base/tool.h"
+
+/* Starts one peer of the stack in the segment, with those of its group that are not alive; waits
+ * until it serves. */
+int launch_peer(struct tool *t, struct xseg *seg, const char *name);
+
+/* A stack on its way up. */
+struct launch {
+	struct tool *t;
+	struct xseg *seg;
+	const struct stack *stack;
+	char log[PATH_MAX];
+	off_t log_from;				/* where this start's lines begin */
+};
+
+/* Says that somebody else's supervisor is at work; TOOL_REFUSED. */
+int launch_refuse(const struct tool *t, struct xseg *seg);
+/* Starts the supervisor, which keeps the stack's text in the segment; it is at work when this
+ * returns TOOL_DONE. TOOL_REFUSED: another one is. */
+int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
+		      const char *text);
+/* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
+ * refused what it is to serve, or the supervisor has gone; the reason is printed. */
+int launch_wait(struct launch *l);
+/* Whether a supervisor that has gone was asked to by somebody else, and has stopped all: one that
+ * was killed stays listed, as dead, and one that had to leave leaves others alive. */
+bool launch_ended_in_order(struct xseg *seg);
+/* Repeats what was warned of since it began. */
+void launch_note_warnings(const struct launch *l);
+
+#endif

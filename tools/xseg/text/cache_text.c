@@ -1,0 +1,361 @@
+/* cache_text - see cache_text.h. */
+#include "tools/xseg/text/cache_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/say/kv.h"
+#include "tools/xseg/text/cache_volume.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/base/view.h"
+
+/* In the order of their numbers in the statistics. The name of what is below stands between the
+ * two. */
+static const struct promise {
+	const char *policy, *before, *after;
+} promises[] = {
+	{ "write-back", "data acknowledged is in RAM only until flushed", NULL },
+	{ "write-through", "data acknowledged is in ", ", too" },
+	{ "write-around", "writes go to ", ", past the cache" },
+	{ "pass-through", "all goes to ", ", nothing is kept" },
+};
+
+const char *cache_text_promise(const char *policy, const char *below, char text[CACHE_PROMISE_MAX])
+{
+	const struct promise *p = promises;
+
+	text[0] = '\0';
+	for (; p < promises + sizeof(promises) / sizeof(promises[0]); p++)
+		if (!strcmp(p->policy, policy))
+			snprintf(text, CACHE_PROMISE_MAX, "%s%s%s", p->before,
+				p->after ? below : "", p->after ? p->after : "");
+	return text;
+}
+
+static bool is_write_back(const json_t *status)
+{
+	return !strcmp(out_text(status, "policy"), "write-back");
+}
+
+void cache_text_except(const json_t *status, char text[CACHE_PROMISE_MAX])
+{
+	const json_t *draining = json_object_get(status, "draining");
+	bool drains = json_is_object(draining);
+	uint64_t left = drains ? out_int(draining, "bytes_left") : out_int(status, "dirty_bytes");
+	size_t len = strlen(text);
+	char size[OUT_TEXT];
+
+	if (len && left && !is_write_back(status))
+		snprintf(text + len, CACHE_PROMISE_MAX - len,
+			 "; %s %s in RAM only until flushed", out_size(left, size),
+			 drains ? "from before are" : "are");
+}
+
+/* Volumes have policies of their own. */
+static void except_volumes(const json_t *status, char text[CACHE_PROMISE_MAX])
+{
+	json_t *volumes = json_object_get(status, "volumes"), *v;
+	const char *name = NULL;
+	size_t i, nr = 0, len = strlen(text);
+
+	json_array_foreach(volumes, i, v)
+		if (is_write_back(v) && !nr++)
+			name = out_text(v, "name");
+	if (len && nr == 1)
+		snprintf(text + len, CACHE_PROMISE_MAX - len,
+			 "; that of volume %s is in RAM only until flushed", name);
+	else if (len && nr)
+		snprintf(text + len, CACHE_PROMISE_MAX - len,
+			 "; that of %zu volumes is in RAM only until flushed", nr);
+}
+
+const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX])
+{
+	const char *policy = json_string_value(json_object_get(status, "policy"));
+	const char *below = json_string_value(json_object_get(status, "downstream"));
+	char line[CACHE_PROMISE_MAX];
+
+	if (!strcmp(out_text(status, "peer_state"), "stopped")) {
+		snprintf(line, sizeof(line),
+			 "stopped, it holds nothing; 'xseg peer start %s' starts it",
+			 out_text(status, "name"));
+		return tool_hints(text, CACHE_PROMISE_MAX, line);
+	}
+	if (!below && !strcmp(out_text(status, "peer_state"), "opening"))
+		return tool_hints(text, CACHE_PROMISE_MAX,
+				  "it begins, and does not serve yet; 'xseg peer list' shows its "
+				  "state");
+	if (!below)
+		return tool_hints(text, CACHE_PROMISE_MAX,
+				  "off the path, it gets nothing until 'xseg plug'");
+	cache_text_promise(policy ? policy : "", below, text);
+	/* one that serves has writes on their way to the store, which are not acknowledged yet */
+	if (!json_is_true(json_object_get(status, "answers")) ||
+		json_is_object(json_object_get(status, "draining")))
+		cache_text_except(status, text);
+	if (!is_write_back(status))
+		except_volumes(status, text);
+	return text;
+}
+
+/* ---- to JSON ----------------------------------------------------------------------------- */
+
+static json_t *value_json(const char *value)
+{
+	if (*value && strspn(value, "0123456789") == strlen(value))
+		return json_integer((json_int_t)strtoull(value, NULL, 10));
+	return json_string(value);
+}
+
+/* Puts value under "key" or, for "group.key", into the object `group`. Takes the reference. */
+static void put(json_t *j, const char *key, json_t *value)
+{
+	const char *dot = strchr(key, '.');
+	char group[XSEG_NAME_MAX];
+	json_t *inner;
+
+	if (!dot) {
+		json_object_set_new(j, key, value);
+		return;
+	}
+	snprintf(group, sizeof(group), "%.*s", (int)(dot - key), key);
+	inner = json_object_get(j, group);
+	if (!json_is_object(inner)) {
+		json_object_set_new(j, group, json_object());
+		inner = json_object_get(j, group);
+	}
+	json_object_set_new(inner, dot + 1, value);
+}
+
+/* An object may be called like a number. */
+void cache_text_put(json_t *j, const char *key, const char *value)
+{
+	put(j, key, strcmp(key, "full.object") ? value_json(value) : json_string(value));
+}
+
+/* A cache says the sums itself; the segment has only what they are made of. */
+static void fill_in_sum(json_t *j, const char *key, const char *group)
+{
+	json_int_t sum = 0;
+	const char *reason;
+	json_t *value;
+
+	json_object_foreach(json_object_get(j, group), reason, value)
+		sum += json_integer_value(value);
+	if (!json_object_get(j, key))
+		json_object_set_new(j, key, json_integer(sum));
+}
+
+static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *cache)
+{
+	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
+					       "waits_by" };
+	json_t *draining = json_object_get(j, "draining");
+	struct xseg_peer_info below;
+	size_t i;
+
+	out_set_text(j, "name", cache->name);
+	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+		if (!json_is_object(json_object_get(j, objects[i])))
+			json_object_set_new(j, objects[i], json_object());
+	fill_in_sum(j, "bypassed", "bypassed_by");
+	fill_in_sum(j, "evicted", "evicted_by");
+	if (!json_object_get(j, "volumes"))
+		json_object_set_new(j, "volumes", json_array());
+	if (!draining)
+		json_object_set_new(j, "draining", json_null());
+	else if (!json_object_get(draining, "eta_ms"))
+		json_object_set_new(draining, "eta_ms", json_null());
+	if (!json_object_get(j, "resizing"))
+		json_object_set_new(j, "resizing", json_null());
+	if (!json_object_get(j, "full"))
+		json_object_set_new(j, "full", json_null());
+	if (xseg_peer_get_info(seg, cache->downstream, &below))
+		out_set_text(j, "downstream", below.name);
+	else
+		json_object_set_new(j, "downstream", json_null());
+	out_set_text(j, "peer_state", view_state_name(cache->state));
+	out_set_int(j, "generation", cache->generation);
+	out_set_int(j, "direct_reads", cache->direct_reads);
+	out_set_int(j, "direct_bytes", cache->direct_bytes);
+}
+
+json_t *cache_text_to_json(char *text, struct xseg *seg, const struct xseg_peer_info *cache)
+{
+	json_t *j = json_object();
+	char *key, *value;
+
+	while ((key = kv_next_line(&text, &value)))
+		if (value)
+			cache_text_put(j, key, value);
+	fill_in(j, seg, cache);
+	out_set_bool(j, "answers", true);
+	return j;
+}
+
+void cache_text_put_counter(json_t *j, const char *key, uint64_t value)
+{
+	if (strcmp(key, "policy_number"))
+		put(j, key, json_integer((json_int_t)value));
+	else if (value < sizeof(promises) / sizeof(promises[0]))
+		out_set_text(j, "policy", promises[value].policy);
+}
+
+json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache)
+{
+	static const char *const states[] = {
+		[XSEG_PEER_FREE] = "failed",  [XSEG_PEER_OPENING] = "recovering",
+		[XSEG_PEER_LIVE] = "running", [XSEG_PEER_STOPPED] = "failed",
+		[XSEG_PEER_DEAD] = "failed",
+	};
+	const struct xseg_stats_view *block;
+	json_t *j = json_object();
+	struct view_stats stats;
+	uint32_t i;
+
+	out_set_text(j, "policy", "unknown");
+	out_set_text(j, "state", states[cache->state]);
+	if (view_stats_load(seg, &stats) == 0) {
+		block = view_stats_find(&stats, "cache", cache->name);
+		for (i = 0; block && i < block->nr; i++)
+			cache_text_put_counter(j, block->key[i], block->value[i]);
+	}
+	view_stats_fini(&stats);
+	fill_in(j, seg, cache);
+	out_set_bool(j, "answers", false);
+	return j;
+}
+
+/* ---- to people --------------------------------------------------------------------------- */
+
+const char *cache_text_state(const json_t *status)
+{
+	return strcmp(out_text(status, "state"), "failed") ? out_text(status, "state") :
+							 out_text(status, "peer_state");
+}
+
+static void print_member(const char *label, json_t *value)
+{
+	char size[OUT_TEXT];
+	const char *unit = strrchr(label, '_');
+
+	if (json_is_string(value))
+		printf(" %s %s", label, json_string_value(value));
+	else if (unit && !strcmp(unit, "_bytes"))
+		printf(" %s %s", label, out_size((uint64_t)json_integer_value(value), size));
+	else
+		printf(" %s %" JSON_INTEGER_FORMAT, label, json_integer_value(value));
+}
+
+/* One line for a group of counters: those that are not 0. */
+static void print_group(const json_t *status, const char *heading, const char *group)
+{
+	json_t *members = json_object_get(status, group), *value;
+	const char *key;
+	bool any = false;
+
+	json_object_foreach(members, key, value) {
+		if (json_is_integer(value) && json_integer_value(value) == 0)
+			continue;
+		if (!any)
+			printf("%-9s", heading);
+		any = true;
+		print_member(key, value);
+	}
+	if (any)
+		putchar('\n');
+}
+
+/* "write-back -> write-through (draining 58%, 212M dirty, 180M/s, ETA 1s)", or just the policy. */
+static void print_policy(const json_t *status)
+{
+	const json_t *d = json_object_get(status, "draining");
+	char words[CACHE_PROMISE_MAX], left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT] = "?";
+	const char *policy = out_text(status, "policy"),
+		   *promise = cache_text_promise_now(status, words);
+
+	if (json_is_integer(json_object_get(d, "eta_ms")))
+		out_time(out_int(d, "eta_ms") * 1000000, eta);
+	if (json_is_object(d))
+		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n",
+			out_text(d, "from"), policy, out_int(d, "percent"),
+			out_size(out_int(d, "bytes_left"), left),
+			out_size(out_int(d, "rate"), rate), eta);
+	else
+		printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
+}
+
+/* "3.0G (resizing to 2.0G, 512M left), 2.1G used, 4k dirty, and 12M for tables" */
+static void print_memory(const json_t *s)
+{
+	const json_t *r = json_object_get(s, "resizing");
+	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
+
+	printf("memory    %s", out_size(out_int(s, "memory_bytes"), a));
+	if (json_is_object(r))
+		printf(" (resizing to %s, %s left)", out_size(out_int(r, "to_bytes"), a),
+			out_size(out_int(r, "left_bytes"), b));
+	printf(", %s used, %s dirty, and %s for tables\n", out_size(out_int(s, "used_bytes"), a),
+	       out_size(out_int(s, "dirty_bytes"), b), out_size(out_int(s, "metadata_bytes"), c));
+	if (out_int(s, "unpromised_bytes"))
+		printf("unpromised %s: of writes that are not acknowledged\n",
+			out_size(out_int(s, "unpromised_bytes"), a));
+}
+
+/* Since when the store is full, and for what. */
+static void print_full(const json_t *s, const char *before)
+{
+	const json_t *f = json_object_get(s, "full");
+	const char *volume = out_text(f, "volume");
+	uint64_t others = out_int(f, "volumes") > 1 ? out_int(f, "volumes") - 1 : 0;
+	char age[OUT_TEXT];
+
+	if (!json_is_object(f))
+		return;
+	out_time(out_int(f, "ms") * 1000000, age);
+	printf("%sthe store is full for %s: no room for object %s%s%s", before, age,
+		out_text(f, "object"), *volume ? " of volume " : "", volume);
+	if (others)
+		printf(", nor for %" PRIu64 " more volumes", others);
+	printf("; new writes of it %s; make room there, or remove a volume\n",
+		strcmp(out_text(s, "store_full"), "fail") ? "wait when memory runs out" : "fail");
+}
+
+void cache_text_print_errors(const json_t *s, const char *before)
+{
+	print_full(s, before);
+	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
+		printf("%s%" PRIu64 " flushes and %" PRIu64
+		       " loads that the store failed; its log says why\n",
+			before, out_int(s, "flush_errors"), out_int(s, "load_errors"));
+}
+
+void cache_text_print(const json_t *s)
+{
+	uint64_t hits = out_int(s, "hits"),
+		 looks = hits + out_int(s, "misses") + out_int(s, "partial");
+	char a[OUT_TEXT];
+
+	printf("cache     %s, %s, generation %" PRIu64 "\n", out_text(s, "name"),
+	       cache_text_state(s), out_int(s, "generation"));
+	print_policy(s);
+	print_memory(s);
+	printf("objects   %" PRIu64 "\n", out_int(s, "objects"));
+	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
+	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
+	       out_int(s, "reads"), out_int(s, "writes"), hits, out_percent(hits, looks, a),
+	       out_int(s, "misses"), out_int(s, "partial"), out_int(s, "bypassed"));
+	if (out_int(s, "direct_reads"))
+		printf("directly  %" PRIu64 " reads of %s, without a request\n",
+			out_int(s, "direct_reads"), out_bytes(out_int(s, "direct_bytes"), a));
+	print_group(s, "bypassed", "bypassed_by");
+	printf("evicted   %" PRIu64 " buckets\n", out_int(s, "evicted"));
+	print_group(s, " by", "evicted_by");
+	printf("flushed   %s\n", out_size(out_int(s, "flushed_bytes"), a));
+	print_group(s, " by", "flushed_by");
+	print_group(s, "waits", "waits_by");
+	cache_text_print_errors(s, "errors    ");
+	cache_volumes_print(json_object_get(s, "volumes"));
+}

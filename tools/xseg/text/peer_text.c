@@ -1,0 +1,99 @@
+/* peer_text - see peer_text.h. */
+#include "tools/xseg/text/peer_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/xseg/base/halted.h"
+
+static const char *downstream_name(const struct view_peers *peers, const struct xseg_peer_info *p)
+{
+	const struct xseg_peer_info *lower =
+		p->downstream == XSEG_NONE ? NULL : view_peer_at(peers, p->downstream);
+
+	return lower ? lower->name : NULL;
+}
+
+static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_info *p)
+{
+	bool alive = view_peer_alive(p);
+	json_t *j = json_object();
+
+	out_set_text(j, "name", p->name);
+	out_set_text(j, "kind", p->kind);
+	json_object_set_new(j, "pid", alive ? json_integer(p->pid) : json_null());
+	out_set_text(j, "state", view_state_name(p->state));
+	out_set_bool(j, "halted", halted_is(peers->seg, p));
+	out_set_int(j, "generation", p->generation);
+	out_set_int(j, "ports", p->nr_ports);
+	out_set_text(j, "hosted_by", alive ? p->member_label : NULL);
+	out_set_text(j, "downstream", downstream_name(peers, p));
+	out_set_int(j, "arena_bytes", p->arena_bytes);
+	return j;
+}
+
+json_t *peer_text_json(const struct view_peers *peers)
+{
+	json_t *array = json_array();
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		json_array_append_new(array, one_json(peers, &peers->info[i]));
+	return array;
+}
+
+struct out_table *peer_text_table(const struct view_peers *peers)
+{
+	struct out_table *table = out_table_create(
+		"NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
+	const struct xseg_peer_info *p;
+	const char *lower;
+	char pid[16];
+
+	for (p = peers->info; p < peers->info + peers->nr; p++) {
+		lower = downstream_name(peers, p);
+		snprintf(pid, sizeof(pid), "%u", p->pid);
+		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s", p->name, p->kind,
+			      view_state_name(p->state), view_peer_alive(p) ? pid : "-",
+			      p->generation, p->nr_ports,
+			      view_peer_alive(p) ? p->member_label : "-", lower ? lower : "-");
+	}
+	return table;
+}
+
+/* ---- chains ------------------------------------------------------------------------------ */
+
+static bool is_sent_to(const struct view_peers *peers, uint32_t index)
+{
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (peers->info[i].downstream == index)
+			return true;
+	return false;
+}
+
+static json_t *chain_from(const struct view_peers *peers, const struct xseg_peer_info *p)
+{
+	json_t *chain = json_array();
+	uint32_t hops;
+
+	for (hops = 0; p && hops <= peers->nr; hops++) {
+		json_array_append_new(chain, json_string(p->name));
+		p = p->downstream == XSEG_NONE ? NULL : view_peer_at(peers, p->downstream);
+	}
+	return chain;
+}
+
+json_t *peer_text_chains(const struct view_peers *peers)
+{
+	json_t *chains = json_array();
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (!view_peer_is_client(&peers->info[i]) &&
+		    !is_sent_to(peers, peers->info[i].index))
+			json_array_append_new(chains, chain_from(peers, &peers->info[i]));
+	return chains;
+}

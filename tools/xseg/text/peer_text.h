@@ -1,0 +1,19 @@
+/* peer_text - the peers of a segment as JSON and as a table; used by peer list and status.
+ *
+ * Contract: pure, but for a look at /proc: whose process is halted.
+ */
+#ifndef TOOLS_XSEG_PEER_TEXT_H
+#define TOOLS_XSEG_PEER_TEXT_H
+
+#include <jansson.h>
+
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/base/view.h"
+
+json_t *peer_text_json(const struct view_peers *peers);
+struct out_table *peer_text_table(const struct view_peers *peers);
+
+/* An array for each peer that nobody sends to: the names from it down. */
+json_t *peer_text_chains(const struct view_peers *peers);
+
+#endif
