@@ -48,8 +48,8 @@ static void dump_leaving(struct cached *k, FILE *out)
 		"clean, %u cut, the rest:",
 		k->memory.target_pages, k->memory.nr_pages, k->memory.nr_leaving, k->memory.nr_out,
 		k->memory.leaving_free, k->memory.leaving.nr, k->memory.leaving_chunk_pages);
-	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg); page++) {
-		uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	for (uint32_t page = 0; page < xseg_nr_pages(k->base.peer.seg); page++) {
+		uint64_t owner = xseg_page_owner(k->base.peer.seg, page);
 
 		if (page_leaves(k, page) && owner == OWNER_CHUNKS)
 			dump_cut(k, page, out);
@@ -65,7 +65,7 @@ static void dump_pages(struct cached *k, FILE *out)
 {
 	uint32_t gifts = 0, kept = 0;
 
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
+	for (uint32_t i = 0; i < k->base.peer.nr_ports; i++) {
 		gifts += nr_gifts(cport_at(k, i));
 		kept += memory_port(cport_at(k, i))->nr_magazine + early_pages(cport_at(k, i));
 	}

@@ -24,7 +24,7 @@ void spared_watch(struct sim *s)
 static bool promises_hold(struct cached *k)
 {
 	uint32_t pages = k->memory.nr_pages - k->memory.withheld,
-		 reserve = XSEG_REQ_PAGES + 15 + MAGAZINE * k->peer.nr_ports;
+		 reserve = XSEG_REQ_PAGES + 15 + MAGAZINE * k->base.peer.nr_ports;
 	uint64_t sum = 0;
 
 	for (uint32_t r = 0; r < k->volume.nr_volumes; r++)
@@ -48,5 +48,5 @@ void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		sim_fail(watched,
 			"%s: volume %u has %u pages, and %u for sure, and loses one of them to "
 			"another's need",
-			k->peer.name, k->volume.volume_ids[object_volume(o)], sh->used, sh->min);
+			k->base.peer.name, k->volume.volume_ids[object_volume(o)], sh->used, sh->min);
 }

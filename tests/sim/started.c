@@ -74,7 +74,7 @@ static void check_at(struct sim *s, struct cached *k, const struct io *io)
 			sim_fail(s,
 				"%s is killed with a write in its slots that is not STARTED: write "
 				"%u",
-				k->peer.name, io->write);
+				k->base.peer.name, io->write);
 }
 
 /* Its i-th page, of the range's, was given and exchanged. */
@@ -108,7 +108,7 @@ static void check_taken(struct sim *s, struct cached *k, const struct io *io)
 			sim_fail(s,
 				"%s is killed with a page of a write exchanged, and its bucket not "
 				"stored: write %u",
-				k->peer.name, io->write);
+				k->base.peer.name, io->write);
 	}
 }
 

@@ -175,7 +175,7 @@ static void node_start(struct sim *s, enum node_id id)
 			downstream_of(s, id));
 	set_options(s, id);
 	if (is_cache(id) && n->death && n->death->memory)
-		cached_of(n->p)->options.memory = (uint64_t)n->death->memory << 20;
+		options_of(cached_of(n->p))->memory = (uint64_t)n->death->memory << 20;
 	n->p->ports[0].now_ns = s->now;
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));

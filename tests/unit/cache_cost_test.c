@@ -130,7 +130,7 @@ static void the_arena_is_as_large_as_said_and_status_says_it_all(void **state)
 /* Of pages that it has not got: in its tables, but never touched. */
 static uint64_t untouched(struct cached *k)
 {
-	return (uint64_t)(xseg_nr_pages(k->peer.seg) - nr_owned(k)) * CACHE_PAGE_PRIVATE;
+	return (uint64_t)(xseg_nr_pages(k->base.peer.seg) - nr_owned(k)) * CACHE_PAGE_PRIVATE;
 }
 
 /* Every table of a cached that runs: xcache's and its own; the peer, and the copy of it that

@@ -34,7 +34,7 @@ static void forget_names(void)
 
 static uint64_t own_top(void)
 {
-	return (uint64_t)(xseg_peer_index(crig.k->peer.xp) + 1) << XSEG_LIST_STORE_BITS;
+	return (uint64_t)(xseg_peer_index(crig.k->base.peer.xp) + 1) << XSEG_LIST_STORE_BITS;
 }
 
 /* The next answer of a listing: counts its names, returns the next cursor. */

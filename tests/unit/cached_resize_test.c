@@ -181,7 +181,7 @@ static void memory_that_another_took_first_is_waited_for(void **state)
 
 	(void)state;
 	crig_up("");
-	crig.k->options.memory = 10 * MB;
+	crig.k->base.options.memory = 10 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
 	assert_int_equal(xseg_peer_open(crig.seg,
 				 &(struct xseg_peer_params){
@@ -373,7 +373,7 @@ static void clean_data_can_be_dropped_while_it_is_on_its_way_out(void **state)
 	(void)state;
 	crig_up("memory=8M");
 	each(0, 1900, 190, have);
-	crig.k->options.memory = 4 * MB;
+	crig.k->base.options.memory = 4 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
 	crig_step_poll();
 	assert_true(crig.k->memory.leaving.nr > 500);
@@ -445,7 +445,7 @@ static void a_shrink_can_be_called_off_at_any_point(void **state)
 	scatter(240, 64, have);
 	calls = crig_nr_calls();
 	for (uint32_t steps = 0; steps < 36; steps += 1 + steps / 8) {
-		crig.k->options.memory = 4 * MB;
+		crig.k->base.options.memory = 4 * MB;
 		assert_int_equal(resize_ask(crig.k, NULL), 0);
 		for (uint32_t i = 0; i < steps; i++)
 			crig_step_poll();
@@ -502,7 +502,7 @@ static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void 
 	crig_up(QUIET "memory=8M objects=64");
 	scatter(240, 64, dirty);
 	for (uint32_t steps = 0; steps < 36; steps += 1 + steps / 8) {
-		crig.k->options.memory = 4 * MB;
+		crig.k->base.options.memory = 4 * MB;
 		assert_int_equal(resize_ask(crig.k, NULL), 0);
 		for (uint32_t i = 0; i < steps; i++)
 			crig_step_poll();
@@ -546,7 +546,7 @@ static void growth_goes_on_after_a_kill(void **state)
 	(void)state;
 	crig_up(QUIET);
 	each(0, 900, 180, dirty);
-	crig.k->options.memory = 12 * MB;
+	crig.k->base.options.memory = 12 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
 	crig_step_poll();
 	assert_int_equal(crig.k->memory.nr_pages, 6 << 8);

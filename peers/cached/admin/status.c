@@ -9,6 +9,7 @@
 #include "peers/cached/life/cached.h"
 #include "peers/common/say/kv.h"
 
+#define WRITES_KEY(number, name_, counter_, ...) [counter_] = "writes_by." name_,
 const char *const cache_keys[NR_CC] = {
 	[CC_READS] = "reads", [CC_WRITES] = "writes", [CC_HITS] = "hits", [CC_MISSES] = "misses",
 	[CC_PARTIAL] = "partial", [CC_HIT_BYTES] = "hit_bytes", [CC_MISS_BYTES] = "miss_bytes",
@@ -16,8 +17,7 @@ const char *const cache_keys[NR_CC] = {
 		[CC_BYPASSED_FULL] = "bypassed_by.full",
 	[CC_BYPASSED_POLICY] = "bypassed_by.policy", [CC_BYPASSED_ERROR] = "bypassed_by.error",
 	[CC_BYPASSED_BYTES] = "bypassed_bytes",
-	[CC_WRITES_BACK] = "writes_by.write-back", [CC_WRITES_THROUGH] = "writes_by.write-through",
-	[CC_WRITES_AROUND] = "writes_by.write-around", [CC_WRITES_PASS] = "writes_by.pass-through",
+	POLICIES(WRITES_KEY)
 	[CC_WRITES_BYPASSED] = "writes_bypassed",
 	[CC_READ_AHEAD_BYTES] = "read_ahead_bytes",
 	[CC_EVICTED_CLEAN] = "evicted_by.clean", [CC_EVICTED_DIRTY] = "evicted_by.dirty",
@@ -40,15 +40,6 @@ const char *const cache_keys[NR_CC] = {
 		[CC_LOANS_REFUSED] = "loans_refused",
 	[CC_LIMBO_BYTES] = "limbo_bytes", [CC_GIVEN_BYTES] = "given_bytes",
 };
-
-uint64_t cached_total(struct cached *k, enum cache_counter n)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
-		sum += xseg_stats_get(cport_at(k, i)->stats, n);
-	return sum;
-}
 
 static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_counter to)
 {
@@ -134,7 +125,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 	/* one that was leaving until just now has not looked yet */
 	bool draining =
-		atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed)
+		atomic_load_explicit(&policy_of(k)->leaving, memory_order_relaxed)
 			? plug_is_leaving(k)
 			: atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed);
 	bool off = cached_is_off(k);
@@ -142,9 +133,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 
 	kv_init(&t, out, size);
 	kv_add(&t, "name=%s\n", peer_of(k)->name);
-	kv_add(&t, "policy=%s\n",
-		plug_promise(k, atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed))
-			->name);
+	kv_add(&t, "policy=%s\n", policy_promise(k, NULL)->name);
 	if (draining)
 		add_draining(ps, &t, dirty);
 	if (resizing(k))

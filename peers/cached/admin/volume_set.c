@@ -25,91 +25,59 @@
 /* Writes the reason and returns its code. */
 #define REASON(t, code, ...) (kv_add((t), __VA_ARGS__), (code))
 
-/* ---- the word ---- */
-
-/* From bit 0 on: number of the policy, 0 for the cache's; min, max in pages. */
-#define POLICY_BITS 4
-#define SHARE_BITS  30
-#define POLICY_MASK ((1ull << POLICY_BITS) - 1)
-#define SHARE_MASK  ((1ull << SHARE_BITS) - 1)
-#define MIN_SHIFT   POLICY_BITS
-#define MAX_SHIFT   (POLICY_BITS + SHARE_BITS)
-
-static const struct policy *word_policy(uint64_t word)
-{
-	uint64_t n = word & POLICY_MASK;
-
-	return n && n <= NR_POLICIES ? policies[n - 1] : NULL;
-}
-
-void settings_share(uint64_t word, uint32_t *min, uint32_t *max)
-{
-	*min = (uint32_t)(word >> MIN_SHIFT & SHARE_MASK);
-	*max = (uint32_t)(word >> MAX_SHIFT & SHARE_MASK);
-}
-
-bool settings_ok(uint64_t word)
-{
-	uint32_t min, max;
-
-	settings_share(word, &min, &max);
-	return (word & POLICY_MASK) <= NR_POLICIES && (max == 0 || min <= max);
-}
-
-const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id)
-{
-	return word_policy(volume_settings(k, rec, id));
-}
-
-const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id)
-{
-	const struct policy *own = volume_policy(k, rec, id);
-
-	return own ? plug_promise(k, own)
-		   : plug_promise(
-			     k, atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed));
-}
-
 /* ---- reading ---- */
 
 static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
 {
-	uint64_t n = 0;
+	const struct policy *p = policy_named(value);
 
-	for (unsigned i = 0; i < NR_POLICIES; i++)
-		if (!strcmp(policies[i]->name, value))
-			n = i + 1;
-	if (n == 0 && *value)
+	if (!p && *value)
 		return REASON(t, -EINVAL,
 			"'%.40s' is no policy; choose write-back, write-through, write-around, "
 			"pass-through, or nothing for the cache's own",
 			value);
-	*word = (*word & ~POLICY_MASK) | n;
+	*word = settings_with_policy(*word, p);
 	return 0;
 }
 
-static int set_pages(uint64_t *word, unsigned shift, const char *value, struct kv_text *t)
+/* Writes how many pages that is. */
+static int read_pages(const char *value, uint64_t *pages, struct kv_text *t)
 {
-	uint64_t bytes = 0, pages;
+	uint64_t bytes = 0;
 
 	if (*value && opt_parse_size(value, &bytes))
 		return REASON(
 			t, -EINVAL, "'%.40s' is no size; say one as 512M, or 0 for none", value);
-	pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
-	if (pages > SHARE_MASK)
+	*pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
+	if (*pages > SETTINGS_PAGES_MAX)
 		return REASON(t, -EINVAL, "'%.40s' is more than a cache can have", value);
-	*word = (*word & ~(SHARE_MASK << shift)) | pages << shift;
 	return 0;
 }
 
 static int set_min(uint64_t *word, const char *value, struct kv_text *t)
 {
-	return set_pages(word, MIN_SHIFT, value, t);
+	uint32_t min, max;
+	uint64_t pages;
+	int rc = read_pages(value, &pages, t);
+
+	if (rc)
+		return rc;
+	settings_share(*word, &min, &max);
+	*word = settings_with_share(*word, (uint32_t)pages, max);
+	return 0;
 }
 
 static int set_max(uint64_t *word, const char *value, struct kv_text *t)
 {
-	return set_pages(word, MAX_SHIFT, value, t);
+	uint32_t min, max;
+	uint64_t pages;
+	int rc = read_pages(value, &pages, t);
+
+	if (rc)
+		return rc;
+	settings_share(*word, &min, &max);
+	*word = settings_with_share(*word, min, (uint32_t)pages);
+	return 0;
 }
 
 static const struct key {
@@ -159,18 +127,18 @@ static int parse_change(struct change *c, char *args, struct kv_text *t)
  * more. */
 static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_t to)
 {
-	const struct policy *cache =
-		atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed);
-	const struct policy *old = word_policy(from), *new = word_policy(to);
+	const struct policy *cache = policy_current(k);
+	const struct policy *old = settings_policy(from), *new = settings_policy(to);
+	bool was_promised = (old ? old : cache)->answers_before_store;
 
-	if ((new ? new : cache) == &policy_write_back) {
+	if ((new ? new : cache)->answers_before_store) {
 		drain_cancel(k, rec);
 		return;
 	}
 	/* under the cache's it may still have some of before that was switched */
 	if (!old && atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed))
-		old = &policy_write_back;
-	if ((old ? old : cache) != &policy_write_back)
+		was_promised = true;
+	if (!was_promised)
 		return;
 	volume_of(k)->states[rec].drain_bytes = volume_total(k, rec, VC_DIRTY_BYTES);
 	drain_begin(k, rec);
@@ -215,7 +183,7 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 
 static void add_settings(uint64_t word, struct kv_text *t)
 {
-	const struct policy *p = word_policy(word);
+	const struct policy *p = settings_policy(word);
 	uint32_t min, max;
 
 	settings_share(word, &min, &max);
@@ -261,10 +229,10 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 void volumes_drain(struct cached *k)
 {
 	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
-		const struct policy *own = word_policy(atomic_load_explicit(
+		const struct policy *own = settings_policy(atomic_load_explicit(
 			&volume_of(k)->records[r].settings, memory_order_relaxed));
 
-		if (!own || own == &policy_write_back || volume_total(k, r, VC_DIRTY_BYTES) == 0)
+		if (!own || own->answers_before_store || volume_total(k, r, VC_DIRTY_BYTES) == 0)
 			continue;
 		volume_of(k)->states[r].drain_bytes = volume_total(k, r, VC_DIRTY_BYTES);
 		drain_begin(k, r);

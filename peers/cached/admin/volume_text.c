@@ -27,7 +27,7 @@ static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *
 		return;
 	}
 	kv_add(t, "state=draining%c", end);
-	kv_add(t, "draining.from=%s%c", policy_write_back.name, end);
+	kv_add(t, "draining.from=%s%c", policies[POLICY_WRITE_BACK].name, end);
 	kv_add(t, "draining.percent=%" PRIu64 "%c", from ? 100 - dirty * 100 / from : 100, end);
 	kv_add(t, "draining.bytes_left=%" PRIu64 "%c", dirty, end);
 }

@@ -1,4 +1,4 @@
-/* cport - a port's side of the cache, as far as every room knows it, with its counters.
+/* cport - the cache and a port's side of it, as far as every room knows them, with the counters.
  *
  * Each room has a part of the cache, and a part of each port's side. A room's header declares how
  * to get them: flush_of() and flush_port(). These are plain functions (life/wiring.c), which the
@@ -14,10 +14,10 @@
 #include <stdint.h>
 
 #include "peers/cached/bucket/counters.h"
+#include "peers/cached/bucket/stream.h"
 #include "peers/common/runtime/peer.h"
 
 struct cached;
-struct streams;
 
 struct cport {
 	struct peer_port *pp;
@@ -31,11 +31,31 @@ struct cached_options {
 	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low, store_full;
 };
 
-struct cached_options *options_of(const struct cached *k);
-struct cached *cached_of(struct peer *p);
-struct peer *peer_of(const struct cached *k);
-struct streams *streams_of(const struct cached *k);
-struct cport *cport_at(const struct cached *k, uint32_t port);
+/* What struct cached (life/cached.h) begins with. */
+struct cached_base {
+	struct peer peer;			/* first: cached_of() casts */
+	struct cached_options options;
+	struct streams streams;
+	struct cport *port[PEER_MAX_THREADS];	/* before anything serves: fixed */
+};
+
+/* A part is changed by whom its room lets, also where a caller changes nothing: so constness is not
+ * handed on. */
+static inline struct cached_base *base_of(const struct cached *k)
+{
+	return (struct cached_base *)(uintptr_t)k;
+}
+static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
+static inline struct peer *peer_of(const struct cached *k) { return &base_of(k)->peer; }
+static inline struct cached_options *options_of(const struct cached *k)
+{
+	return &base_of(k)->options;
+}
+static inline struct streams *streams_of(const struct cached *k) { return &base_of(k)->streams; }
+static inline struct cport *cport_at(const struct cached *k, uint32_t port)
+{
+	return base_of(k)->port[port];
+}
 static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
 /* No other thread is in the cache: what only its threads do needs no locked instruction. */
 static inline bool cache_is_alone(const struct cport *ps)

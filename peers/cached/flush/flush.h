@@ -245,4 +245,15 @@ bool throttle_drop(struct cport *ps, struct creq *c);
  * again. */
 uint64_t throttle_run(struct cport *ps);
 
+/* ---- through.c: inside the object ---- */
+/* c's slots are stored: it is APPLIED, and answered when the store has what is in them. */
+void through_applied(struct cport *ps, struct creq *c);
+/* c is answered, or, if it is not applied, stepped, when the store has what its buckets have. */
+void through_wait(struct cport *ps, struct creq *c);
+/* Those who wait so in an object: a flush of it has ended; it is not shut any more; it is
+ * deleted. */
+void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
+void through_restart(struct cport *ps, struct object *o);
+void through_deleted(struct cport *ps, struct object *o);
+
 #endif

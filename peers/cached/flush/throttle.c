@@ -176,7 +176,7 @@ static uint32_t cost(struct cport *ps, const struct creq *c)
 
 static bool is_slowed(const struct creq *c)
 {
-	return c->r->op == XSEG_OP_WRITE && c->policy == &policy_write_back && !c->fua &&
+	return c->r->op == XSEG_OP_WRITE && c->policy->answers_before_store && !c->fua &&
 	       !c->recovered;
 }
 

@@ -69,7 +69,7 @@ static void walked(struct cport *ps)
 static bool is_ending(struct cached *k)
 {
 	return atomic_load_explicit(&peer_of(k)->stopping, memory_order_relaxed) ||
-	       atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed);
+	       atomic_load_explicit(&policy_of(k)->leaving, memory_order_relaxed);
 }
 
 bool unpromised_walks(struct cached *k)

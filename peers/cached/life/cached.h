@@ -112,9 +112,7 @@ struct cport_rooms {
 
 /* The sum of its rooms: each part is changed by the code of its room alone. */
 struct cached {
-	struct peer peer;
-	struct cached_options options;
-	struct streams streams;			/* bucket/ */
+	struct cached_base base;
 	struct memory_room memory;
 	struct object_room object;
 	struct volume_room volume;

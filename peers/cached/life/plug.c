@@ -82,14 +82,6 @@ uint64_t plug_epoch(struct cached *k)
 	return xseg_route(peer_of(k)->xp, &epoch) == XSEG_NONE ? XSEG_NO_EPOCH : epoch;
 }
 
-const struct policy *plug_promise(struct cached *k, const struct policy *p)
-{
-	return p == &policy_write_back &&
-			       atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed)
-		       ? &policy_write_through
-		       : p;
-}
-
 void plug_open(struct cached *k)
 {
 	uint64_t epoch = plug_epoch(k);
@@ -112,8 +104,8 @@ static void drain_all(struct cached *k, uint64_t pause_ns)
 {
 	plug_set(k, PLUG_DRAINING);
 	life_of(k)->plug.next_ns = peer_of(k)->ports[0].now_ns + pause_ns;
-	atomic_store_explicit(&life_of(k)->plug.leaving, true, memory_order_relaxed);
-	switch_begin(k, atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed));
+	atomic_store_explicit(&policy_of(k)->leaving, true, memory_order_relaxed);
+	switch_begin(k, policy_current(k));
 	for (uint32_t i = 1; i < peer_of(k)->nr_ports; i++)
 		peer_port_kick(&peer_of(k)->ports[i]);
 }
@@ -232,7 +224,7 @@ static void prove(struct cport *ps)
 		if (xseg_plug_switch(peer_of(k)->xp) == 0) {
 			log_info("%s: has left the path", peer_of(k)->name);
 			atomic_store_explicit(
-				&life_of(k)->plug.leaving, false, memory_order_relaxed);
+				&policy_of(k)->leaving, false, memory_order_relaxed);
 			plug_set(k, PLUG_EMPTYING);
 			empty_begin(ps);
 		} else {
@@ -330,10 +322,9 @@ static bool is_leaving(enum plug_state s)
 static void take_back(struct cached *k, enum plug_state s)
 {
 	/* as with a policy that is set back to write-back */
-	if (is_leaving(s) && atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed) ==
-				     &policy_write_back)
+	if (is_leaving(s) && policy_current(k)->answers_before_store)
 		switch_end(k);
-	atomic_store_explicit(&life_of(k)->plug.leaving, false, memory_order_relaxed);
+	atomic_store_explicit(&policy_of(k)->leaving, false, memory_order_relaxed);
 	if (s == PLUG_PROVING || s == PLUG_CLAIMED)
 		peer_close_to_requests(peer_of(k), false);
 	plug_set(k, s == PLUG_ENTERING || s == PLUG_CLAIMED ? PLUG_OFF : PLUG_ON);
@@ -399,7 +390,7 @@ uint64_t plug_run(struct cport *ps)
 
 bool plug_is_leaving(struct cached *k)
 {
-	return atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed) &&
+	return atomic_load_explicit(&policy_of(k)->leaving, memory_order_relaxed) &&
 	       xseg_plug_get(peer_of(k)->xp).op == XSEG_PLUG_LEAVE;
 }
 
@@ -415,6 +406,6 @@ void plug_check(struct cached *k)
 		cached_total(k, CC_DIRTY_BYTES) + cached_total(k, CC_UNPROMISED_BYTES) == 0);
 	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0
 		   : xseg_arena_epoch(peer_of(k)->xp) == plug_epoch(k));
-	assert(atomic_load_explicit(&life_of(k)->plug.leaving, memory_order_relaxed) ==
+	assert(atomic_load_explicit(&policy_of(k)->leaving, memory_order_relaxed) ==
 		is_leaving(s));
 }

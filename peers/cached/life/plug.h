@@ -49,13 +49,10 @@ enum plug_state {
 
 struct cached;
 struct cport;
-struct policy;
 struct child;
 
 struct plug {
 	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
-	/* what was promised write-back is write-through; read for each write */
-	_Atomic bool leaving;
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
 	bool proved_once;
@@ -72,9 +69,6 @@ uint64_t plug_run(struct cport *ps);
 void plug_open(struct cached *k);
 void plug_begin(struct cached *k);	/* after that; it may have got a route meanwhile */
 uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or XSEG_NO_EPOCH */
-/* The policy in the place of that one: a cache that is leaving promises nothing that it would have
- * to flush later. */
-const struct policy *plug_promise(struct cached *k, const struct policy *p);
 bool plug_is_leaving(struct cached *k);		/* as is wanted now */
 void plug_check(struct cached *k);
 

@@ -5,7 +5,8 @@
  */
 #include "peers/cached/life/cached.h"
 
-_Static_assert(offsetof(struct cached, peer) == 0, "cached_of() casts");
+_Static_assert(offsetof(struct cached, base) == 0, "base_of() casts");
+_Static_assert(offsetof(struct cached_base, peer) == 0, "cached_of() casts");
 _Static_assert(offsetof(struct cport_rooms, base) == 0, "whole_port() casts");
 
 /* A part is changed by whom its room lets, also where a caller changes nothing. */
@@ -15,17 +16,8 @@ static struct cport_rooms *whole_port(const struct cport *ps)
 	return (struct cport_rooms *)(uintptr_t)ps;
 }
 
-struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
-struct peer *peer_of(const struct cached *k) { return &whole(k)->peer; }
-struct streams *streams_of(const struct cached *k) { return &whole(k)->streams; }
-struct cport *cport_at(const struct cached *k, uint32_t port)
-{
-	return &whole(k)->ports[port].base;
-}
-
 #define ROOM(name, type)                                                                           \
 	struct type *name##_of(const struct cached *k) { return &whole(k)->name; }
-ROOM(options, cached_options)
 ROOM(memory, memory_room)
 ROOM(object, object_room)
 ROOM(volume, volume_room)

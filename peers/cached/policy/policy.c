@@ -1,17 +1,34 @@
-/* policy - the table of write policies, one file each, and which one a request has.
- *
- * A request is under the policy that held for its object when it was first looked at, to its end:
- * its volume's own, or the cache's.
- */
-#include "peers/cached/bucket/cport.h"
-#include "peers/cached/object/object.h"
+/* policy - see policy.h. */
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/volume/volume.h"
 
-const struct policy *const policies[NR_POLICIES] = { &policy_write_back, &policy_write_through,
-	&policy_write_around, &policy_pass_through };
+#include <string.h>
 
-const struct policy *object_policy(struct cport *ps, struct object *o)
+#define POLICY_ROW(number, name_, counter_, ...)                                                   \
+	[POLICY_##number] = { .name = name_, .counter = counter_, __VA_ARGS__ },
+#define POLICY_NAME(number, name_, ...) [POLICY_##number] = name_,
+
+const struct policy policies[NR_POLICIES] = { POLICIES(POLICY_ROW) };
+const char *const policy_names[NR_POLICIES + 1] = { POLICIES(POLICY_NAME) };
+
+const struct policy *policy_named(const char *name)
 {
-	return volume_promise(ps->cache, object_volume(o), object_entry(ps->cache, o)->volume);
+	for (const struct policy *p = policies; p < policies + NR_POLICIES; p++)
+		if (strcmp(p->name, name) == 0)
+			return p;
+	return NULL;
+}
+
+const struct policy *policy_current(const struct cached *k)
+{
+	return atomic_load_explicit(&policy_of(k)->current, memory_order_relaxed);
+}
+
+const struct policy *policy_promise(const struct cached *k, const struct policy *p)
+{
+	if (!p)
+		p = policy_current(k);
+	return p->answers_before_store &&
+			       atomic_load_explicit(&policy_of(k)->leaving, memory_order_relaxed)
+		       ? &policies[POLICY_WRITE_THROUGH]
+		       : p;
 }

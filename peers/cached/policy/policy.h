@@ -1,6 +1,27 @@
 /* policy - what a write policy is, and which one holds: the cache's, and what is left of the last.
  *
- * Contract: a policy is constant. What is asked of an object is asked inside of it.
+ * A policy is a row of POLICIES: its number, its name, the counter of its writes, and what it can.
+ * The rest of the cache asks for the latter, and never which policy it is.
+ *
+ *   write-back	a write is answered when the cache has it; the store gets it later. Its data
+ *			survives the death of any process, but is in RAM only until it is flushed: a
+ *			FLUSH that is answered, or FUA, promises that it is stable at the store
+ *   write-through	write-back, plus waiting for the flush of its pages. If the store fails, the
+ *			bucket stays dirty, is tried again, and the writer is told; it is
+ *			unpromised, and may be given up (unpromised.c)
+ *   write-around	a write goes past the cache to the store; reads are cached. What was cached
+ *			of its range goes. A write over something newer than the store goes through
+ *			the cache, as there it is in order. For data that is written and not soon
+ *			read
+ *   pass-through	everything goes past the cache, which keeps what it has and takes nothing
+ *			new; what is newer than the store is still served from it. For a cache that
+ *			is to be quiet: before it is unplugged, or while one measures the store
+ * All but write-back promise what write-through does.
+ *
+ * A request is under the policy that held for its object when it was first looked at, to its end:
+ * its volume's own, or the cache's.
+ *
+ * Contract: a policy is constant. Any thread.
  */
 #ifndef PEERS_CACHED_POLICY_H
 #define PEERS_CACHED_POLICY_H
@@ -11,32 +32,36 @@
 
 #include "peers/cached/bucket/counters.h"
 
-#define NR_POLICIES 4
+/* X(NUMBER, NAME, COUNTER, CAPABILITIES...): the number is that of the option and of what is in the
+ * arena, so rows are added at the end. */
+#define POLICIES(X)                                                                                \
+	X(WRITE_BACK, "write-back", CC_WRITES_BACK, .answers_before_store = true)                  \
+	X(WRITE_THROUGH, "write-through", CC_WRITES_THROUGH, )                                     \
+	X(WRITE_AROUND, "write-around", CC_WRITES_AROUND, .writes_around = true)                   \
+	X(PASS_THROUGH, "pass-through", CC_WRITES_PASS, .writes_around = true, .reads_around = true)
+
+#define POLICY_NUMBER(number, ...) POLICY_##number,
+enum policy_number { POLICIES(POLICY_NUMBER) NR_POLICIES };
 
 struct cached;
-struct cport;
-struct creq;
-struct object;
 
 struct policy {
 	const char *name;
 	enum cache_counter counter;		/* writes under it */
 	/* past the cache, where nothing there is newer than the store (around.c) */
 	bool writes_around, reads_around;
-	bool answers_before_store;	/* a write without FUA, when its slots are stored */
-	/* The slots are stored and the request is STARTED: answer it, or have it wait for the
-	 * store. */
-	void (*applied)(struct cport *ps, struct creq *c);
+	/* A write without FUA is answered when its slots are stored, and what was answered may be
+	 * dirty. Else it is answered when the store has it. */
+	bool answers_before_store;
 };
-extern const struct policy policy_write_back, policy_write_through, policy_write_around,
-	policy_pass_through;
-void through_applied(struct cport *ps, struct creq *c);			/* waits for the store */
-extern const struct policy *const policies[NR_POLICIES];	/* by option value */
-/* for its requests from now on */
-const struct policy *object_policy(struct cport *ps, struct object *o);
+extern const struct policy policies[NR_POLICIES];		/* by number */
+extern const char *const policy_names[NR_POLICIES + 1];		/* the same; NULL at the end */
 
 struct policy_room {
 	_Atomic(const struct policy *) current;	/* of writes from now on */
+	/* the cache is to leave the path: what was to be answered before the store has it waits for
+	 * the store; read for each write; port 0 writes it (plug.c) */
+	_Atomic bool leaving;
 	_Atomic bool switching;		/* left write-back: until what was dirty then is clean */
 	/* at the last switch, for the status: what was dirty, when that was (0: no port has seen it
 	 * yet), and the policy that it left */
@@ -46,5 +71,13 @@ struct policy_room {
 };
 
 struct policy_room *policy_of(const struct cached *k);
+
+/* The policy of that name, or NULL. */
+const struct policy *policy_named(const char *name);
+/* The cache's own, as it was set. */
+const struct policy *policy_current(const struct cached *k);
+/* The policy that holds where that one was set; NULL: the cache's. A cache that is leaving promises
+ * nothing that it would have to flush later. */
+const struct policy *policy_promise(const struct cached *k, const struct policy *p);
 
 #endif

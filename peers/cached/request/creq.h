@@ -8,7 +8,9 @@
 
 #include "peers/cached/object/object.h"
 #include "peers/cached/evict/share.h"
+#include "peers/cached/policy/policy.h"
 #include "peers/cached/store/store.h"
+#include "peers/cached/volume/volume.h"
 #include "peers/common/runtime/peer.h"
 
 /* bytes: then those get their answers who waited for them, or they would go to sleep */
@@ -211,6 +213,12 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 	c->nr_done++;
 }
 
+/* Its policy, as of its first step. */
+static inline const struct policy *object_policy(struct cport *ps, struct object *o)
+{
+	return volume_promise(ps->cache, object_volume(o), object_entry(ps->cache, o)->volume);
+}
+
 /* ---- hit.c ---- */
 /* Outside of any object. A read that has all it wants is answered; false: it has to go the long way
  * (creq_request). */
@@ -245,14 +253,6 @@ uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, _Atomic uint
 uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page);
 /* Answers a request that holds no page; it is inside of what it writes to. */
 void write_end(struct cport *ps, struct creq *c, int64_t result);
-/* c is answered, or, if it is not applied, stepped, when the store has what its buckets have. */
-void through_wait(struct cport *ps, struct creq *c);
-/* Those who wait so in an object: a flush of it has ended; it is not shut any more; it is
- * deleted. */
-void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
-void through_restart(struct cport *ps, struct object *o);
-void through_deleted(struct cport *ps, struct object *o);
-
 /* Inside: a change that was voided ends, as if it had been applied before its cut. */
 void write_void(struct cport *ps, struct creq *c);
 

@@ -168,7 +168,7 @@ static void publish_reads(struct cport *ps, const struct hits *n)
 static void publish_writes(struct cport *ps, const struct hits *n)
 {
 	count(ps, CC_WRITES, n->writes);
-	count(ps, policy_write_back.counter, n->writes);
+	count(ps, CC_WRITES_BACK, n->writes);	/* no others go the short way */
 	count(ps, CC_GIVEN_BYTES, n->given * BUCKET_SIZE);
 	volume_count_writes(volume_block(ps, n->volume), n->writes, n->written);
 }
@@ -222,7 +222,7 @@ static bool write_is_plain(struct cport *ps, const struct hit *h, const struct x
 {
 	bool slowed = atomic_load_explicit(&flush_of(ps->cache)->throttle.on, memory_order_relaxed);
 
-	if (h->obj->waiters || policy_of_hit(ps, h, r) != &policy_write_back ||
+	if (h->obj->waiters || !policy_of_hit(ps, h, r)->answers_before_store ||
 		full_is_refused(ps, h->volume))
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {

@@ -13,12 +13,9 @@
 #include "peers/common/say/kv.h"
 #include "xtypes/xkill.h"
 
-static const char *const policy_names[] = { "write-back", "write-through", "write-around",
-	"pass-through", NULL };
-
 static const char *const full_names[] = { "wait", "fail", NULL };
 
-#define AT(field) offsetof(struct cached, options.field)
+#define AT(field) offsetof(struct cached_base, options.field)
 static const struct opt cached_opts[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = SIZE_MIN_BYTES,
 	  .max = 1ull << 40, .def = "256M", .flags = OPT_LIVE, .arg = "SIZE",
@@ -65,8 +62,9 @@ static uint32_t cached_nr_requests(struct peer *p)
 
 static void port_init(struct cached *k, uint32_t i)
 {
-	struct cport *ps = cport_at(k, i);
+	struct cport *ps = &k->ports[i].base;
 
+	base_of(k)->port[i] = ps;
 	ps->pp = &peer_of(k)->ports[i];
 	ps->cache = k;
 	ps->pp->state = ps;
@@ -162,9 +160,9 @@ static void policy_switch(struct cached *k, const struct policy *to)
 	const struct policy *from = atomic_exchange(&policy_of(k)->current, to);
 
 	direct_look(k);
-	if (from == &policy_write_back && to != from)
+	if (from->answers_before_store && to != from)
 		switch_begin(k, from);
-	else if (plug_promise(k, to) == &policy_write_back)	/* not while it leaves */
+	else if (policy_promise(k, to)->answers_before_store)	/* not while it leaves */
 		switch_end(k);
 }
 
@@ -186,13 +184,13 @@ static void policy_open(struct cached *k)
 	uint64_t was = atomic_load_explicit(&life_of(k)->head->policy, memory_order_acquire);
 	uint32_t at_start = options_of(k)->policy_nr, since = (uint32_t)was - 1;
 
-	if (was >> 32 == at_start + 1 && since < sizeof(policies) / sizeof(policies[0]))
+	if (was >> 32 == at_start + 1 && since < NR_POLICIES)
 		options_of(k)->policy_nr = since;
 	policy_note(k, at_start);
 	if (cached_total(k, CC_DIRTY_BYTES))
-		policy_switch(k, policies[options_of(k)->policy_nr]);
+		policy_switch(k, &policies[options_of(k)->policy_nr]);
 	else
-		atomic_store(&policy_of(k)->current, policies[options_of(k)->policy_nr]);
+		atomic_store(&policy_of(k)->current, &policies[options_of(k)->policy_nr]);
 }
 
 /* What needs nothing of the arena. */
@@ -264,8 +262,8 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 
 	direct_begin(k);
 	parts_init(k);
-	atomic_store(&policy_of(k)->current, &policy_write_back);
-	atomic_store(&policy_of(k)->switch_from, &policy_write_back);
+	atomic_store(&policy_of(k)->current, &policies[POLICY_WRITE_BACK]);
+	atomic_store(&policy_of(k)->switch_from, &policies[POLICY_WRITE_BACK]);
 	atomic_store(&store_of(k)->sync_epoch, 1);
 	options_hold(k);
 	rc = open_stats(k, err);
@@ -432,7 +430,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 			1);
 	atomic_store(
 		&admin_of(k)->gauges_ns, 0); /* whoever dies now leaves the policy that holds */
-	policy_switch(k, policies[options_of(k)->policy_nr]);
+	policy_switch(k, &policies[options_of(k)->policy_nr]);
 	streams_set(streams_of(k), options_of(k)->seq_cutoff, (uint32_t)options_of(k)->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		peer_port_kick(&p->ports[i]);
