@@ -62,9 +62,8 @@ static uint32_t cached_nr_requests(struct peer *p)
 
 static void port_init(struct cached *k, uint32_t i)
 {
-	struct cport *ps = &k->ports[i].base;
+	struct cport *ps = cport_at(k, i);
 
-	base_of(k)->port[i] = ps;
 	ps->pp = &peer_of(k)->ports[i];
 	ps->cache = k;
 	ps->pp->state = ps;
@@ -105,7 +104,7 @@ void cost_now(struct cached *k, struct cache_cost *cost)
 		.segment_bytes = (uint64_t)xseg_nr_pages(peer_of(k)->seg) * BUCKET_SIZE,
 		.objects = object_of(k)->nr_objects,
 		.volumes = volume_of(k)->nr_volumes,
-		.requests = request_of(k)->nr_requests,
+		.requests = creq_of(k)->nr_requests,
 		.ports = life_of(k)->head->nr_ports > peer_of(k)->nr_ports
 				 ? life_of(k)->head->nr_ports
 				 : peer_of(k)->nr_ports };
@@ -131,7 +130,7 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 		(uint32_t)atomic_load_explicit(&life_of(k)->head->policy, memory_order_relaxed) -
 			1);
 	xseg_stats_set(s, CC_LIMBO_BYTES,
-		(uint64_t)atomic_load_explicit(&lend_of(k)->loans.nr_limbo, memory_order_relaxed) *
+		(uint64_t)atomic_load_explicit(&memory_of(k)->limbo.nr, memory_order_relaxed) *
 			BUCKET_SIZE);
 }
 
@@ -367,7 +366,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	next_ns = flusher_run(ps);
 	limbo_ns = limbo_run(ps);
 	next_ns = peer_earlier(peer_earlier(next_ns, limbo_ns), control_ns);
-	pages_ahead(ps);
+	pages_ahead(ps, request_port(ps)->early.pays);
 	more |= object_run_ready(ps, 64);
 	if (pp->nr == 0 &&
 		pp->now_ns >= atomic_load_explicit(&admin_of(k)->gauges_ns, memory_order_relaxed) +
@@ -441,7 +440,7 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct cached *k = cached_of(p);
 	/* before what is dirty is counted: what fails makes more of it */
-	bool at_rest = children_out(k) == 0 && !sync_walks(k) &&
+	bool at_rest = children_out(k) == 0 && !flush_of(k)->sync.own_sync.out && !sync_walks(k) &&
 		       cached_total(k, CC_UNPROMISED_BYTES) == 0 && !unpromised_walks(k);
 
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);

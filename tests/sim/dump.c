@@ -73,7 +73,7 @@ static void dump_pages(struct cached *k, FILE *out)
 		"    %u pages: %u cut, %u out, %u in limbo, %u lent as gifts, %u with ports, %u of "
 		"%u in the reserve, %u withheld; %u wait with urgency\n",
 		nr_owned(k), k->memory.nr_chunk_pages + k->memory.leaving_chunk_pages,
-		k->memory.nr_out, k->lend.loans.nr_limbo, gifts, kept, k->memory.reserve.nr,
+		k->memory.nr_out, k->memory.limbo.nr, gifts, kept, k->memory.reserve.nr,
 		k->memory.reserve.size, k->memory.withheld, xwaitq_nr(&k->memory.want_urgent));
 }
 
@@ -89,14 +89,14 @@ void cached_dump(struct peer *p, FILE *out)
 		p->name, plug_state_name((enum plug_state)k->life.plug.state), k->memory.nr_free,
 		k->memory.nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10, k->memory.nr_free_chunks,
 		xwaitq_nr(&k->memory.want_owed), xwaitq_nr(&k->memory.want_pages),
-		k->evict.shares.waiting, xwaitq_nr(&k->object.want_entries), k->flush.throttle.nr,
+		k->volume.shares.waiting, xwaitq_nr(&k->object.want_entries), k->flush.throttle.nr,
 		k->flush.nr_flushes, k->evict.reclaims, k->flush.nr_listed);
 	dump_pages(k, out);
-	for (uint32_t i = 0; i < k->evict.shares.nr; i++) {
-		const struct share *sh = &k->volume.states[k->evict.shares.rec[i]].share;
+	for (uint32_t i = 0; i < k->volume.shares.nr; i++) {
+		const struct share *sh = &k->volume.states[k->volume.shares.rec[i]].share;
 
 		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n",
-			k->volume.volume_ids[k->evict.shares.rec[i]], sh->used, sh->clean.nr,
+			k->volume.volume_ids[k->volume.shares.rec[i]], sh->used, sh->clean.nr,
 			sh->min, sh->max, xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
 	}
 	if (resizing(k))

@@ -277,7 +277,7 @@ void world_check(struct sim *s)
 			continue;
 		cached_check(s->node[i].p);
 		if (s->plan.loans)
-			loans_check(s->node[i].p);
+			cached_check_loans(s->node[i].p);
 		s->node[i].ran = false;
 	}
 }

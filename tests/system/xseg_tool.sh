@@ -666,10 +666,10 @@ t "down --force kills all" xseg down --force
 t "clients, too" wait_for 60 eval '! kill -0 "$import"'
 exec 7>&-
 expect_exit 4 "and removes the segment" xseg info
-start foreground xseg --timeout 6s up together.conf --foreground
+start foreground xseg --timeout ${SAN:+2}6s up together.conf --foreground
 t "up in the foreground says when all serve" wait_for 60 grep -q "all 2 peers serve" foreground.log
 t "with its log" wait_for 60 grep -q "volumed: serving" foreground.log
-sleep 6
+sleep ${SAN:+2}6
 is "and stays, as its time is for the start" "$(peer_field volumed state)" running
 kill -INT "$started"
 wait "$started"

@@ -120,12 +120,12 @@ static void a_delete_voids_what_waits_for_room_below_a_maximum(void **state)
 	crig_expect(crig_write("b", B(200), B(56), 5), B(56));
 	write = crig_write("a", 0, B(1), 6);
 	expect_state(write, CREQ_WAITS_MEMORY);
-	assert_int_equal(atomic_load(&crig.k->evict.shares.waiting), 1);
+	assert_int_equal(atomic_load(&crig.k->volume.shares.waiting), 1);
 	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
 	answer_delete();
 	crig_expect(delete, -ENOENT);
 	crig_expect(write, B(1));
-	assert_int_equal(atomic_load(&crig.k->evict.shares.waiting), 0);
+	assert_int_equal(atomic_load(&crig.k->volume.shares.waiting), 0);
 	crig_hold(false);
 	crig_expect_data("a", 0, B(1), 0);
 }

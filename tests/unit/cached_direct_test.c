@@ -47,7 +47,7 @@ static void up_and_known(const char *options)
 
 static uint32_t limbo(void)
 {
-	return atomic_load(&crig.k->lend.loans.nr_limbo);
+	return atomic_load(&crig.k->memory.limbo.nr);
 }
 
 /* ---- hits ---- */
@@ -62,7 +62,7 @@ static void what_was_read_once_is_read_without_the_cache(void **state)
 	assert_true(read_is("a", B(1), B(1), 5));
 	assert_int_equal(crig_counter(CC_READS), reads);
 	assert_true(crig_slot("a", 0) & SLOT_DIRECT);
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 }
 
 static void what_nobody_asked_to_read_directly_is_not(void **state)
@@ -147,7 +147,7 @@ static void reads_that_go_on_open_what_lies_in_the_same_chunk(void **state)
 	assert_false(read_is("a", B(CHUNK_SLOTS + 7), B(1), 5));
 	assert_true(is_open(CHUNK_SLOTS) && is_open(2 * CHUNK_SLOTS - 1));
 	assert_false(is_open(2 * CHUNK_SLOTS));
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 }
 
 static void a_read_that_had_to_wait_opens_what_lies_beside_too(void **state)
@@ -219,7 +219,7 @@ static void what_is_no_whole_page_is_not_opened(void **state)
 	assert_true(is_open(9) && is_open(19) && is_open(31));
 	assert_int_equal(crig_state("a", 50), BUCKET_LOADING);
 	assert_false(is_open(10) || is_open(20) || is_open(30) || is_open(40) || is_open(50));
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	crig_hold(false);
 	crig_settle();
 	let_go(edge);
@@ -234,7 +234,7 @@ static void stays_until_it_is_let_go(struct crig_io *io, unsigned seed)
 	assert_false(limbo_look(cport_at(crig.k, 0)));
 	crig_expect(crig_write("b", 0, B(60), 7), B(60));	/* takes whatever is free */
 	assert_true(has(io, seed));
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	let_go(io);
 	assert_true(limbo_look(cport_at(crig.k, 0)));
 }
@@ -562,7 +562,7 @@ static void the_dead_are_read_and_their_successor_begins_anew(void **state)
 	crig_expect(crig_write("a", 0, B(2), 6), B(2));
 	crig_expect(crig_write("b", 0, B(60), 7), B(60));
 	assert_true(has(io, 5));	/* what it had pinned, its successor knows */
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	let_go(io);
 	assert_false(read_is("a", 0, B(2), 6));
 	assert_true(read_is("a", 0, B(2), 6));

@@ -220,7 +220,7 @@ static void a_page_that_was_given_may_be_lent_to_readers(void **state)
 	crig_settle();
 	io = give(io, "a", 0, B(1), 4);	/* the old one goes to limbo, so a new one is lent */
 	assert_true(lent(io, 0) != NO_PAGE);
-	assert_int_equal(atomic_load(&crig.k->lend.loans.nr_limbo), 1);
+	assert_int_equal(atomic_load(&crig.k->memory.limbo.nr), 1);
 	io = give(io, "a", 0, B(1), 5);
 	assert_true(crig_bytes_are(xseg_req_page(crig.seg, reader->r, 0), 0, CRIG_PAGE, 3));
 	let_go(reader);

@@ -34,7 +34,7 @@ static bool has(const struct crig_io *io, unsigned seed)
 
 static uint32_t limbo(void)
 {
-	return atomic_load(&crig.k->lend.loans.nr_limbo);
+	return atomic_load(&crig.k->memory.limbo.nr);
 }
 
 static void let_go(struct crig_io *io)
@@ -56,7 +56,7 @@ static void a_hit_is_lent_the_buckets_own_page(void **state)
 	assert_ptr_equal(data(io, 0), xseg_page(crig.seg, slot_page(crig_slot("a", 1))));
 	assert_true(has(io, 5));
 	assert_int_equal(crig_counter(CC_LENT_BYTES), B(2));
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	let_go(io);
 }
 
@@ -189,7 +189,7 @@ static void each_way_out_of_a_bucket_leaves_what_was_lent_as_it_was(void **state
 		assert_int_equal(limbo(), 2);
 		crig_expect(crig_write("c", 0, B(40), 8), B(40));	/* takes whatever is free */
 		assert_true(has(io, 5));
-		loans_check(crig.peer);
+		cached_check_loans(crig.peer);
 		let_go(io);
 		assert_true(limbo_look(cport_at(crig.k, 0)));
 	}
@@ -210,7 +210,7 @@ static void a_flush_in_flight_and_a_loan_keep_the_page_both(void **state)
 	assert_true(crig_slot("a", 0) & SLOT_LENT);
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	assert_int_equal(limbo(), 0);			/* the flush has it */
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	crig_hold(false);
 	crig_expect(f, 0);
 	assert_int_equal(limbo(), 1);
@@ -324,7 +324,7 @@ static void the_number_of_an_era_wraps(void **state)
 {
 	(void)state;
 	crig_up("");
-	atomic_store(&crig.k->lend.loans.era, UINT32_MAX - 5);
+	atomic_store(&crig.k->memory.limbo.era, UINT32_MAX - 5);
 	for (unsigned i = 0; i < 6; i++)
 		look();
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
@@ -429,7 +429,7 @@ static void reads_that_wait_for_the_store_count_as_lent(void **state)
 	for (uint32_t i = 0; i < 10; i++) {
 		io[i] = loan("a", B(6 * i), B(6));
 		crig_expect_waits(io[i]);
-		loans_check(crig.peer);
+		cached_check_loans(crig.peer);
 	}
 	crig_hold(false);
 	crig_settle();
@@ -437,7 +437,7 @@ static void reads_that_wait_for_the_store_count_as_lent(void **state)
 		assert_true(has(io[i], 5));
 		lent += is_lent(io[i], 0) ? 6 : 0;
 	}
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	assert_in_range(lent, 6, 20);
 	/* the others find pages */
 	w = crig_write("b", 0, B(40), 7);
@@ -458,7 +458,7 @@ static void what_was_granted_to_a_read_that_fails_may_be_lent_again(void **state
 		crig_fail_next(XSEG_OP_READ, -EIO, 1);
 		io = loan("a", 0, B(6));
 		crig_expect(io, -EIO);
-		loans_check(crig.peer);
+		cached_check_loans(crig.peer);
 	}
 	let_go(loan("a", 0, B(6)));
 	assert_true(crig_counter(CC_LENT_BYTES) >= B(6));
@@ -491,7 +491,7 @@ static void minima_of_volumes_leave_less_to_be_lent(void **state)
 		lent += is_lent(io[i], 0) ? 2 : 0;
 	}
 	assert_in_range(lent, 1, data_pages(crig.k) - 576 - 257);
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	for (uint32_t i = 0; i < 80; i++)
 		let_go(io[i]);
 }
@@ -512,7 +512,7 @@ static void a_successor_keeps_what_its_predecessor_lent(void **state)
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	assert_int_equal(limbo(), 1);
 	crig_expect(crig_write("a", B(1), B(1), 7), B(1));
 	assert_int_equal(limbo(), 2);
@@ -540,7 +540,7 @@ static void a_read_that_was_lent_something_before_the_kill_is_done_again(void **
 	crig_hold(false);
 	crig_settle();
 	assert_true(has(io, 6) && is_lent(io, 0) && is_lent(io, 1));
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 	let_go(io);
 }
 

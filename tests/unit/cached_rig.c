@@ -15,7 +15,7 @@ static void check(void)
 	if (!crig.peer || !peer_serving(crig.peer))
 		return;
 	cached_check(crig.peer);
-	loans_check(crig.peer);
+	cached_check_loans(crig.peer);
 }
 
 /* Each step of a peer is seen by the others at once. */
@@ -234,7 +234,7 @@ static void check_leaks(void)
 
 	if (loans_out(k) == 0)
 		limbo_look(ps);
-	assert_true(loans_out(k) || k->lend.loans.nr_limbo == 0);
+	assert_true(loans_out(k) || k->memory.limbo.nr == 0);
 	for (uint32_t i = 0; i < nr_entries(k); i++) {
 		struct object *o = &k->object.objects[i];
 
@@ -255,7 +255,7 @@ static void check_leaks(void)
 				 k->flush.nr_flushes + k->evict.reclaims,
 		0);
 	assert_true(xwaitq_empty(&k->memory.want_lists) && !pages_wanted(k) &&
-		    k->evict.shares.waiting == 0 && xwaitq_empty(&k->object.want_entries));
+		    k->volume.shares.waiting == 0 && xwaitq_empty(&k->object.want_entries));
 	assert_false(throttle_busy(k));
 	assert_int_equal(k->flush.throttle.out, 0);
 }
@@ -324,7 +324,7 @@ uint32_t crig_share(void)
 
 struct creq *crig_creq(const struct crig_io *io)
 {
-	return &crig.k->request.creqs[io->r->index];
+	return &crig.k->creq.creqs[io->r->index];
 }
 
 void crig_have_clean(const char *name, uint64_t offset, uint32_t size, unsigned seed)

@@ -219,13 +219,15 @@ static void opening_and_closing_leaves_nothing(void **state)
 static void a_client_that_ends_looks_at_its_own_requests_alone(void **state)
 {
 	enum { REQUESTS = 4096 };
-	struct xseg *seg = segrig_private_of(REQUESTS, 16);
-	struct xseg_peer *client = segrig_client(seg, "client", 8);
+	struct xseg_peer *client;
+	struct xseg *seg;
 	struct rusage before, after;
 
 	(void)state;
 	if (SEGRIG_SANITIZED)
 		skip();		/* a sanitizer touches more */
+	seg = segrig_private_of(REQUESTS, 16);
+	client = segrig_client(seg, "client", 8);
 	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
 	xseg_peer_close(client, 0);
 	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);

@@ -56,7 +56,7 @@ static uint32_t nr_waiting(struct cached *k)
 	uint32_t n = xwaitq_nr(&memory_of(k)->want_urgent) + xwaitq_nr(&memory_of(k)->want_owed) +
 		     xwaitq_nr(&memory_of(k)->want_pages) +
 		     xwaitq_nr(&object_of(k)->want_entries) + xwaitq_nr(&memory_of(k)->want_lists) +
-		     atomic_load_explicit(&evict_of(k)->shares.waiting, memory_order_relaxed) +
+		     atomic_load_explicit(&volume_of(k)->shares.waiting, memory_order_relaxed) +
 		     atomic_load_explicit(&flush_of(k)->nr_flushes, memory_order_relaxed) +
 		     atomic_load_explicit(&flush_of(k)->throttle.nr, memory_order_relaxed);
 

@@ -163,7 +163,7 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 	uint32_t own =
 		atomic_load_explicit(&volume_of(k)->states[rec].share.min, memory_order_relaxed);
 	uint32_t others =
-		atomic_load_explicit(&evict_of(k)->shares.min_sum, memory_order_relaxed) - own;
+		atomic_load_explicit(&volume_of(k)->shares.min_sum, memory_order_relaxed) - own;
 	uint32_t target = atomic_load_explicit(&memory_of(k)->target_pages, memory_order_relaxed),
 		 limit = share_limit(k, target);
 	uint32_t left = limit > others ? limit - others : 0, min, max;

@@ -11,6 +11,7 @@
 #define PEERS_CACHED_CPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "peers/cached/bucket/counters.h"
@@ -36,7 +37,6 @@ struct cached_base {
 	struct peer peer;			/* first: cached_of() casts */
 	struct cached_options options;
 	struct streams streams;
-	struct cport *port[PEER_MAX_THREADS];	/* before anything serves: fixed */
 };
 
 /* A part is changed by whom its room lets, also where a caller changes nothing: so constness is not
@@ -52,9 +52,11 @@ static inline struct cached_options *options_of(const struct cached *k)
 	return &base_of(k)->options;
 }
 static inline struct streams *streams_of(const struct cached *k) { return &base_of(k)->streams; }
+/* Where the first port's side is in struct cached, and how far from it the next one is. */
+extern const size_t cport_first, cport_stride;
 static inline struct cport *cport_at(const struct cached *k, uint32_t port)
 {
-	return base_of(k)->port[port];
+	return (struct cport *)((char *)base_of(k) + cport_first + port * cport_stride);
 }
 static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
 /* No other thread is in the cache: what only its threads do needs no locked instruction. */

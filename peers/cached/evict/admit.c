@@ -71,10 +71,3 @@ void object_dismiss(struct cached *k, struct object *o)
 	if (atomic_exchange(&o->admitted, false))
 		atomic_fetch_sub(&evict_of(k)->nr_admitted, 1);
 }
-
-void object_leave(struct cport *ps, struct object *o)
-{
-	if (object_passes(o) && xcache_remove(&object_of(ps->cache)->xc, o->index))
-		object_refill(ps, o); /* if somebody admitted it just now, and it has got buckets */
-	object_put(ps, o);
-}

@@ -39,7 +39,7 @@ void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
 bool object_is_spared(struct cached *k, struct object *o)
 {
 	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) &&
-	       share_spares(k, o, OTHERS);
+	       share_spares(k, object_volume(o), OTHERS);
 }
 
 void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
@@ -238,13 +238,14 @@ void object_refill(struct cport *ps, struct object *o)
 static bool may_reclaim(struct cached *k, struct object *o, bool *all)
 {
 	*all = false;
-	if (atomic_load_explicit(&o->used, memory_order_relaxed) && share_spares(k, o, OTHERS)) {
-		*all = atomic_fetch_add_explicit(&evict_of(k)->shares.passed, 1,
+	if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
+		share_spares(k, object_volume(o), OTHERS)) {
+		*all = atomic_fetch_add_explicit(&volume_of(k)->shares.passed, 1,
 			       memory_order_relaxed) >= xcache_nr_active(&object_of(k)->xc);
 		if (!*all)
 			return false;
 	}
-	atomic_store_explicit(&evict_of(k)->shares.passed, 0, memory_order_relaxed);
+	atomic_store_explicit(&volume_of(k)->shares.passed, 0, memory_order_relaxed);
 	return true;
 }
 
@@ -287,4 +288,18 @@ void object_reclaim_one(struct cport *ps)
 	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
 	if (!xcache_remove(&object_of(k)->xc, o->index) || !reclaim_ask(ps, o))
 		object_put(ps, o);
+}
+
+/* It was flushed as the object is to be emptied: it goes at once. False: it stays. */
+bool reclaim_flushed(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	struct cached *k = ps->cache;
+
+	if (!o->reclaiming || xcache_state_of(&object_of(k)->xc, o->index) == XCACHE_ACTIVE ||
+		object_is_spared(k, o))
+		return false;
+	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	page_put(ps, slot_page(w));
+	count_evicted(ps, o, CC_EVICTED_DIRTY);
+	return true;
 }

@@ -32,7 +32,7 @@
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/object/object.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/creq/creq.h"
 
 /* What is full makes room first, or waits for what is returned, if that is something. Who waited
  * for pages has done that. It is found out once: where another thread lifts the maximum meanwhile
@@ -133,7 +133,7 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	c->wait.fn = creq_retry;
 	c->queue = need.queue;
 	if (need.turn == TURN_ROOM)
-		atomic_fetch_add_explicit(&evict_of(k)->shares.waiting, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&volume_of(k)->shares.waiting, 1, memory_order_relaxed);
 	xwaitq_add(need.queue, &c->wait, need.nr);
 	if (need.turn == TURN_ROOM)
 		share_look(k, need.rec);
@@ -149,71 +149,9 @@ void waiters_drop(struct xwaitq *q)
 	xwaitq_fini(q);
 }
 
-/* ---- lists of pages ---- */
-
-static uint32_t nr_free_lists(struct cached *k)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	nr = xpool_nr(&memory_of(k)->free_lists);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	return nr;
-}
-
-bool list_get(struct cport *ps, struct creq *c)
-{
-	struct cached *k = ps->cache;
-	uint32_t n;
-
-	if (c->nr <= CREQ_FEW)
-		c->page = c->few;
-	if (c->page)
-		return true;
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	n = xpool_get(&memory_of(k)->free_lists);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	if (n != XPOOL_NONE) {
-		c->page = memory_of(k)->lists[n];
-		return true;
-	}
-	count_wait(ps, WAIT_BUCKET);
-	creq_set_state(c, CREQ_WAITS_MEMORY);
-	c->wait.fn = creq_retry;
-	c->queue = &memory_of(k)->want_lists;
-	xwaitq_add(&memory_of(k)->want_lists, &c->wait, 1);
-	if (nr_free_lists(k))
-		memory_port(ps)->freed = true;
-	return false;
-}
-
-void list_put(struct cport *ps, struct creq *c)
-{
-	struct cached *k = ps->cache;
-
-	if (c->page && c->page != c->few) {
-		pthread_mutex_lock(&memory_of(k)->mem_lock);
-		xpool_put(&memory_of(k)->free_lists,
-			(uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - memory_of(k)->lists));
-		pthread_mutex_unlock(&memory_of(k)->mem_lock);
-		memory_port(ps)->freed = true;
-	}
-	c->page = NULL;
-}
-
 /* ---- who waits ---- */
 
 #define SIGNAL_BATCH 16
-
-static void lists_signal(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-	struct xwait *w;
-
-	while (xwaitq_has_waiters(&memory_of(k)->want_lists) &&
-		(w = xwaitq_pop(&memory_of(k)->want_lists, nr_free_lists(k))))
-		w->fn(w, ps);
-}
 
 /* Those who wait for entries: objects are emptied for them, until nobody is left who cannot go
  * on. */

@@ -19,9 +19,9 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/memory/pages.h"
+#include "peers/cached/object/events.h"
 #include "peers/cached/policy/policy.h"
 #include "xtypes/xkill.h"
 
@@ -178,6 +178,7 @@ static void wait_for_request(struct cport *ps, struct object *o)
 	if (atomic_exchange(&o->flush_waiting, true))
 		return;
 	xcache_get(&object_of(ps->cache)->xc, o->index);
+	o->flush_wait.fn = flush_wait_fn;
 	requests_wait(ps, &o->flush_wait);
 }
 
@@ -324,7 +325,7 @@ void flush_job(struct cport *ps, struct object *o)
 	if (why != FLUSH_NONE && !atomic_load_explicit(&o->flush_waiting, memory_order_relaxed))
 		atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
 	dirty_list_at(ps, o, !all);
-	object_reclaim_step(ps, o);
+	object_after(ps, o);
 	object_put(ps, o);
 }
 
@@ -334,13 +335,8 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 {
 	struct cached *k = ps->cache;
 
-	if (o->reclaiming && xcache_state_of(&object_of(k)->xc, o->index) != XCACHE_ACTIVE &&
-		!object_is_spared(k, o)) {
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		page_put(ps, slot_page(w));
-		count_evicted(ps, o, CC_EVICTED_DIRTY);
+	if (bucket_flushed(ps, o, b, w))
 		return;
-	}
 	if (!slot_has_page(w) && atomic_load_explicit(&memory_of(k)->nr_zeroes,
 					 memory_order_relaxed) >= zeroes_max(k)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
@@ -472,7 +468,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 	dirty_list(ps, o);
 	if (o->waiters)
 		object_wake(ps, o);
-	object_reclaim_step(ps, o);
+	object_after(ps, o);
 	child_put(ps, ch);
 }
 
@@ -493,7 +489,7 @@ static enum flush_why flusher_wants(struct cport *ps)
 	if (atomic_load_explicit(&policy_of(k)->switching, memory_order_relaxed))
 		return FLUSH_SWITCH;
 	if (pages_wanted(k) ||
-		atomic_load_explicit(&evict_of(k)->shares.squeezed, memory_order_relaxed))
+		atomic_load_explicit(&volume_of(k)->shares.squeezed, memory_order_relaxed))
 		return FLUSH_EVICTION;
 	if (atomic_load_explicit(&flush_of(k)->draining, memory_order_relaxed))
 		return FLUSH_WATERMARK;

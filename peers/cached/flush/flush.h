@@ -7,8 +7,9 @@
 #ifndef PEERS_CACHED_FLUSH_H
 #define PEERS_CACHED_FLUSH_H
 
+#include "peers/cached/creq/creq.h"
 #include "peers/cached/object/walk.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/store/store.h"
 
 #define NR_TICKETS     32
 #define NR_SYNCED      64
@@ -43,6 +44,7 @@ struct own_sync {
 	uint64_t changes, next_ns, pause_ns;	/* changes: when it was sent */
 	int error;				/* of the last one, */
 	bool told;				/* and who stops has said so */
+	bool news;			/* it has ended, and plug_run() has not looked */
 };
 
 /* How fast the store takes dirty data, and the writers that are slowed to that (throttle.c). */
@@ -93,11 +95,6 @@ struct flush_room {
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	struct sync sync;
-	struct {
-		struct walk walk;
-		_Atomic bool walking;		/* set by port 0; cleared where the walk ends */
-		uint64_t next_ns;		/* port 0's */
-	} giving_up;				/* unpromised_run() */
 	_Atomic uint32_t nr_full;	/* volumes for which the store is full (full.c) */
 	_Atomic bool full_look;			/* full_run() has something to do: any thread */
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
@@ -147,7 +144,6 @@ void switch_end(struct cached *k);			/* at once: it is write-back again */
 /* what c covers is at the store, which now has to make it stable */
 void sync_send(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
-uint64_t sync_begin(struct cached *k);	/* a FLUSH, or a write with FUA, is sent: its epoch */
 /* One that was sent at that epoch has failed: what is not known to be stable becomes dirty again,
  * and then c, which may be NULL, is answered. */
 void sync_lost(struct cport *ps, uint64_t sent, struct creq *c);
@@ -202,14 +198,6 @@ void flush_job(struct cport *ps, struct object *o);
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 
-/* ---- unpromised.c ---- */
-/* Port 0's: gives up what is unpromised while the cache leaves or stops. Returns when it wants to
- * run again. */
-uint64_t unpromised_run(struct cport *ps);
-bool unpromised_walks(struct cached *k);	/* that is under way */
-/* inside: gives up all of its buckets that the store has refused */
-void object_give_up(struct cport *ps, struct object *o);
-
 /* ---- full.c ---- */
 /* Inside: a flush of the object has failed, as the store is full; has succeeded. */
 void full_begin(struct cport *ps, struct object *o);
@@ -255,5 +243,11 @@ void through_wait(struct cport *ps, struct creq *c);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
 void through_restart(struct cport *ps, struct object *o);
 void through_deleted(struct cport *ps, struct object *o);
+
+/* ---- ticket.c: groups of shares ---- */
+/* The group of that share is flushed for its sake from now on, or no more: whichever is right. */
+void share_look(struct cached *k, uint32_t rec);
+/* A request was taken out of that queue, which may be a share's. */
+void share_left(struct cached *k, const struct xwaitq *queue);
 
 #endif

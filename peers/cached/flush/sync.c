@@ -38,7 +38,6 @@
 #include <string.h>
 
 #include "peers/cached/flush/flush.h"
-#include "peers/cached/life/cached.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/object/object.h"
 #include "peers/common/log/log.h"
@@ -103,11 +102,6 @@ static uint64_t unsynced_from(struct cached *k, uint32_t volume)
 }
 
 /* ---- sending ---- */
-
-uint64_t sync_begin(struct cached *k)
-{
-	return atomic_fetch_add_explicit(&store_of(k)->sync_epoch, 1, memory_order_relaxed);
-}
 
 static void sync_retry(struct xwait *w, void *ctx)
 {
@@ -370,7 +364,7 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 		atomic_store_explicit(&s->stable, s->changes, memory_order_relaxed);
 	}
 	s->out = false;
-	life_of(k)->plug.next_ns = 0;
+	s->news = true;
 }
 
 uint64_t own_sync_pause(uint64_t last_ns)

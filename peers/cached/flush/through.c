@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "peers/cached/flush/flush.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/creq/creq.h"
 
 /* The store has all of c, or, if it is not applied, all that c wants to be there first. What a
  * predecessor stored may have gone out before anybody asked for FUA. */

@@ -287,6 +287,17 @@ void share_look(struct cached *k, uint32_t rec)
 	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 
+void share_left(struct cached *k, const struct xwaitq *queue)
+{
+	for (uint32_t i = 0; i < nr_shares(k); i++) {
+		if (queue != &share_at(k, i)->want)
+			continue;
+		atomic_fetch_sub_explicit(&volume_of(k)->shares.waiting, 1, memory_order_relaxed);
+		share_look(k, volume_of(k)->shares.rec[i]);
+		return;
+	}
+}
+
 /* Under dirty_lock: unlinks the FLUSH requests that are covered now. */
 static struct creq *take_covered(struct cached *k)
 {

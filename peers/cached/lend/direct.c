@@ -24,7 +24,6 @@
 #include <pthread.h>
 
 #include "peers/cached/lend/lend.h"
-#include "peers/cached/life/cached.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/object/object.h"
 #include "peers/cached/policy/policy.h"
@@ -62,9 +61,7 @@ static bool is_wanted(struct cached *k)
 
 static void open_locked(struct cached *k)
 {
-	const struct xseg_direct_table t = { .off = (uint64_t)((char *)object_of(k)->entries -
-							       (char *)life_of(k)->head) +
-						    ARENA_SLOTS,
+	const struct xseg_direct_table t = { .off = object_of(k)->off_entries + ARENA_SLOTS,
 		.nr = nr_entries(k),
 		.stride = sizeof(struct arena_object),
 		.max = max_now(k) };
@@ -137,7 +134,7 @@ void direct_mark(
 	struct cport *ps, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr)
 {
 	struct cached *k = ps->cache;
-	uint64_t stamp = loan_stamp(ps, r);
+	uint64_t stamp = lent_stamp(ps, r);
 
 	if (!is_read_on(o))
 		return;

@@ -57,7 +57,7 @@
 
 #include "peers/cached/lend/lend.h"
 #include "peers/cached/memory/pages.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/creq/creq.h"
 
 #define TRIES	 8u			/* entries that are looked at for a free one */
 #define LOOK_NS	 1000000ull		/* no look for entries before that much later */
@@ -204,7 +204,7 @@ static bool lend(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t pa
 }
 
 /* A write that was copied is lent the page that its bucket let go of, if it may have one. */
-static void lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t old)
+void gift_lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t old)
 {
 	struct cached *k = ps->cache;
 	uint32_t name;
@@ -233,7 +233,7 @@ void gift_exchange(
 
 /* The page that is lent for one that was given: the one that the bucket lets go of, or the new
  * one. */
-static uint32_t choose_page(struct cport *ps, struct creq *c, uint32_t i, uint32_t old)
+uint32_t gift_choose(struct cport *ps, struct creq *c, uint32_t i, uint32_t old)
 {
 	struct cached *k = ps->cache;
 	uint32_t page = c->page[i];
@@ -258,42 +258,14 @@ bool gift_may(struct cached *k, const struct xreq *r, uint32_t i)
 
 bool gift_may_lend(struct cached *k, uint64_t w)
 {
-	return slot_has_page(w) && !loan_holds(k, w) && stays(k, slot_page(w)) && !is_stopping(k);
+	return slot_has_page(w) && !slot_may_be_lent(k, w) && stays(k, slot_page(w)) &&
+	       !is_stopping(k);
 }
 
 bool gift_take(struct cport *ps, uint32_t page, uint64_t bucket, uint64_t *given)
 {
 	*given = xseg_page_owner(peer_of(ps->cache)->seg, page);
 	return *given & OWNER_GIFT && owner_swap(ps, page, *given, bucket);
-}
-
-void gift_store(struct cport *ps, struct creq *c, uint32_t i)
-{
-	struct cached *k = ps->cache;
-	uint64_t given;
-	uint32_t old;
-
-	if (c->redo && xseg_req_gift(peer_of(k)->seg, c->r, i) == XSEG_GIFT_TAKEN) {
-		c->inherited = true;
-		return;
-	}
-	if (creq_is_done(c, i) &&
-		gift_take(ps, c->r->page[i], bucket_name(c->obj, c->first + i), &given)) {
-		old = write_store(ps, c, i, c->r->page[i]);
-		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);
-		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);
-		return;
-	}
-	if (creq_is_done(c, i)) {
-		write_fill(ps, c, i);
-		write_settle(c);
-	}
-	old = write_store(ps, c, i, c->page[i]);
-	c->page[i] = NO_PAGE;
-	if (request_is_partial(c->r, i))
-		page_put(ps, old);
-	else
-		lend_first(ps, c->r, i, old);
 }
 
 /* ---- looking for what was dropped ---- */

@@ -13,8 +13,6 @@ struct cport;
 struct creq;
 struct xreq;
 
-/* of a page that is in no bucket: lent to write in; below it which entry has it */
-#define OWNER_GIFT (1ull << 57)
 
 bool gifts_open(struct cached *k);	/* before serving; false: out of memory */
 /* Whether the page that the write gives for its i-th bucket, a whole one, may be taken; whether the
@@ -28,10 +26,12 @@ bool gift_take(struct cport *ps, uint32_t page, uint64_t bucket, uint64_t *given
  * NO_PAGE: nothing is. */
 void gift_exchange(
 	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given);
-/* Of a write that gives, which is STARTED: stores the slot of its i-th bucket, with the page that
- * it gave where that may be taken (it is done), else with its new page; and lends another. A new
- * page that it has no use for stays in c->page. */
-void gift_store(struct cport *ps, struct creq *c, uint32_t i);
+/* `old`, which left its slot as something was put in its place, is lent to the client for the i-th
+ * page that it gave, if it may be; else it goes back. */
+void gift_lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t old);
+/* The page to be lent for what the write gives in the place of `old`: that one, or the request's new
+ * page; the other goes back. */
+uint32_t gift_choose(struct cport *ps, struct creq *c, uint32_t i, uint32_t old);
 /* Outside of any object: frees what clients have dropped of what this thread lent; true: some pages
  * are free now. */
 bool gifts_look(struct cport *ps);

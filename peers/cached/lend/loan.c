@@ -45,7 +45,7 @@
  * is in none goes to limbo.
  *
  * Invariants:
- *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which loan_holds() is
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which slot_may_be_lent() is
  *       true, or its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's with LENT
  *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are
  *       three bits: one that seems to be the present one, and is eight older, only makes a page
@@ -60,10 +60,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/cached/evict/share.h"
 #include "peers/cached/lend/lend.h"
 #include "peers/cached/memory/pages.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/creq/creq.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
@@ -72,78 +71,13 @@
 #define PAUSE_MIN_NS 50000ull
 #define PAUSE_MAX_NS 10000000ull
 
-#define FIRST_ERA    1u			/* no page has been seen in it */
-
 void loans_open(struct cached *k)
 {
 	struct xseg_info info;
 
-	xlist_init(&lend_of(k)->loans.limbo, memory_of(k)->clean.nodes);
-	atomic_store_explicit(&lend_of(k)->loans.era, FIRST_ERA << 1, memory_order_relaxed);
+	limbo_open(k);
 	xseg_get_info(peer_of(k)->seg, &info);
 	lend_of(k)->loans.nr_ports = info.nr_ports;
-}
-
-/* ---- eras ---- */
-
-/* A new era begins, with that number, any one, as they wrap; false: another thread looks for
- * one. */
-static bool era_begin(struct cached *k, uint32_t *number)
-{
-	uint32_t era = atomic_load_explicit(&lend_of(k)->loans.era, memory_order_relaxed);
-
-	if (era & 1 || !atomic_compare_exchange_strong(&lend_of(k)->loans.era, &era, era + 3))
-		return false;
-	/* seq_cst: partner is the fence in loan_stamp() */
-	atomic_thread_fence(memory_order_seq_cst);
-	*number = (era + 2) >> 1;
-	return true;
-}
-
-/* All that was lent before it began, and still is, has been seen. */
-static void era_end(struct cached *k, uint32_t era)
-{
-	/* release: partner is the acquire in loan_holds() */
-	atomic_store_explicit(&lend_of(k)->loans.era, era << 1, memory_order_release);
-}
-
-/* Of this era. */
-static uint64_t lent_now(struct cached *k)
-{
-	uint64_t era =
-		atomic_load_explicit(&lend_of(k)->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS;
-
-	return SLOT_LENT | era << SLOT_ERA_SHIFT;
-}
-
-uint64_t loan_stamp(struct cport *ps, const struct xreq *r)
-{
-	uint64_t direct = r->flags & XSEG_REQ_DIRECT ? SLOT_DIRECT : 0;
-
-	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the
-	 * page, or we see the new era. One thread does one of both at a time */
-	if (!cache_is_alone(ps))
-		atomic_thread_fence(memory_order_seq_cst);
-	return direct | lent_now(ps->cache);
-}
-
-bool loan_holds(struct cached *k, uint64_t w)
-{
-	uint32_t era, then = (uint32_t)(w >> SLOT_ERA_SHIFT);
-	bool looking, seen;
-
-	if (!(w & SLOT_LENT) || w & SLOT_DIRECT)
-		return w & SLOT_LENT;
-	do {
-		era = atomic_load_explicit(&lend_of(k)->loans.era, memory_order_acquire);
-		looking = era & 1;
-		/* acquire: partner is the release in found(); if that was a newer look's we see its
-		 * era, too */
-		seen = (uint8_t)((era >> 1) -
-				 atomic_load_explicit(&lend_of(k)->loans.seen[slot_page(w)],
-					 memory_order_acquire)) <= looking;
-	} while (era != atomic_load_explicit(&lend_of(k)->loans.era, memory_order_relaxed));
-	return seen || (((era >> 1) - then) & SLOT_ERAS) <= looking;
 }
 
 /* ---- credit ---- */
@@ -384,117 +318,11 @@ bool loan_bucket(
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 	if (!slot_has_page(w))
 		return false;
-	slot_set_loan(ps->cache, o, b, loan_stamp(ps, r));
+	slot_set_loan(ps->cache, o, b, lent_stamp(ps, r));
 	return r->flags & XSEG_REQ_DIRECT && !(w & SLOT_DIRECT);
 }
 
 /* ---- limbo ---- */
-
-/* Under mem_lock. */
-static void limbo_add(struct cached *k, uint32_t page, uint32_t more)
-{
-	xlist_push_tail(&lend_of(k)->loans.limbo, page);
-	atomic_fetch_add_explicit(&lend_of(k)->loans.nr_limbo, more, memory_order_relaxed);
-}
-
-XCOLD void limbo_put(struct cport *ps, uint32_t page)
-{
-	struct cached *k = ps->cache;
-
-	xseg_page_owner_set(peer_of(k)->seg, page, OWNER_LENT);
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	limbo_add(k, page, 1);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	share_has_room(ps);
-}
-
-struct look {
-	struct cached *k;
-	bool begins;				/* an era began with it: */
-	uint32_t era;				/* that one */
-};
-
-/* Some request lists it. A page that another thread looks for, or that is another cache's, may be
- * shown too: what is said of it is true. */
-static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
-{
-	struct look *l = arg;
-	struct cached *k = l->k;
-
-	(void)port;
-	(void)look;
-	if (!page_is_ours(k, page))
-		return;
-	if (l->begins)
-		atomic_store_explicit(
-			&lend_of(k)->loans.seen[page], (uint8_t)l->era, memory_order_release);
-	/* swapped: the thread that looks for it may have put it meanwhile, and it is another's */
-	if (xseg_page_owner(peer_of(k)->seg, page) == OWNER_LOOKED)
-		(void)!xseg_page_owner_swap(peer_of(k)->seg, page, OWNER_LOOKED, OWNER_LENT);
-}
-
-/* All that is in limbo, as a list of the caller's. */
-static struct xlist batch_take(struct cached *k)
-{
-	struct xlist batch;
-
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	batch = lend_of(k)->loans.limbo;
-	xlist_init(&lend_of(k)->loans.limbo, memory_of(k)->clean.nodes);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE;
-		page = xlist_next(&batch, page))
-		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_LOOKED);
-	return batch;
-}
-
-/* Returns how many of them are free now. */
-static uint32_t batch_end(struct cached *k, struct xlist *batch)
-{
-	uint32_t freed = 0, kept = 0, page;
-
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	while ((page = xlist_head(batch)) != XLIST_NONE) {
-		xlist_remove(batch, page);
-		if (xseg_page_owner(peer_of(k)->seg, page) == OWNER_LOOKED) {
-			xseg_page_owner_set(peer_of(k)->seg, page, 0);
-			xseg_page_touched(peer_of(k)->seg, page);
-			pool_put(k, page);
-			freed++;
-		} else {
-			limbo_add(k, page, 0);
-			kept++;
-		}
-	}
-	atomic_fetch_sub_explicit(&lend_of(k)->loans.nr_limbo, freed, memory_order_relaxed);
-	atomic_store_explicit(&lend_of(k)->loans.nr_pinned, kept, memory_order_relaxed);
-	pages_count(k);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	return freed;
-}
-
-bool limbo_look(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-	struct look l = { .k = k };
-	struct xlist batch;
-
-	if (atomic_load_explicit(&lend_of(k)->loans.nr_limbo, memory_order_relaxed) == 0)
-		return false;
-	batch = batch_take(k);
-	XKILL(LIMBO_TAKEN);
-	/* seq_cst: partner is the fence in pin() (xseg/direct.c): who has listed one of these pages
-	 * himself is seen, or sees that its slot has let go of it */
-	atomic_thread_fence(memory_order_seq_cst);
-	l.begins = era_begin(k, &l.era);
-	xseg_loans(peer_of(k)->seg, found, &l);
-	if (l.begins)
-		era_end(k, l.era);
-	if (batch_end(k, &batch) == 0)
-		return false;
-	memory_port(ps)->freed = true;
-	return true;
-}
 
 /* How many pages have to come before a look is worth it. */
 static uint32_t batch_size(struct cached *k)
@@ -515,14 +343,14 @@ uint64_t limbo_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	struct lender *l = &lend_port(ps)->lender;
-	uint32_t nr = atomic_load_explicit(&lend_of(k)->loans.nr_limbo, memory_order_relaxed);
+	uint32_t nr = atomic_load_explicit(&memory_of(k)->limbo.nr, memory_order_relaxed);
 	bool freed;
 
 	credit_look(ps);
 	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
 		l->next_ns = l->pause_ns = 0;
 		if (nr && nr >= atomic_load_explicit(
-					&lend_of(k)->loans.nr_pinned, memory_order_relaxed) +
+					&memory_of(k)->limbo.nr_pinned, memory_order_relaxed) +
 					  batch_size(k))
 			limbo_look(ps);
 		return PEER_NEVER;
@@ -608,31 +436,16 @@ static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
 		return;
 	o = page_object(k, page, &b);
 	/* L1 */
-	assert(o && slot_page(slot_get(k, o, b)) == page && loan_holds(k, slot_get(k, o, b)));
+	assert(o && slot_page(slot_get(k, o, b)) == page && slot_may_be_lent(k, slot_get(k, o, b)));
 }
 
-/* L5. */
-static uint32_t check_granted(struct cached *k)
+void loans_check(struct cached *k, uint32_t granted)
 {
-	uint32_t sum = 0;
-
-	for (uint32_t i = 0; i < request_of(k)->nr_requests; i++)
-		if (request_of(k)->creqs[i].state != CREQ_IDLE &&
-			request_of(k)->creqs[i].step == read_step)
-			sum += request_of(k)->creqs[i].granted.nr;
-	assert(sum == granted_sum(k));
-	return sum;
-}
-
-void loans_check(struct peer *p)
-{
-	struct cached *k = cached_of(p);
 	struct check c = { .k = k,
 		.seen = calloc(memory_of(k)->seg_pages / 64 + 1, sizeof(*c.seen)) };
-	uint32_t granted = check_granted(k);
 
-	assert(c.seen);
-	xseg_loans(p->seg, check_lent, &c);
+	assert(c.seen && granted == granted_sum(k));		/* L5 */
+	xseg_loans(peer_of(k)->seg, check_lent, &c);
 	free(c.seen);
 	assert(c.nr + granted <= lend_of(k)->loans.most);			/* L4 */
 }

@@ -12,9 +12,6 @@
 struct creq;
 struct peer;
 
-#define OWNER_LENT   (1ull << 59)	/* of a page that is in no bucket: it may be on loan */
-#define OWNER_LOOKED (1ull << 58) /* the same, and a look for whom it is lent to is under way */
-
 /* One port's side: its thread's. */
 struct lender {
 	/* pages that it may still lend, by the port that borrows; read by others */
@@ -34,14 +31,6 @@ struct lender {
 /* The cache's. */
 struct loans {
 	_Atomic uint32_t epoch;		/* credit of an older one is void: who gives credit */
-	struct xlist limbo;			/* under mem_lock */
-	/* pages in it, and in looks that are under way: the same; read without */
-	_Atomic uint32_t nr_limbo;
-	_Atomic uint32_t nr_pinned;		/* of them: found to be on loan by the last look */
-	/* its number, twice; + 1: the look that ends the one before it is under way: who looks */
-	_Atomic uint32_t era;
-	/* by page: the era that began with the last look that found it; who looks */
-	_Atomic uint8_t *seen;
 	pthread_mutex_t lock;			/* to give credit: only tried */
 	/* pages of reads that wait, and are not listed yet, by the port that borrows: any thread */
 	_Atomic uint32_t granted[XSEG_MAX_PORTS];
@@ -70,17 +59,6 @@ uint32_t loans_direct_max(struct cached *k);
  * now on. */
 bool loan_bucket(
 	struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w);
-/* Inside: what the slot of a page bears (SLOT_LOAN, and SLOT_DIRECT if that is asked for) that r
- * lists since just now. */
-uint64_t loan_stamp(struct cport *ps, const struct xreq *r);
-/* Inside: whether the page of that slot may be on loan. */
-bool loan_holds(struct cached *k, uint64_t w);
-/* A page whose owner word has OWNER_LENT, and that is in no bucket, nor listed by a child: it is
- * free when nobody reads it. */
-void limbo_put(struct cport *ps, uint32_t page);
-static inline bool limbo_holds(uint64_t owner) { return owner & (OWNER_LENT | OWNER_LOOKED); }
-/* Looks who still reads what is in limbo; true: some pages are free now. */
-bool limbo_look(struct cport *ps);
 /* A port's poll: looks if it is worth it, or if somebody waits for pages; returns when it wants to
  * run again. */
 uint64_t limbo_run(struct cport *ps);
@@ -89,7 +67,8 @@ uint32_t loans_out(struct cached *k);
 /* Before serving: what a predecessor lent. page_is: enum page_is, by page; those that are in no
  * bucket become PAGE_LENT. */
 void loans_restore(struct cached *k, uint8_t *page_is);
-/* Asserts that each page that is on loan is known to be (tests, simulator). */
-void loans_check(struct peer *p);
+/* Asserts that each page that is on loan is known to be (tests, simulator). granted: what reads that
+ * are not answered hold. */
+void loans_check(struct cached *k, uint32_t granted);
 
 #endif

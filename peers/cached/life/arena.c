@@ -81,6 +81,7 @@ static void set_tables(struct cached *k, void *base, const struct arena_head *h)
 	object_of(k)->nr_objects = h->nr_objects;
 	volume_of(k)->nr_volumes = h->nr_volumes;
 	volume_of(k)->nr_counted = h->nr_ports;
+	object_of(k)->off_entries = h->off_objects;
 	object_of(k)->entries = (struct arena_object *)((char *)base + h->off_objects);
 	object_of(k)->chunks = xseg_page(peer_of(k)->seg, 0);
 	memory_of(k)->seg_pages = xseg_nr_pages(peer_of(k)->seg);
@@ -238,15 +239,15 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	struct xlist_node *nodes;
 	void *free_pages, *free_lists;
 
-	request_of(k)->nr_requests = xseg_nr_requests(peer_of(k)->seg);
+	creq_of(k)->nr_requests = xseg_nr_requests(peer_of(k)->seg);
 	object_of(k)->objects =
 		cached_alloc(k, (size_t)nr_entries(k) * sizeof(*object_of(k)->objects));
-	request_of(k)->creqs =
-		cached_alloc(k, (size_t)request_of(k)->nr_requests * sizeof(*request_of(k)->creqs));
+	creq_of(k)->creqs =
+		cached_alloc(k, (size_t)creq_of(k)->nr_requests * sizeof(*creq_of(k)->creqs));
 	store_of(k)->children = cached_alloc(
-		k, (size_t)request_of(k)->nr_requests * sizeof(*store_of(k)->children));
+		k, (size_t)creq_of(k)->nr_requests * sizeof(*store_of(k)->children));
 	memory_of(k)->page_use = cached_alloc(k, seg_pages * sizeof(*memory_of(k)->page_use));
-	lend_of(k)->loans.seen = cached_alloc(k, seg_pages * sizeof(*lend_of(k)->loans.seen));
+	memory_of(k)->limbo.seen = cached_alloc(k, seg_pages * sizeof(*memory_of(k)->limbo.seen));
 	memory_of(k)->lists = cached_alloc(k, NR_LISTS * sizeof(memory_of(k)->lists[0]));
 	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));
 	flush_of(k)->nr_groups = volume_of(k)->nr_volumes;
@@ -256,11 +257,12 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*memory_of(k)->extents));
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
-	if (!object_of(k)->objects || !request_of(k)->creqs || !store_of(k)->children ||
-		!memory_of(k)->page_use || !lend_of(k)->loans.seen || !memory_of(k)->lists ||
+	if (!object_of(k)->objects || !creq_of(k)->creqs || !store_of(k)->children ||
+		!memory_of(k)->page_use || !memory_of(k)->limbo.seen || !memory_of(k)->lists ||
 		!free_lists || !flush_of(k)->groups || !memory_of(k)->extents || !nodes ||
-		!free_pages || volumes_open(k) || !gifts_open(k) ||
-		xcache_init(&object_of(k)->xc, &xp))
+		!free_pages ||
+		volumes_open(k, (char *)life_of(k)->head + CACHE_HEAD_BYTES, cached_alloc) ||
+		!gifts_open(k) || xcache_init(&object_of(k)->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'",
 			peer_of(k)->name);
 	for (i = 0; i < nr_entries(k); i++)
@@ -444,7 +446,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 	if (atomic_load_explicit(&o->used, memory_order_relaxed)) {
 		xcache_get(&object_of(k)->xc, idx);
 		object_admit(ps, o, ADMIT_ALWAYS);
-		volume_pin(k, o);
+		object_pin(k, o);
 	}
 	dirty_list(ps, o);
 }

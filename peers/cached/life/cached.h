@@ -63,7 +63,7 @@
 #include "peers/cached/object/object.h"
 #include "peers/cached/object/walk.h"
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/cached/store/store.h"
 #include "peers/cached/volume/volume.h"
 
@@ -120,6 +120,7 @@ struct cached {
 	struct lend_room lend;
 	struct flush_room flush;
 	struct evict_room evict;
+	struct creq_room creq;
 	struct policy_room policy;
 	struct request_room request;
 	struct life_room life;
@@ -131,6 +132,11 @@ struct life_room *life_of(const struct cached *k);
 struct life_port *life_port(const struct cport *ps);
 struct admin_room *admin_of(const struct cached *k);
 
+/* ---- adopt.c ---- */
+/* Once, before serving, when all slots are known. page_is: enum page_is, by page. */
+void orphans_adopt(struct cached *k, uint8_t *page_is);
+void orphan_done(struct cport *ps, struct child *ch, int64_t result);	/* see store/events.h */
+
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
@@ -138,6 +144,8 @@ void arena_close(struct cached *k);	/* private tables go; also when arena_open()
 
 /* Asserts every invariant; nobody may be inside (tests, simulator). */
 void cached_check(struct peer *p);
+/* Asserts that each page that is on loan is known to be. */
+void cached_check_loans(struct peer *p);
 /* Nothing is under way: each page and list is somewhere. */
 void cached_check_idle(struct peer *p);
 /* For tests of small caches; no thread runs. Keeps all but n of the free pages out of use; cuts

@@ -185,15 +185,15 @@ static void objects_check(struct cached *k)
 	assert(evict_of(k)->nr_admitted == sum.admitted);	/* E1 */
 	assert(sum.pages + xpool_nr(&memory_of(k)->free_pages) + memory_of(k)->nr_chunk_pages +
 			memory_of(k)->leaving_chunk_pages + memory_of(k)->nr_out +
-			lend_of(k)->loans.nr_limbo <=
+			memory_of(k)->limbo.nr <=
 		nr_owned(k));
 }
 
 static void limbo_check(struct cached *k)
 {
-	assert(lend_of(k)->loans.limbo.nr == lend_of(k)->loans.nr_limbo);
-	for (uint32_t page = xlist_head(&lend_of(k)->loans.limbo); page != XLIST_NONE;
-		page = xlist_next(&lend_of(k)->loans.limbo, page))
+	assert(memory_of(k)->limbo.pages.nr == memory_of(k)->limbo.nr);
+	for (uint32_t page = xlist_head(&memory_of(k)->limbo.pages); page != XLIST_NONE;
+		page = xlist_next(&memory_of(k)->limbo.pages, page))
 		/* L3: in no slot, as those name the page's bucket (check_slot) */
 		assert(xseg_page_owner(peer_of(k)->seg, page) == OWNER_LENT);
 }
@@ -236,7 +236,7 @@ void cached_check_idle(struct peer *p)
 	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE +
 			 xpool_nr(&memory_of(k)->free_pages) + memory_of(k)->nr_chunk_pages +
 			 memory_of(k)->leaving_chunk_pages + memory_of(k)->nr_out +
-			 lend_of(k)->loans.nr_limbo + memory_of(k)->withheld +
+			 memory_of(k)->limbo.nr + memory_of(k)->withheld +
 			 memory_of(k)->reserve.nr;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
@@ -303,4 +303,23 @@ void cached_limit_pages(struct peer *p, uint32_t n)
 		i += !leaves;
 	}
 	pages_count(k);
+}
+
+/* What reads that are not answered hold. */
+static uint32_t granted_to_reads(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < creq_of(k)->nr_requests; i++)
+		if (creq_of(k)->creqs[i].state != CREQ_IDLE &&
+			creq_of(k)->creqs[i].step == read_step)
+			sum += creq_of(k)->creqs[i].granted.nr;
+	return sum;
+}
+
+void cached_check_loans(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	loans_check(k, granted_to_reads(k));
 }

@@ -182,6 +182,7 @@ static bool is_at_rest(struct cached *k)
 	struct plug *p = &life_of(k)->plug;
 
 	if (!peer_has_passed(peer_of(k)) || !peer_has_nothing(peer_of(k)) || children_out(k) ||
+		flush_of(k)->sync.own_sync.out ||
 		sync_walks(k) || cached_total(k, CC_UNPROMISED_BYTES) ||
 		xseg_turn_below(peer_of(k)->xp))
 		return false;
@@ -383,8 +384,10 @@ uint64_t plug_run(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	follow(k);
-	if (ps->pp->now_ns >= life_of(k)->plug.next_ns)
+	if (flush_of(k)->sync.own_sync.news || ps->pp->now_ns >= life_of(k)->plug.next_ns) {
+		flush_of(k)->sync.own_sync.news = false;
 		step(ps);
+	}
 	return life_of(k)->plug.next_ns;
 }
 

@@ -30,7 +30,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peers/cached/admin/admin.h"
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/options/opt.h"
@@ -97,7 +96,7 @@ void size_open(struct cached *k)
 /* Under volume_lock: what volumes have for sure has to fit in. */
 static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
 {
-	uint32_t sum = atomic_load_explicit(&evict_of(k)->shares.min_sum, memory_order_relaxed),
+	uint32_t sum = atomic_load_explicit(&volume_of(k)->shares.min_sum, memory_order_relaxed),
 		 least;
 	char size[32];
 
@@ -246,7 +245,7 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 {
 	uint64_t w = slot_get(ps->cache, o, b);
 	enum bucket_state s = slot_state(w);
-	bool spared = share_spares(ps->cache, o, OTHERS);
+	bool spared = share_spares(ps->cache, object_volume(o), OTHERS);
 	uint32_t to;
 
 	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) ||
@@ -257,7 +256,7 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 		move_bucket(ps, o, b, w, to);
 	else if (spared)
 		atomic_store_explicit(
-			&evict_of(ps->cache)->shares.squeezed, true, memory_order_relaxed);
+			&volume_of(ps->cache)->shares.squeezed, true, memory_order_relaxed);
 	else if (slot_is_evictable(w))
 		evict(ps, o, b, w);
 }
@@ -314,6 +313,17 @@ static bool chunk_leaves(struct cached *k, uint32_t entry, uint32_t nr)
 	       page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
 }
 
+/* False: there is neither a chunk nor a page. */
+static bool move_chunk(struct cport *ps, struct object *o, uint32_t nr)
+{
+	uint32_t to = chunk_get(ps);
+
+	if (to == NO_CHUNK)
+		return false;
+	chunk_move(ps, o, nr, to);
+	return true;
+}
+
 static bool walk_entry(struct cport *ps, uint32_t entry)
 {
 	struct cached *k = ps->cache;
@@ -327,7 +337,7 @@ static bool walk_entry(struct cport *ps, uint32_t entry)
 	if (enter(ps, o)) {
 		drop_zeroes(ps, o);
 		for (uint32_t nr = 0; nr < OBJECT_CHUNKS; nr++)
-			if (chunk_leaves(k, entry, nr) && !chunk_move(ps, o, nr))
+			if (chunk_leaves(k, entry, nr) && !move_chunk(ps, o, nr))
 				break;
 		go_out(ps, o);
 	}
@@ -356,7 +366,7 @@ static uint64_t pass_end(struct cport *ps)
 		pause_ns = !r->pause_ns                      ? RETRY_MIN_NS
 			   : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS
 							     : r->pause_ns * 2;
-	atomic_store_explicit(&evict_of(k)->shares.squeezed, false, memory_order_relaxed);
+	atomic_store_explicit(&volume_of(k)->shares.squeezed, false, memory_order_relaxed);
 	*r = (struct resize){
 		.nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns
 	};
@@ -404,8 +414,8 @@ static uint64_t resize_step(struct cport *ps)
 		return grow(ps);
 	if (leaving)
 		return empty_some(ps);
-	if (atomic_load_explicit(&evict_of(k)->shares.squeezed, memory_order_relaxed))
-		atomic_store_explicit(&evict_of(k)->shares.squeezed, false, memory_order_relaxed);
+	if (atomic_load_explicit(&volume_of(k)->shares.squeezed, memory_order_relaxed))
+		atomic_store_explicit(&volume_of(k)->shares.squeezed, false, memory_order_relaxed);
 	return PEER_NEVER;
 }
 
@@ -415,6 +425,6 @@ uint64_t resize_run(struct cport *ps)
 	uint64_t next_ns = resize_step(ps);
 
 	if (nr_owned(ps->cache) != had)
-		publish_gauges(ps->cache, ps->pp->now_ns);
+		atomic_store(&admin_of(ps->cache)->gauges_ns, 0);
 	return next_ns;
 }

@@ -9,6 +9,9 @@ _Static_assert(offsetof(struct cached, base) == 0, "base_of() casts");
 _Static_assert(offsetof(struct cached_base, peer) == 0, "cached_of() casts");
 _Static_assert(offsetof(struct cport_rooms, base) == 0, "whole_port() casts");
 
+const size_t cport_first = offsetof(struct cached, ports);
+const size_t cport_stride = sizeof(struct cport_rooms);
+
 /* A part is changed by whom its room lets, also where a caller changes nothing. */
 static struct cached *whole(const struct cached *k) { return (struct cached *)(uintptr_t)k; }
 static struct cport_rooms *whole_port(const struct cport *ps)
@@ -26,6 +29,7 @@ ROOM(lend, lend_room)
 ROOM(flush, flush_room)
 ROOM(evict, evict_room)
 ROOM(policy, policy_room)
+ROOM(creq, creq_room)
 ROOM(request, request_room)
 ROOM(life, life_room)
 ROOM(admin, admin_room)

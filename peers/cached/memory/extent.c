@@ -26,7 +26,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "peers/cached/lend/loan.h"
 #include "peers/cached/memory/pages.h"
 
 #define TO(s) (1u << EXTENT_##s)

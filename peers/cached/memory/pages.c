@@ -18,25 +18,18 @@
  */
 #include <string.h>
 
-#include "peers/cached/evict/evict.h"
-#include "peers/cached/lend/gift.h"
-#include "peers/cached/lend/loan.h"
+#include "peers/cached/memory/events.h"
 #include "peers/cached/memory/pages.h"
-#include "peers/cached/object/object.h"
-#include "peers/cached/request/creq.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
-
-#define EVICT_TRIES 64
-#define AHEAD_BATCH 4
 
 /* ---- under mem_lock ---- */
 
 void pages_count(struct cached *k)
 {
 	atomic_store_explicit(&memory_of(k)->nr_clean,
-		memory_of(k)->clean.nr + evict_of(k)->shares.clean, memory_order_relaxed);
+		memory_of(k)->clean.nr + volume_of(k)->shares.clean, memory_order_relaxed);
 	atomic_store_explicit(&memory_of(k)->nr_free,
 		xpool_nr(&memory_of(k)->free_pages) - memory_of(k)->leaving_free,
 		memory_order_relaxed);
@@ -47,6 +40,15 @@ static struct xlist *list_of(struct cached *k, uint32_t rec)
 	return rec == OTHERS ? &memory_of(k)->clean : &volume_of(k)->states[rec].share.clean;
 }
 
+uint32_t share_list_locked(struct cached *k, uint32_t page)
+{
+	uint32_t rec = OTHERS;
+
+	if (atomic_load_explicit(&volume_of(k)->shares.nr, memory_order_relaxed))
+		rec = page_record(k, page);
+	return has_share(k, rec) ? rec : OTHERS;
+}
+
 /* The page is in no list. */
 static void clean_put(struct cached *k, uint32_t page, bool at_head)
 {
@@ -54,7 +56,7 @@ static void clean_put(struct cached *k, uint32_t page, bool at_head)
 	struct xlist *list = page_leaves(k, page) ? &memory_of(k)->leaving : list_of(k, rec);
 
 	memory_of(k)->page_use[page].list = (uint8_t)rec;
-	evict_of(k)->shares.clean += rec != OTHERS;
+	volume_of(k)->shares.clean += rec != OTHERS;
 	if (at_head)
 		xlist_push_head(list, page);
 	else
@@ -67,7 +69,7 @@ static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
 
 	xlist_remove(from_leaving ? &memory_of(k)->leaving : list_of(k, rec), page);
 	memory_of(k)->page_use[page].list = OTHERS;
-	evict_of(k)->shares.clean -= rec != OTHERS;
+	volume_of(k)->shares.clean -= rec != OTHERS;
 }
 
 void clean_leave_locked(struct cached *k, uint32_t page)
@@ -88,8 +90,8 @@ void clean_turn_locked(struct cached *k, struct xlist *list)
 
 	clean_take(k, page, list == &memory_of(k)->leaving);
 	clean_put(k, page, true);
-	if (list == &memory_of(k)->clean && evict_of(k)->shares.unsorted)
-		evict_of(k)->shares.unsorted--;
+	if (list == &memory_of(k)->clean && volume_of(k)->shares.unsorted)
+		volume_of(k)->shares.unsorted--;
 }
 
 void clean_restore(struct cached *k, uint32_t page)
@@ -195,14 +197,14 @@ bool pages_wanted(struct cached *k)
 	       !xwaitq_empty(&memory_of(k)->want_urgent);
 }
 
-static uint32_t reserve_nr(struct cached *k)
+uint32_t reserve_nr(struct cached *k)
 {
 	return atomic_load_explicit(&memory_of(k)->reserve.nr, memory_order_relaxed);
 }
 
 /* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find
  * them there. Nor while the reserve lacks some: what is free is its own. */
-static bool use_magazine(struct cached *k)
+bool use_magazine(struct cached *k)
 {
 	return reserve_nr(k) == memory_of(k)->reserve.size &&
 	       atomic_load_explicit(&memory_of(k)->nr_pages, memory_order_relaxed) -
@@ -212,7 +214,7 @@ static bool use_magazine(struct cached *k)
 }
 
 /* The reserve comes first, then the pool. */
-static void reserve_put(struct cached *k, uint32_t page)
+void reserve_put(struct cached *k, uint32_t page)
 {
 	uint32_t nr;
 
@@ -236,7 +238,6 @@ XCOLD void page_free(struct cached *k, uint32_t page)
 
 void magazine_empty(struct cport *ps)
 {
-	early_forget(ps);
 	while (memory_port(ps)->nr_magazine)
 		page_free(ps->cache, memory_port(ps)->magazine[--memory_port(ps)->nr_magazine]);
 }
@@ -250,7 +251,7 @@ void magazine_return(struct cport *ps, uint32_t page)
 }
 
 /* Free pages that nobody else is in need of. */
-static void magazine_put(struct cport *ps, uint32_t page)
+void magazine_put(struct cport *ps, uint32_t page)
 {
 	xseg_page_owner_set(peer_of(ps->cache)->seg, page, 0);
 	magazine_return(ps, page);
@@ -275,7 +276,7 @@ void page_put(struct cport *ps, uint32_t page)
 
 /* The last that came, as they came: pages side by side that a write let go of stay so in the next
  * one, whose data a store then finds in one piece. Returns how many there were. */
-static uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
+uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
 {
 	if (n > memory_port(ps)->nr_magazine)
 		n = memory_port(ps)->nr_magazine;
@@ -290,7 +291,7 @@ bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
 	       magazine_pop(ps, n, page) == n;
 }
 
-static uint32_t take_free(struct cport *ps)
+uint32_t take_free(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	uint32_t page;
@@ -302,106 +303,6 @@ static uint32_t take_free(struct cport *ps)
 	pages_count(k);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return page;
-}
-
-/* The next candidate, of this list or, if it is NULL, of whose turn it is, moved to the other end
- * so that others look elsewhere. */
-static uint32_t next_victim(struct cached *k, struct xlist *list, const struct claim *cl)
-{
-	uint32_t page;
-
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	if (!list)
-		list = share_victims_locked(k, cl);
-	page = list ? xlist_tail(list) : XLIST_NONE;
-	if (page != XLIST_NONE)
-		clean_turn_locked(k, list);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	return page;
-}
-
-/* Inside the object: takes the page out of bucket b, for that volume, if it is there, may be
- * evicted, was not used again and is not spared. */
-static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page,
-	uint32_t rec, enum cache_counter why)
-{
-	uint64_t w = slot_get(ps->cache, o, b);
-
-	if (!slot_is_evictable(w) || slot_page(w) != page || share_spares(ps->cache, o, rec))
-		return false;
-	if (slot_was_used(ps->cache, o, b, w))
-		return false;
-	bucket_leave(ps, o, b, w);
-	count_evicted(ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : why);
-	return true;
-}
-
-struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
-{
-	uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
-	uint32_t entry = (uint32_t)(owner >> 16) - 1;
-
-	*b = owner & 0xffff;
-	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS
-		       ? &object_of(k)->objects[entry]
-		       : NULL;
-}
-
-static bool evict_page(
-	struct cport *ps, uint32_t page, uint32_t rec, enum cache_counter why)
-{
-	uint32_t b;
-	struct object *o = page_object(ps->cache, page, &b);
-	bool done;
-
-	if (!o)
-		return false;
-	if (o == object_port(ps)->inside)
-		return evict_bucket(ps, o, b, page, rec, why);
-	if (!xworkq_try_enter(&o->q))
-		return false;
-	done = evict_bucket(ps, o, b, page, rec, why);
-	if (xworkq_leave(&o->q))
-		object_ready(ps, o);
-	return done;
-}
-
-/* A page out of its bucket; XPOOL_NONE: there is none. */
-static uint32_t evict_one(
-	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
-{
-	for (unsigned i = 0; i < EVICT_TRIES; i++) {
-		uint32_t page = next_victim(ps->cache, list, cl);
-
-		if (page == XLIST_NONE)
-			break;
-		if (evict_page(ps, page, cl->rec, why)) {
-			XKILL(EVICTED_SLOT);
-			return page;
-		}
-	}
-	return XPOOL_NONE;
-}
-
-/* One that may be used at once. Of those that may be on loan many go to limbo before a look: so
- * each costs little of that. */
-static uint32_t take_clean(
-	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
-{
-	struct cached *k = ps->cache;
-	uint32_t page = XPOOL_NONE;
-
-	for (unsigned i = 0; i < EVICT_TRIES; i++) {
-		page = evict_one(ps, list, cl, why);
-		if (page == XPOOL_NONE)
-			break;
-		if (!limbo_holds(xseg_page_owner(peer_of(k)->seg, page))) {
-			xseg_page_owner_set(peer_of(k)->seg, page, 0);
-			return page;
-		}
-		limbo_put(ps, page);
-	}
-	return limbo_look(ps) ? take_free(ps) : XPOOL_NONE;
 }
 
 /* ---- the reserve ---- */
@@ -417,7 +318,7 @@ static uint32_t reserve_pop_locked(struct cached *k)
 	return memory_of(k)->reserve.page[nr - 1];
 }
 
-static uint32_t reserve_take(struct cached *k)
+uint32_t reserve_take(struct cached *k)
 {
 	uint32_t page = XPOOL_NONE;
 
@@ -431,7 +332,7 @@ static uint32_t reserve_take(struct cached *k)
 }
 
 /* While extents leave it is taken again: none of theirs stays in it. */
-static void reserve_sweep(struct cached *k)
+void reserve_sweep(struct cached *k)
 {
 	uint32_t page, kept = 0;
 
@@ -463,26 +364,7 @@ void reserve_begin(struct cached *k)
 	}
 }
 
-void reserve_fill(struct cport *ps)
-{
-	const struct claim any = { .rec = OTHERS };
-	struct cached *k = ps->cache;
-	uint32_t page;
-
-	if (atomic_load_explicit(&memory_of(k)->nr_leaving, memory_order_relaxed))
-		reserve_sweep(k);
-	for (unsigned n = 0; n < RESERVE_PAGES && reserve_nr(k) < memory_of(k)->reserve.size; n++) {
-		page = take_free(ps);
-		if (page == XPOOL_NONE && pages_available(k))
-			page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
-		if (page == XPOOL_NONE)
-			return;
-		reserve_put(k, page);
-		memory_port(ps)->freed |= !xwaitq_empty(&memory_of(k)->want_urgent);
-	}
-}
-
-static void magazine_fill(struct cport *ps)
+void magazine_fill(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	uint32_t page;
@@ -494,119 +376,8 @@ static void magazine_fill(struct cport *ps)
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
-/* A port keeps some pages ahead of need: free ones, if it writes; where there are none some are
- * evicted, and their cold memory is fetched, while nobody waits for that. Some at a time, as
- * requests may be waiting in the lanes. */
-void pages_ahead(struct cport *ps)
-{
-	const struct claim any = { .rec = OTHERS };
-	struct cached *k = ps->cache;
-	uint32_t page;
-
-	if (memory_port(ps)->nr_magazine >= MAGAZINE / 2 || !use_magazine(k) || pages_wanted(k))
-		return;
-	if (atomic_load_explicit(&memory_of(k)->nr_free, memory_order_relaxed)) {
-		if (request_port(ps)->early.pays)
-			magazine_fill(ps);
-		return;
-	}
-	if (atomic_load_explicit(&memory_of(k)->nr_clean, memory_order_relaxed) < MAGAZINE)
-		return;
-	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
-		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
-		if (page == XPOOL_NONE)
-			return;
-		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
-			__builtin_prefetch((char *)xseg_page(peer_of(k)->seg, page) + at, 1);
-		/* there may be no room: an eviction frees chunks, too, and their pages come here */
-		magazine_put(ps, page);
-	}
-}
-
-static uint32_t list_nr(struct cached *k, const struct xlist *list)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	nr = list->nr;
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	return nr;
-}
-
-/* A bucket that was used again goes at the second try. */
-static uint32_t drop_list(struct cport *ps, struct xlist *list)
-{
-	const struct claim all = { .rec = FOR_NOBODY };
-	uint32_t n = 0, misses = 0, page;
-
-	while (misses < 1024 && list_nr(ps->cache, list)) {
-		page = evict_one(ps, list, &all, CC_EVICTED_PRESSURE);
-		if (page == XPOOL_NONE) {
-			misses++;
-			continue;
-		}
-		misses = 0;
-		page_put(ps, page);
-		n++;
-	}
-	return n;
-}
-
-/* Evicts whatever may be. */
-uint32_t pages_drop(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-	uint32_t n = drop_list(ps, &memory_of(k)->clean) + drop_list(ps, &memory_of(k)->leaving);
-
-	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++)
-		n += drop_list(ps, &volume_of(k)->states[r].share.clean);
-	zeroes_drop(ps);
-	return n;
-}
-
-uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache_counter why)
-{
-	const struct claim own = { .rec = rec };
-	uint32_t n = 0, page;
-
-	for (; n < nr && (page = evict_one(ps, &volume_of(ps->cache)->states[rec].share.clean, &own,
-				  why)) != XPOOL_NONE;
-		n++)
-		page_put(ps, page);
-	return n;
-}
-
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n)
 {
 	while (n)
 		page_put(ps, page[--n]);
-}
-
-uint32_t page_get(struct cport *ps, bool evict, bool pass)
-{
-	const struct claim any = { .rec = OTHERS };
-	uint32_t page;
-
-	if (!pass && pages_wanted(ps->cache))
-		return XPOOL_NONE;
-	page = take_free(ps);
-	if (page == XPOOL_NONE && evict)
-		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
-	return page;
-}
-
-uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
-{
-	uint32_t got = magazine_pop(ps, n, page);
-
-	for (; got < n; got++) {
-		page[got] = take_free(ps);
-		if (page[got] == XPOOL_NONE)
-			page[got] = take_clean(ps, NULL, cl, CC_EVICTED_CLEAN);
-		if (page[got] == XPOOL_NONE && cl->turn == TURN_URGENT)
-			page[got] = reserve_take(ps->cache);
-		if (page[got] == XPOOL_NONE)
-			break;
-	}
-	return got;
 }

@@ -8,13 +8,18 @@
 
 #include <pthread.h>
 
-#include "peers/cached/object/object.h"
-#include "peers/cached/evict/share.h"
+#include "peers/cached/bucket/bucket.h"
+#include "peers/cached/bucket/part.h"
+#include "peers/cached/memory/account.h"
+#include "peers/cached/memory/limbo.h"
+#include "peers/common/say/cache_cost.h"
 #include "xtypes/xhuge.h"
 #include "xtypes/xlist.h"
 #include "xtypes/xpool.h"
 #include "xtypes/xwaitq.h"
 
+#define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
+#define NO_CHUNK       UINT32_MAX
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
 /* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves;
@@ -23,6 +28,15 @@
 #define OWNER_OUT      (1ull << 62)
 #define OWNER_WITHHELD (1ull << 61)
 #define OWNER_ORPHAN   (1ull << 60)
+
+/* of a predecessor's pages, while they are sorted */
+enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN, PAGE_LENT };
+
+struct arena_chunk {
+	_Atomic uint64_t slot[CHUNK_SLOTS];
+};
+#define CHUNKS_PER_PAGE (BUCKET_SIZE / (uint32_t)sizeof(struct arena_chunk))
+#define CHUNKS_ALL_FREE ((1u << CHUNKS_PER_PAGE) - 1)
 
 /* See extent.c. */
 enum extent_state { EXTENT_NOT_OURS, EXTENT_STAYS, EXTENT_LEAVES, EXTENT_NR_STATES };
@@ -76,6 +90,7 @@ struct memory_room {
 	_Atomic uint32_t leaving_chunk_pages;
 	_Atomic uint32_t nr_out;		/* pages that are out; read without */
 	struct xpool free_pages;
+	struct limbo limbo;
 	/* pages of VALID buckets of volumes without a share, next victim at the tail */
 	struct xlist clean;
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
@@ -136,13 +151,19 @@ void *cached_alloc(struct cached *k, size_t bytes);
 void cached_free_all(struct cached *k);
 
 /* ---- pages.c ---- */
-/* As many as there are of n, for that claim: free ones, then clean ones; returns how many. */
-uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
-/* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or
- * others wait for it, whom it does not `pass`. */
-uint32_t page_get(struct cport *ps, bool evict, bool pass);
-/* of a share's list; returns how many */
-uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t n, enum cache_counter why);
+uint32_t take_free(struct cport *ps);		/* a free page, or XPOOL_NONE */
+/* Whether ports may keep pages at hand now; gets some into the magazine; a free page goes there; at
+ * most n from there, returns how many. */
+bool use_magazine(struct cached *k);
+void magazine_fill(struct cport *ps);
+void magazine_put(struct cport *ps, uint32_t page);
+uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page);
+/* The reserve: how many are in it; one of it, or XPOOL_NONE; a free page, to it or to the pool; what
+ * of it leaves the cache goes out. */
+uint32_t reserve_nr(struct cached *k);
+uint32_t reserve_take(struct cached *k);
+void reserve_put(struct cached *k, uint32_t page);
+void reserve_sweep(struct cached *k);
 bool pages_wanted(struct cached *k);		/* somebody waits for pages that all may have */
 /* All three leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
@@ -153,20 +174,15 @@ void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
 /* it is VALID, and of another volume from now on */
 void page_relist(struct cached *k, uint32_t page);
 uint32_t pages_available(struct cached *k);
-/* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not
- * inside that object. */
-struct object *page_object(struct cached *k, uint32_t page, uint32_t *b);
-uint32_t pages_drop(struct cport *ps);		/* evicts all that is clean; returns how many */
 /* Free pages that the thread has at hand, the last that came first, unless somebody waits for some;
  * all, or none. */
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
 void magazine_empty(struct cport *ps);		/* they are anybody's */
 void magazine_return(struct cport *ps, uint32_t page);	/* one that was taken, and not used */
 void reserve_begin(struct cached *k);	/* of what is free before it serves */
-/* Port 0's poll: fills the reserve; what of it leaves the cache goes out. */
-void reserve_fill(struct cport *ps);
-void pages_ahead(struct cport *ps);		/* each round: gets some before they are needed */
 /* Under mem_lock. */
+/* Which of the lists a clean page is to be in: a record, OTHERS for the common one. */
+uint32_t share_list_locked(struct cached *k, uint32_t page);
 void pool_put(struct cached *k, uint32_t page);	/* it is free, or out, as its extent leaves */
 /* The same for those of `nr` pages of the pool, from *at on, whose extents leave. */
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);
@@ -176,6 +192,26 @@ void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its buc
 void clean_turn_locked(struct cached *k, struct xlist *list);
 void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
 void clean_stay_locked(struct cached *k, uint32_t page);
+
+/* ---- slab.c: pages cut into chunks ---- */
+void chunk_feed(struct cport *ps, uint32_t page); /* cuts a page: eight more, unless it leaves */
+void chunk_put(struct cport *ps, uint32_t chunk);	/* it is nobody's */
+/* A free one, or NO_CHUNK. */
+uint32_t chunk_try(struct cport *ps);
+/* Under mem_lock. */
+uint32_t chunk_take(struct cached *k);			/* there is one */
+bool chunk_return(struct cached *k, uint32_t chunk);	/* true: its page is the caller's */
+uint32_t page_spare(struct cached *k);
+void page_cut(struct cached *k, uint32_t page, unsigned free);
+/* Before serving. */
+/* false: it cannot be one, or is another's */
+bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is);
+/* restored, and nothing is in it */
+void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);
+/* A page that was cut is of an extent that leaves from now on, or does not leave
+ * any more. */
+void chunk_page_leave(struct cached *k, uint32_t page);
+void chunk_page_stay(struct cached *k, uint32_t page);
 
 /* ---- extent.c ---- */
 void extent_add(struct cached *k, uint32_t first_page);	/* it is ours from now on */

@@ -29,13 +29,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "peers/cached/evict/evict.h"
-#include "peers/cached/evict/share.h"
-#include "peers/cached/flush/flush.h"
-#include "peers/cached/lend/loan.h"
 #include "peers/cached/memory/pages.h"
+#include "peers/cached/object/events.h"
 #include "peers/cached/object/object.h"
-#include "peers/cached/request/creq.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
@@ -81,7 +77,6 @@ void object_init(struct object *o, uint32_t index)
 	CDS_INIT_LIST_HEAD(&o->in_group);
 	o->flush_all = FLUSH_NONE;
 	o->own_work.fn = own_job;
-	o->flush_wait.fn = flush_wait_fn;
 }
 
 /* ---- hooks of the xcache: the entry's mark in the arena follows its life ---- */
@@ -101,7 +96,7 @@ static void hook_finalize(void *arg, uint32_t idx)
 
 	assert(atomic_load_explicit(&object_of(k)->objects[idx].used, memory_order_relaxed) == 0);
 	chunks_finalize(k, idx);
-	object_dismiss(k, &object_of(k)->objects[idx]);
+	entry_freed(k, &object_of(k)->objects[idx]);
 	XKILL(ENTRY_EMPTIED);
 	atomic_store_explicit(&object_of(k)->entries[idx].used, 0, memory_order_release);
 }
@@ -258,9 +253,9 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
 	if (by > 0 && used == 1) {
 		xcache_get(&object_of(k)->xc, o->index);
-		object_refill(ps, o);
+		object_filled(ps, o);
 	} else if (used == 0) {
-		volume_unpin(k, o);
+		object_unpin(k, o);
 		object_put(ps, o);
 	}
 }
@@ -270,7 +265,7 @@ static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 {
 	if (slot_has_page(word) && slot_page(word) == slot_page(old))
 		return word | (old & (SLOT_DIRECT | SLOT_LOAN));
-	if (loan_holds(k, old))
+	if (slot_may_be_lent(k, old))
 		xseg_page_owner_set(peer_of(k)->seg, slot_page(old), OWNER_LENT);
 	return word;
 }
@@ -286,7 +281,7 @@ void bucket_set_at(
 		word = follow_loan(ps->cache, old, word);
 	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 &&
 		!slot_absent(word))
-		volume_pin(ps->cache, o);
+		object_pin(ps->cache, o);
 	if (slot_has_page(word))
 		xseg_page_owner_set(
 			peer_of(ps->cache)->seg, slot_page(word), bucket_name(o, b));
@@ -320,40 +315,6 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	bucket_set_at(ps, o, b, slot_word_of(ps->cache, o, b), word);
 }
 
-/* ---- waiting inside an object ---- */
-
-void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why)
-{
-	count_wait(ps, why);
-	creq_set_state(c, CREQ_WAITS_OBJECT);
-	c->next = o->waiters;
-	o->waiters = c;
-}
-
-static struct creq *oldest_first(struct creq *c)
-{
-	struct creq *list = NULL, *next;
-
-	for (; c; c = next) {
-		next = c->next;
-		c->next = list;
-		list = c;
-	}
-	return list;
-}
-
-void object_wake(struct cport *ps, struct object *o)
-{
-	struct creq *c = oldest_first(o->waiters), *next;
-
-	o->waiters = NULL;
-	for (; c; c = next) {
-		next = c->next;
-		creq_set_state(c, CREQ_RUNNING);
-		c->step(ps, c);
-	}
-}
-
 /* Each part has a reference of its own, so the object is there until the last one is done. */
 static void own_job(struct xwork *w, void *ctx)
 {
@@ -361,10 +322,7 @@ static void own_job(struct xwork *w, void *ctx)
 	/* before it is done: who asks from now on, asks again */
 	uint8_t what = atomic_exchange(&o->asked, 0);
 
-	if (what & OBJECT_RECLAIM)
-		object_reclaim(ctx, o);
-	if (what & OBJECT_FLUSH)
-		flush_job(ctx, o);
+	object_asked(ctx, o, what);
 }
 
 bool object_ask(struct cport *ps, struct object *o, enum object_work what)
@@ -374,4 +332,22 @@ bool object_ask(struct cport *ps, struct object *o, enum object_work what)
 	if (!before)
 		object_push(ps, o, &o->own_work);
 	return !(before & what);
+}
+
+struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
+{
+	uint64_t owner = xseg_page_owner(peer_of(k)->seg, page);
+	uint32_t entry = (uint32_t)(owner >> 16) - 1;
+
+	*b = owner & 0xffff;
+	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS
+		       ? &object_of(k)->objects[entry]
+		       : NULL;
+}
+
+void object_leave(struct cport *ps, struct object *o)
+{
+	if (object_passes(o) && xcache_remove(&object_of(ps->cache)->xc, o->index))
+		object_filled(ps, o); /* if somebody admitted it just now, and it has got buckets */
+	object_put(ps, o);
 }

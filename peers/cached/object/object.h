@@ -13,25 +13,19 @@
 #include <urcu/list.h>
 
 #include "peers/cached/bucket/bucket.h"
-#include "peers/cached/bucket/cport.h"
+#include "peers/cached/memory/pages.h"
 #include "peers/common/say/cache_cost.h"
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
 #include "xtypes/xwaitq.h"
 #include "xtypes/xworkq.h"
 
-#define BUCKET_SIZE    XSEG_PAGE_SIZE
-#define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
 #define OBJECT_CHUNKS  CACHE_OBJECT_CHUNKS
 #define OBJECT_BUCKETS (CHUNK_SLOTS * OBJECT_CHUNKS)
 #define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
-#define NO_CHUNK       UINT32_MAX
 
 struct creq;
 struct child;
-
-/* of a predecessor's pages, while they are sorted */
-enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN, PAGE_LENT };
 
 /* ---- in the arena ---- */
 
@@ -53,10 +47,6 @@ _Static_assert(offsetof(struct arena_object, version) - ARENA_SLOTS ==
 		       OBJECT_CHUNKS == XSEG_SLOTS_CHUNKS && CHUNK_SLOTS == XSEG_CHUNK_SLOTS,
 	"as readers see it");
 
-struct arena_chunk {
-	_Atomic uint64_t slot[CHUNK_SLOTS];
-};
-#define CHUNKS_PER_PAGE (BUCKET_SIZE / (uint32_t)sizeof(struct arena_chunk))
 
 /* ---- private ---- */
 
@@ -121,6 +111,7 @@ struct object_room {
 	struct xcache xc;
 	struct object *objects;			/* by entry */
 	struct arena_object *entries;
+	uint64_t off_entries;			/* in the arena */
 	/* by number: all pages of the segment, seen as chunks (chunk.c) */
 	struct arena_chunk *chunks;
 	uint64_t seg_chunks;			/* that they may be */
@@ -184,6 +175,13 @@ void object_put(struct cport *ps, struct object *o);
 /* Has it flush, or empty itself, soon. The caller's reference goes with that; false: it was asked
  * before, and did not start. */
 bool object_ask(struct cport *ps, struct object *o, enum object_work what);
+/* puts it; the entry of one that passes may be free then */
+void object_leave(struct cport *ps, struct object *o);
+/* It may not keep buckets (admit.c). */
+static inline bool object_passes(struct object *o)
+{
+	return !atomic_load_explicit(&o->admitted, memory_order_relaxed);
+}
 void object_set_state(struct object *o, enum object_state s);
 /* A delete of it is out, or something of a predecessor's: its requests wait, and none of its data
  * is flushed. */
@@ -212,8 +210,18 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 void bucket_promise(struct cport *ps, struct object *o, uint32_t b);
 /* Whether it was hit since this was last asked, by a request or directly; forgets that. */
 bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
-void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
-void object_wake(struct cport *ps, struct object *o);	/* steps all that wait inside the object */
+
+/* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not
+ * inside that object. */
+struct object *page_object(struct cached *k, uint32_t page, uint32_t *b);
+
+/* ---- belong.c ---- */
+/* The object gets its first bucket; has lost its last. */
+void object_pin(struct cached *k, struct object *o);
+void object_unpin(struct cached *k, struct object *o);
+/* A request of that volume is at the object: an object belongs to the volume of the first request
+ * that finds it without dirty data. */
+void object_adopt(struct cport *ps, struct object *o, uint32_t id);
 
 /* ---- prefetch.c ---- */
 /* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
@@ -230,20 +238,11 @@ void object_prefetch_data(struct cached *k, const struct xreq *r);
 /* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was
  * taken. */
 bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
-void chunk_feed(struct cport *ps, uint32_t page); /* cuts a page: eight more, unless it leaves */
-/* Its slots go into another chunk, if it has one; false: there is neither a chunk nor a page. The
- * caller holds a reference. */
-bool chunk_move(struct cport *ps, struct object *o, uint32_t nr);
-/* Under mem_lock: a page that was cut is of an extent that leaves from now on, or does not leave
- * any more. */
-void chunk_page_leave(struct cached *k, uint32_t page);
-void chunk_page_stay(struct cached *k, uint32_t page);
+/* Its slots go into that chunk, if it has one there; else the chunk goes back. The caller holds a
+ * reference. */
+void chunk_move(struct cport *ps, struct object *o, uint32_t nr, uint32_t to);
 void chunk_release(struct cport *ps, struct object *o, uint32_t nr);
 /* what an entry without buckets still holds */
 void chunks_finalize(struct cached *k, uint32_t idx);
-/* false: it cannot be one, or is another's */
-bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is);
-/* restored, and nothing is in it */
-void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);
 
 #endif

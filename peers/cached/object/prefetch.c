@@ -7,7 +7,6 @@
  */
 #include "peers/cached/object/object.h"
 #include "peers/cached/bucket/data.h"
-#include "peers/cached/request/creq.h"
 #include "xtypes/xhot.h"
 
 #define LINE_SLOTS 8u

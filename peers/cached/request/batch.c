@@ -21,7 +21,7 @@
  */
 #include <errno.h>
 
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "xtypes/xhot.h"
 
 static inline void serve(struct cport *ps, struct xreq *r, bool off)
@@ -108,7 +108,7 @@ XHOT void batch_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t n
 
 		xcache_prefetch(&object_of(k)->xc, r[i]->hash);
 		if (!reads && !(r[i]->flags & XSEG_REQ_GIVE))
-			__builtin_prefetch(&request_of(k)->creqs[r[i]->index], 1);
+			__builtin_prefetch(&creq_of(k)->creqs[r[i]->index], 1);
 		copies |= request_is_copied_read(r[i]);
 		lends_all &= reads && lends;
 	}

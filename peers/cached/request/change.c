@@ -48,52 +48,7 @@
 
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/memory/pages.h"
-#include "peers/cached/request/creq.h"
-
-static struct creq *creq_at(struct cached *k, uint32_t link)
-{
-	assert(link && link <= request_of(k)->nr_requests);
-	return &request_of(k)->creqs[link - 1];
-}
-
-static uint32_t link_of(struct cached *k, const struct creq *c)
-{
-	return (uint32_t)(c - request_of(k)->creqs) + 1;
-}
-
-/* ---- the list: a ring, whose first one the object names ---- */
-
-void change_enter(struct cached *k, struct object *o, struct creq *c)
-{
-	uint32_t link = link_of(k, c);
-
-	c->listed = true;
-	if (!o->changes) {
-		o->changes = c->older = c->newer = link;
-		return;
-	}
-	c->newer = o->changes;
-	c->older = creq_at(k, o->changes)->older;
-	creq_at(k, c->older)->newer = link;
-	creq_at(k, o->changes)->older = link;
-}
-
-void change_leave(struct cached *k, struct object *o, struct creq *c)
-{
-	uint32_t link = link_of(k, c);
-
-	if (!c->listed)
-		return;
-	c->listed = false;
-	if (c->newer == link) {
-		o->changes = 0;
-		return;
-	}
-	creq_at(k, c->older)->newer = c->newer;
-	creq_at(k, c->newer)->older = c->older;
-	if (o->changes == link)
-		o->changes = c->newer;
-}
+#include "peers/cached/request/request.h"
 
 /* ---- what is older than a cut ---- */
 

@@ -26,7 +26,7 @@
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/common/blocker/shape.h"
 
 static void copy_source(struct cport *ps, struct creq *c);

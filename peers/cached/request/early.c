@@ -22,7 +22,7 @@
  *       note is never older than the batch
  */
 #include "peers/cached/memory/pages.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/cached/bucket/data.h"
 #include "xtypes/xhot.h"
 

@@ -35,7 +35,7 @@
 #include "peers/cached/lend/loan.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/cached/bucket/data.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
@@ -148,7 +148,7 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 				page_of(seg, h, i + 2));
 		}
 	}
-	if (mark(h, r, lent ? loan_stamp(ps, r) : 0))
+	if (mark(h, r, lent ? lent_stamp(ps, r) : 0))
 		direct_mark(ps, h->obj, r, h->first, h->nr);
 	return lent;
 }

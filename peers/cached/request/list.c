@@ -26,7 +26,7 @@
  */
 #include <errno.h>
 
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/common/blocker/listing.h"
 #include "peers/common/blocker/shape.h"
 

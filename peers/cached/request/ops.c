@@ -14,7 +14,7 @@
 
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 
 static struct child *child_or_wait(struct cport *ps, struct creq *c, enum child_kind kind)
 {

@@ -26,7 +26,7 @@
 #include "peers/cached/lend/loan.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/cached/bucket/data.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"

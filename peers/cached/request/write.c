@@ -27,7 +27,7 @@
 #include "peers/cached/lend/gift.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/cached/bucket/data.h"
 #include "peers/cached/volume/volume.h"
 #include "peers/common/blocker/zeroes.h"

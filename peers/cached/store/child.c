@@ -11,22 +11,8 @@
  */
 #include <string.h>
 
-#include "peers/cached/flush/flush.h"
+#include "peers/cached/store/events.h"
 #include "peers/cached/store/store.h"
-
-typedef void (*done_fn)(struct cport *ps, struct child *ch, int64_t result);
-
-static const done_fn done[] = {
-	[CHILD_LOAD] = load_done,
-	[CHILD_EDGE] = edge_done,
-	[CHILD_AROUND] = around_done,
-	[CHILD_FLUSH] = flush_done,
-	[CHILD_DELETE] = delete_done,
-	[CHILD_INFO] = info_done,
-	[CHILD_SYNC] = sync_done,
-	[CHILD_ORPHAN] = orphan_done,
-	[CHILD_OWN_SYNC] = own_sync_done,
-};
 
 static bool changes_store(const struct xreq *r)
 {
@@ -42,7 +28,7 @@ static void child_job(struct xwork *w, void *ctx)
 		atomic_store_explicit(&store_port(ps)->changes,
 			atomic_load_explicit(&store_port(ps)->changes, memory_order_relaxed) + 1,
 			memory_order_relaxed);
-	done[ch->kind](ps, ch, ch->r->result);
+	child_done(ps, ch, ch->r->result);
 }
 
 static bool may_take(struct cport *ps, enum child_kind kind)
@@ -128,13 +114,12 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 	if (ch->obj)
 		object_push(ps, ch->obj, &ch->work);
 	else
-		done[ch->kind](ps, ch, rc);
+		child_done(ps, ch, rc);
 }
 
 uint32_t children_out(struct cached *k)
 {
-	uint32_t out = atomic_load_explicit(&store_of(k)->nr_orphans, memory_order_relaxed) +
-		       flush_of(k)->sync.own_sync.out;
+	uint32_t out = atomic_load_explicit(&store_of(k)->nr_orphans, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < peer_of(k)->nr_ports; i++)
 		out += store_port(cport_at(k, i))->loads_out +
@@ -189,7 +174,7 @@ void child_reply(struct cport *ps, struct xreq *r)
 	if (ch->obj)
 		object_push(ps, ch->obj, &ch->work);
 	else
-		done[ch->kind](ps, ch, r->result);
+		child_done(ps, ch, r->result);
 }
 
 void requests_wait(struct cport *ps, struct xwait *w)
@@ -208,4 +193,9 @@ void requests_signal(struct cport *ps)
 
 	while (nr-- && waiters-- && (w = xwaitq_pop(&store_port(ps)->want_requests, 1)) != NULL)
 		w->fn(w, ps);
+}
+
+uint64_t sync_begin(struct cached *k)
+{
+	return atomic_fetch_add_explicit(&store_of(k)->sync_epoch, 1, memory_order_relaxed);
 }

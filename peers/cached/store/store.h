@@ -81,16 +81,6 @@ void children_collect(struct cport *ps);	/* frees those that other threads have 
 void requests_wait(struct cport *ps, struct xwait *w);
 void requests_signal(struct cport *ps);
 
-/* Completes a child of its kind, and puts it. Inside its object, if it has one. */
-void load_done(struct cport *ps, struct child *ch, int64_t result);
-void edge_done(struct cport *ps, struct child *ch, int64_t result);
-void around_done(struct cport *ps, struct child *ch, int64_t result);
-void delete_done(struct cport *ps, struct child *ch, int64_t result);
-void info_done(struct cport *ps, struct child *ch, int64_t result);
-void orphan_done(struct cport *ps, struct child *ch, int64_t result);
-
-/* ---- adopt.c ---- */
-/* Once, before serving, when all slots are known. page_is: enum page_is, by page. */
-void orphans_adopt(struct cached *k, uint8_t *page_is);
+uint64_t sync_begin(struct cached *k);	/* a FLUSH, or a write with FUA, is sent: its epoch */
 
 #endif

@@ -3,12 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peers/cached/bucket/bucket.h"
-#include "peers/cached/bucket/cport.h"
-#include "peers/cached/flush/flush.h"
-#include "peers/cached/life/cached.h"
-#include "peers/cached/memory/pages.h"
-#include "peers/cached/object/object.h"
+#include "peers/cached/volume/events.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"
 
@@ -76,7 +71,7 @@ static void blocks_void(struct cached *k, uint32_t rec)
 			&volume_port(cport_at(k, i))->blocks[rec].id, 0, memory_order_relaxed);
 }
 
-/* Under volume_lock: takes an idle record from its volume. Partner is volume_pin(): either it sees
+/* Under volume_lock: takes an idle record from its volume. Partner is object_pin(): either it sees
  * that the id is gone, or we see its object. */
 static bool record_clear(struct cached *k, uint32_t rec)
 {
@@ -85,9 +80,8 @@ static bool record_clear(struct cached *k, uint32_t rec)
 	atomic_store_explicit(&volume_of(k)->volume_ids[rec], 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (is_idle(k, rec)) {
-		drain_cancel(k, rec);
+		record_cleared(k, rec);
 		blocks_void(k, rec);
-		full_forget(k, rec);
 		return true;
 	}
 	atomic_store_explicit(&volume_of(k)->volume_ids[rec], id, memory_order_release);
@@ -98,7 +92,7 @@ static bool record_clear(struct cached *k, uint32_t rec)
 static void settings_drop(struct cached *k, uint32_t rec)
 {
 	atomic_store_explicit(&volume_of(k)->records[rec].settings, 0, memory_order_relaxed);
-	share_set(k, rec, 0, 0);
+	settings_dropped(k, rec);
 }
 
 /* Under volume_lock: a name is one volume's at a time; another that has it is gone, and its
@@ -210,7 +204,7 @@ void volume_forget(struct cached *k, uint32_t id)
 
 /* ---- objects ---- */
 
-static uint32_t pin(struct cached *k, uint32_t rec, uint32_t id)
+uint32_t volume_hold(struct cached *k, uint32_t rec, uint32_t id)
 {
 	for (; rec != OTHERS; rec = volume_find(k, id)) {
 		/* seq_cst: partner is the fence in record_clear() */
@@ -221,73 +215,6 @@ static uint32_t pin(struct cached *k, uint32_t rec, uint32_t id)
 	}
 	atomic_fetch_add(&volume_of(k)->states[OTHERS].objects, 1);
 	return OTHERS;
-}
-
-static void set_record(struct object *o, uint32_t rec)
-{
-	atomic_store_explicit(&o->volume, (uint16_t)rec, memory_order_relaxed);
-}
-
-void volume_pin(struct cached *k, struct object *o)
-{
-	set_record(o, pin(k, object_volume(o), object_entry(k, o)->volume));
-}
-
-void volume_unpin(struct cached *k, struct object *o)
-{
-	atomic_fetch_sub(&volume_of(k)->states[object_volume(o)].objects, 1);
-}
-
-static uint32_t count_slots(struct cached *k, struct object *o, bool (*is)(uint64_t w))
-{
-	uint32_t n = 0;
-
-	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
-		n += is(slot_get(k, o, b));
-	return n;
-}
-
-static void move_bytes(struct cport *ps, uint32_t from, uint32_t to, enum volume_counter n,
-	uint32_t buckets)
-{
-	volume_add(volume_block(ps, from), n, -((uint64_t)buckets * BUCKET_SIZE));
-	volume_add(volume_block(ps, to), n, (uint64_t)buckets * BUCKET_SIZE);
-}
-
-/* The object's buckets are counted with another record from now on. */
-static void volume_move(struct cport *ps, struct object *o, uint32_t rec)
-{
-	struct cached *k = ps->cache;
-	uint32_t pages = count_slots(k, o, slot_has_page);
-	uint32_t old = object_volume(o), new = pin(k, rec, object_entry(k, o)->volume);
-
-	set_record(o, new);
-	share_count(k, old, -(int)pages);
-	share_count(k, new, (int)pages);
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] + o->nr[BUCKET_DIRTY]; b++)
-		if (slot_is_evictable(slot_get(k, o, b)))
-			page_relist(k, slot_page(slot_get(k, o, b)));
-	move_bytes(ps, old, new, VC_USED_BYTES, pages);
-	move_bytes(ps, old, new, VC_DIRTY_BYTES, count_slots(k, o, slot_is_promised));
-	move_bytes(ps, old, new, VC_UNPROMISED_BYTES, count_slots(k, o, slot_is_unpromised));
-	atomic_fetch_sub(&volume_of(k)->states[old].objects, 1);
-}
-
-void volume_adopt(struct cport *ps, struct object *o, uint32_t id)
-{
-	struct cached *k = ps->cache;
-	struct arena_object *e = object_entry(k, o);
-	uint32_t rec;
-
-	if (object_nr_dirty(o, 0) == 0 && object_nr_dirty(o, 1) == 0)
-		e->volume = id;
-	rec = volume_find(k, e->volume);
-	if (rec == object_volume(o))
-		return;
-	if (atomic_load_explicit(&o->used, memory_order_relaxed))
-		volume_move(ps, o, rec);
-	else
-		set_record(o, rec);
 }
 
 /* ---- counters ---- */
@@ -391,17 +318,16 @@ static void record_restore(struct cached *k, uint32_t rec)
 
 /* Ports that came after the arena was made have their counters in private memory: those begin
  * anew. */
-int volumes_open(struct cached *k)
+int volumes_open(struct cached *k, void *ids, void *(*alloc)(struct cached *k, size_t bytes))
 {
 	uint32_t nr = volume_of(k)->nr_volumes, ports = volume_of(k)->nr_counted, i;
 	struct volume_block *blocks, *more = NULL;
 
-	volume_of(k)->volume_ids =
-		(_Atomic uint32_t *)((char *)life_of(k)->head + CACHE_HEAD_BYTES);
+	volume_of(k)->volume_ids = ids;
 	volume_of(k)->records = (struct arena_volume *)(volume_of(k)->volume_ids + nr);
-	volume_of(k)->states = cached_alloc(k, nr * sizeof(*volume_of(k)->states));
+	volume_of(k)->states = alloc(k, nr * sizeof(*volume_of(k)->states));
 	if (peer_of(k)->nr_ports > ports)
-		more = cached_alloc(k, (size_t)(peer_of(k)->nr_ports - ports) * nr * sizeof(*more));
+		more = alloc(k, (size_t)(peer_of(k)->nr_ports - ports) * nr * sizeof(*more));
 	if (!volume_of(k)->states || (peer_of(k)->nr_ports > ports && !more))
 		return -ENOMEM;
 	blocks = (struct volume_block *)(volume_of(k)->records + nr);

@@ -17,7 +17,7 @@
  * says whose numbers it has. Who takes a record away makes its blocks nobody's; each port zeroes
  * its own before it counts for another volume, and readers leave out what is not the volume's.
  *
- * Contract: volume_pin() to volume_adopt() inside the object; blocks by the port's thread; all else
+ * Contract: blocks by the port's thread; all else
  * any thread. volume_lock (cached.h) is taken to make a record and to change settings, never on the
  * way of a request whose volume is known.
  *
@@ -37,8 +37,10 @@
 #include <stdint.h>
 
 #include "peers/cached/bucket/cport.h"
-#include "peers/cached/evict/share.h"
+#include "peers/common/say/cache_cost.h"
 #include "xseg/xseg.h"
+#include "xtypes/xlist.h"
+#include "xtypes/xwaitq.h"
 
 #define VOLUME_WAYS 16u			/* records in a set: their ids fill a cache line */
 #define OTHERS	    0u			/* record of the volumes that have none, and of volume 0 */
@@ -61,7 +63,37 @@ struct volume_block {
 	_Atomic uint64_t n[NR_VC];		/* enum volume_counter */
 };
 
+struct flush_group;
 struct policy;
+
+/* How much of the memory a record's volume has: memory/account.h. */
+struct share {
+	_Atomic uint32_t used;			/* pages in buckets: any thread */
+	_Atomic uint32_t min, max;		/* pages, 0: none; written under volume_lock */
+	/* written under dirty_lock: its group, while that is flushed for its sake */
+	struct flush_group *_Atomic flushes;
+	struct xlist clean;			/* under mem_lock: as cached.clean */
+	struct xwaitq want;			/* requests that wait for room below the maximum */
+};
+
+/* The same of all records. */
+struct shares {
+	/* records that have a share, or had one; written under mem_lock, read without */
+	_Atomic uint32_t nr;
+	uint16_t rec[256];			/* which */
+	_Atomic uint32_t min_sum;		/* written under volume_lock */
+	_Atomic uint32_t waiting;		/* in queues of single shares */
+	/* entries of those who are spared, since an object was last chosen to be emptied */
+	_Atomic uint32_t passed;
+	_Atomic uint32_t work;		/* what share_run() has to do: any thread adds to it */
+	/* a page that is spared has to leave, and there is none in its place: resize.c */
+	_Atomic bool squeezed;
+	/* under mem_lock */
+	uint32_t clean;				/* pages in lists of single shares */
+	uint32_t unsorted;	/* pages of the common list that have still to be looked at */
+	/* whose list loses pages, 0: the common one, else rec[at - 1]; how many yet */
+	uint32_t at, left;
+};
 
 struct volume {					/* private */
 	_Atomic uint32_t objects;		/* that have buckets */
@@ -78,6 +110,7 @@ struct volume {					/* private */
 };
 
 struct volume_room {
+	struct shares shares;
 	pthread_mutex_t volume_lock;
 	_Atomic uint32_t *volume_ids;		/* by record, in the arena */
 	struct arena_volume *records;
@@ -96,7 +129,7 @@ struct volume_port *volume_port(const struct cport *ps);
 
 /* Finds the tables in the arena; a predecessor's are checked, and its gauges zeroed. 0, or
  * -ENOMEM. */
-int volumes_open(struct cached *k);
+int volumes_open(struct cached *k, void *ids, void *(*alloc)(struct cached *k, size_t bytes));
 
 /* Whether a volume without a record would get one now. May be out of date at once. */
 bool volume_has_room(struct cached *k, uint32_t id);
@@ -115,12 +148,9 @@ const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id);
 /* The volume is gone: its settings and its name go. */
 void volume_forget(struct cached *k, uint32_t id);
 
-/* The object gets its first bucket; has lost its last. */
-void volume_pin(struct cached *k, struct object *o);
-void volume_unpin(struct cached *k, struct object *o);
-/* A request of that volume is at the object: an object belongs to the volume of the first request
- * that finds it without dirty data. */
-void volume_adopt(struct cport *ps, struct object *o, uint32_t id);
+/* One object more has buckets, and counts with that record, or, if that is not the volume's any more,
+ * with another: which. */
+uint32_t volume_hold(struct cached *k, uint32_t rec, uint32_t id);
 
 /* The block is this volume's from now on. */
 void volume_block_take(struct volume_block *b, uint32_t id);

@@ -1,35 +1,4 @@
-/* creq - a request from above: finding its object, waiting for an entry, its first step, its end.
- *
- * States (creq_set_state() is the only writer). Whoever has the creq sets it, before he puts it
- * where another finds it.
- *
- *   from           to              when                                       by
- *   IDLE           RUNNING         it arrives                                 creq_init
- *   RUNNING        WAITS_ENTRY     its name is new and no entry is free       wait_for_entry
- *   RUNNING        WAITS_OBJECT    a load, a delete, a redo or a write past   object_wait
- *                                  the cache of its object is under way
- *   RUNNING        WAITS_MEMORY    there are too few pages, or no list for    pages_wait,
- *                                  them                                       list_get
- *   RUNNING        WAITS_REQUEST   no request of our own is free              sync_send,
- *                                                                             creq_wait_for_request
- *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come   throttle_holds
- *   RUNNING        AT_STORE        a child of its own, or flushes that it     through_wait,
- *                                  waits for, are out                         sync_send, around.c,
- *                                                                             flush_add, ops.c,
- *                                                                             begins_again
- *   WAITS_...      RUNNING         what it waited for is there, or it is      entry_retry,
- *                                  voided                                     object_wake,
- *                                                                             change_catch,
- *                                                                             take_due,
- *                                                                             sync_retry,
- *                                                                             creq_retry
- *   AT_STORE       RUNNING         the flushes are over, or what they were    through_cover,
- *                                  of is deleted; or a walk is over; or the   through_deleted,
- *                                  store has answered its FLUSH               sync_all,
- *                                                                             redirty_end,
- *                                                                             sync_done
- *   RUNNING,       IDLE            it is answered, or forwarded               creq_finish,
- *   AT_STORE                                                                  around_read
+/* arrive - a request from above comes: finding its object, waiting for an entry, its first step.
  *
  * Contract: creq_request() is called by the port's thread, outside of any object.
  */
@@ -41,77 +10,9 @@
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/policy/policy.h"
-#include "peers/cached/request/creq.h"
+#include "peers/cached/request/request.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
-
-#define TO(s) (1u << CREQ_##s)
-
-static const uint8_t legal[CREQ_NR_STATES] = {
-	[CREQ_IDLE] = TO(RUNNING),
-	[CREQ_RUNNING] = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) |
-			 TO(WAITS_THROTTLE) | TO(AT_STORE) | TO(IDLE),
-	[CREQ_WAITS_ENTRY] = TO(RUNNING),
-	[CREQ_WAITS_OBJECT] = TO(RUNNING),
-	[CREQ_WAITS_MEMORY] = TO(RUNNING),
-	[CREQ_WAITS_REQUEST] = TO(RUNNING),
-	[CREQ_WAITS_THROTTLE] = TO(RUNNING),
-	[CREQ_AT_STORE] = TO(RUNNING) | TO(IDLE),
-};
-
-static const char *const names[CREQ_NR_STATES] = {
-	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST",
-	"WAITS_THROTTLE", "AT_STORE",
-};
-
-const char *creq_state_name(enum creq_state s)
-{
-	return (unsigned)s < CREQ_NR_STATES ? names[s] : "?";
-}
-
-bool creq_edge_legal(enum creq_state from, enum creq_state to)
-{
-	return (unsigned)from < CREQ_NR_STATES && (unsigned)to < CREQ_NR_STATES &&
-	       (legal[from] & 1u << to);
-}
-
-void creq_set_state(struct creq *c, enum creq_state s)
-{
-	assert(creq_edge_legal(c->state, s));
-	c->state = s;
-}
-
-void creq_finish(struct cport *ps, struct creq *c, int64_t result)
-{
-	struct object *o = c->obj, *other = c->other;
-
-	if (c->listed)
-		change_leave(ps->cache, o, c);
-	c->obj = c->other = NULL;
-	list_put(ps, c);
-	creq_set_state(c, CREQ_IDLE);
-	peer_answer(ps->pp, c->r, result);
-	if (o)
-		object_leave(ps, o);
-	if (other)
-		object_leave(ps, other);
-}
-
-void creq_retry(struct xwait *w, void *ctx)
-{
-	struct creq *c = caa_container_of(w, struct creq, wait);
-
-	creq_set_state(c, CREQ_RUNNING);
-	object_push(ctx, c->obj, &c->work);
-}
-
-void creq_wait_for_request(struct cport *ps, struct creq *c)
-{
-	creq_set_state(c, CREQ_WAITS_REQUEST);
-	c->wait.fn = creq_retry;
-	c->queue = &store_port(ps)->want_requests;
-	requests_wait(ps, &c->wait);
-}
 
 /* The request's own object is its volume's. A copy that has been inside both objects has seen to
  * that before. */
@@ -121,7 +22,7 @@ static void adopt_volume(struct cport *ps, struct creq *c)
 		return;
 	if (object_entry(ps->cache, c->obj)->volume != c->r->volume ||
 		object_volume(c->obj) != c->volume)
-		volume_adopt(ps, c->obj, c->r->volume);
+		object_adopt(ps, c->obj, c->r->volume);
 }
 
 static bool changes_slots(uint8_t op)
@@ -307,7 +208,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 
 XAPART void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 {
-	struct creq *c = &request_of(ps->cache)->creqs[r->index];
+	struct creq *c = &creq_of(ps->cache)->creqs[r->index];
 
 	if (r->op == XSEG_OP_LIST) {
 		list_request(ps, r);

@@ -42,7 +42,8 @@
  */
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"
-#include "peers/cached/life/cached.h"
+#include "peers/cached/policy/policy.h"
+#include "peers/cached/store/store.h"
 #include "peers/cached/object/object.h"
 
 #define LOOK_NS 1000000ull
@@ -63,7 +64,7 @@ void object_give_up(struct cport *ps, struct object *o)
 static void walked(struct cport *ps)
 {
 	/* release: partner is the acquire in unpromised_walks() */
-	atomic_store_explicit(&flush_of(ps->cache)->giving_up.walking, false, memory_order_release);
+	atomic_store_explicit(&evict_of(ps->cache)->giving_up.walking, false, memory_order_release);
 }
 
 static bool is_ending(struct cached *k)
@@ -74,7 +75,7 @@ static bool is_ending(struct cached *k)
 
 bool unpromised_walks(struct cached *k)
 {
-	return atomic_load_explicit(&flush_of(k)->giving_up.walking, memory_order_acquire);
+	return atomic_load_explicit(&evict_of(k)->giving_up.walking, memory_order_acquire);
 }
 
 uint64_t unpromised_run(struct cport *ps)
@@ -83,11 +84,11 @@ uint64_t unpromised_run(struct cport *ps)
 
 	if (!is_ending(k) || cached_is_off(k) || cached_total(k, CC_UNPROMISED_BYTES) == 0)
 		return PEER_NEVER;
-	if (ps->pp->now_ns < flush_of(k)->giving_up.next_ns ||
+	if (ps->pp->now_ns < evict_of(k)->giving_up.next_ns ||
 		unpromised_walks(k))
 		return ps->pp->now_ns + LOOK_NS;
-	flush_of(k)->giving_up.next_ns = ps->pp->now_ns + LOOK_NS;
-	atomic_store_explicit(&flush_of(k)->giving_up.walking, true, memory_order_relaxed);
-	walk_begin(ps, &flush_of(k)->giving_up.walk, object_give_up, walked);
-	return flush_of(k)->giving_up.next_ns;
+	evict_of(k)->giving_up.next_ns = ps->pp->now_ns + LOOK_NS;
+	atomic_store_explicit(&evict_of(k)->giving_up.walking, true, memory_order_relaxed);
+	walk_begin(ps, &evict_of(k)->giving_up.walk, object_give_up, walked);
+	return evict_of(k)->giving_up.next_ns;
 }

@@ -1,0 +1,107 @@
+/* account - how much of the memory a volume has for sure, and how much it has at most.
+ *
+ * A volume may have a minimum and a maximum (settings of its record, volume.h), in pages. What
+ * counts are the pages in its buckets; a hit changes no count, nor does a write that puts a new
+ * page in the place of another.
+ *
+ *   used + what is to come     the volume is
+ *   up to its minimum          owed: it gets pages before all others, and others' clean ones; it
+ *                              waits in want_owed, and meanwhile all that is dirty is flushed
+ *   up to its maximum          as any volume without a share; it waits in want_pages
+ *   more                       full: as many of its own clean pages go first, the least recently
+ *                              used; it waits in its own queue, and meanwhile its own group is
+ *                              flushed. A read goes past the cache
+ *
+ * Minima are promises: a volume at its minimum or below loses no page to another's need, be it for
+ * a page, for an entry, or as the cache shrinks. (Two threads that take one each at the same moment
+ * may both see it one above.) They hold while
+ *
+ *      sum of minima + pages cut into chunks + reserve <= pages of the cache
+ *
+ * so that whoever waits for pages finds enough in the end, with all that is promised at rest: the
+ * reserve is what the largest request takes, and what ports have in their magazines. More than an
+ * eighth of the cache being chunks can be, where objects are very sparse, or that a successor finds
+ * less memory; then nobody's minimum holds until it is over. What is asked for is refused if it
+ * would leave less than the reserve and that eighth. Entries are promised to nobody: who has all of
+ * them loses one.
+ *
+ * Who is owed cannot keep others waiting for ever: what is owed is what the minima lack, and each
+ * page that he gets makes it less. He who is full waits for nothing but his own flushes. Whoever
+ * had his turn in want_pages takes his pages even if his volume has become full meanwhile; then, as
+ * when the maximum is lowered, port 0's poll evicts what is too much (share_run).
+ *
+ * What is taken from whom for that is in evict/share.h.
+ *
+ * Contract: any thread.
+ */
+#ifndef PEERS_CACHED_ACCOUNT_H
+#define PEERS_CACHED_ACCOUNT_H
+
+#include "peers/cached/volume/volume.h"
+
+/* what a request waited for, and now may take before those who wait */
+/* URGENT: it waits behind nobody, and may have the reserve (room.c) */
+enum turn { TURN_NONE, TURN_ROOM, TURN_PAGES, TURN_URGENT };
+
+#define FOR_NOBODY UINT32_MAX			/* for a record: not even what is spared stays */
+
+/* What share_run() has to do. */
+/* settings: who waits may go on, the common list may have to be turned round */
+#define SHARE_CHANGED 1u
+#define SHARE_OVER    2u			/* somebody is above his maximum */
+
+/* What somebody takes pages for. */
+struct claim {
+	uint32_t rec;				/* of the volume */
+	uint32_t grow;		/* buckets that had no page: its use will be more by so many */
+	bool owed;
+	enum turn turn;
+};
+
+/* What is lacking: so many pages, to be waited for there. nr 0: nothing. */
+struct need {
+	uint32_t nr;
+	uint32_t rec;				/* TURN_ROOM: whose queue it is */
+	struct xwaitq *queue;
+	enum turn turn;				/* that it will have then */
+};
+
+struct share *share_of(struct cached *k, uint32_t rec);
+/* Records that have a share, or had one; the i-th of them. */
+uint32_t nr_shares(struct cached *k);
+struct share *share_at(struct cached *k, uint32_t i);
+bool has_share(struct cached *k, uint32_t rec);
+/* It has a minimum, and is at it or below, and minima hold. */
+bool share_is_kept(struct cached *k, uint32_t rec);
+/* share_run() is port 0's, whatever thread finds something for it to do. */
+void share_ask(struct cached *k, uint32_t work);
+
+/* How much may be promised, in all, by a cache of so many pages; the least that may promise so
+ * much, in whole extents. */
+uint32_t share_limit(struct cached *k, uint32_t pages);
+uint32_t share_pages_for(struct cached *k, uint32_t min_sum);
+
+/* How many of so many pages for data are promised to nobody. */
+uint32_t share_unpromised(struct cached *k, uint32_t pages);
+
+/* The volume has so many pages more, or less. */
+void share_count(struct cached *k, uint32_t rec, int by);
+/* Whether pages of the volume `own` are spared when somebody takes pages for that volume. */
+bool share_spares(struct cached *k, uint32_t own, uint32_t rec);
+
+/* The same, where nobody has looked at the buckets. */
+struct claim share_claim_all(struct cached *k, uint32_t rec, uint32_t n, enum turn turn);
+/* How many of its own clean pages have to go before it may have that. */
+uint32_t share_over(struct cached *k, const struct claim *cl);
+struct need share_need_room(struct cached *k, const struct claim *cl);
+/* Nothing more of its own may be kept: it is at its maximum, or nearly. `full`: what is said of the
+ * cache as a whole. */
+bool share_is_full(struct cached *k, uint32_t rec, bool full);
+/* Pages, free or clean, that may be had for any volume. */
+uint32_t share_available(struct cached *k);
+/* what a request that waits in its queue may need at most to go on */
+uint32_t share_room(struct cached *k, uint32_t rec);
+/* A page has left its bucket and is not free yet: a volume that was full has room all the same. */
+void share_has_room(struct cport *ps);
+
+#endif
