@@ -15,63 +15,12 @@
 #define REAP_MAX	64
 #define PAGE_DOWN(x)	((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
-static struct filed_port *port_of(struct peer_port *pp)
-{
-	return &filed_of(pp->peer)->port[pp->nr];
-}
-
-#define TO(step) (1u << FILED_##step)
-
-static const uint8_t legal[FILED_NR_STEPS] = {
-	[FILED_WAITING] = TO(BEGUN),
-	[FILED_BEGUN] = TO(MOVING) | TO(WORKING) | TO(ENDED) | TO(SYNCING),
-	[FILED_MOVING] = TO(WORKING) | TO(ENDED),
-	[FILED_WORKING] = TO(MOVING) | TO(ENDED),
-	[FILED_ENDED] = TO(SYNCING),
-	[FILED_SYNCING] = TO(SYNCED),
-};
-
-static void op_set(struct filed_op *op, enum filed_step step)
-{
-	assert(legal[op->step] & 1u << step);
-	op->step = step;
-}
-
 /* ---- between threads --------------------------------------------------------------------- */
-
-void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
-{
-	struct peer_port *pp = op->pp;
-	struct filed_port *port = port_of(pp);
-
-	op_set(op, step);
-	op->result = result;
-	pthread_mutex_lock(&port->lock);
-	ops_list_add(&port->inbox, &op->order);
-	/* release: partner is the acquire in filed_poll() */
-	atomic_store_explicit(&port->has_mail, true, memory_order_release);
-	pthread_mutex_unlock(&port->lock);
-	peer_port_kick(pp);
-}
 
 static void op_work(struct filed *f, struct filed_op *op)
 {
-	op_set(op, FILED_WORKING);
+	filed_op_set(op, FILED_WORKING);
 	filed_pool_push(op->r->op == XSEG_OP_LIST ? &f->lister : &f->pool, &op->work);
-}
-
-void filed_files_idle(struct filed *f)
-{
-	struct ops_list hungry;
-	struct filed_op *op;
-
-	ops_list_init(&hungry);
-	pthread_mutex_lock(&f->lock);
-	f->idle_seq++;
-	ops_list_move(&hungry, &f->starving);
-	pthread_mutex_unlock(&f->lock);
-	while ((op = ops_list_take(&hungry)))
-		filed_pool_push(&f->pool, &op->work);
 }
 
 /* ---- what an op is alone with ------------------------------------------------------------ */
@@ -197,7 +146,7 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 
 static void op_ready(struct filed_port *port, struct filed_op *op)
 {
-	op_set(op, FILED_BEGUN);
+	filed_op_set(op, FILED_BEGUN);
 	ops_list_add(&port->ready, &op->order);
 }
 
@@ -220,7 +169,7 @@ static void op_answer(struct peer_port *pp, struct filed_op *op)
 		next = ready->next;
 		other = (struct filed_op *)ready;
 		if (other->pp == pp)
-			op_ready(port_of(pp), other);
+			op_ready(filed_port_of(pp), other);
 		else
 			filed_give_back(other, FILED_BEGUN, 0);
 	}
@@ -277,13 +226,13 @@ static void op_ended(struct peer_port *pp, struct filed_op *op)
 		op_answer(pp, op);
 		return;
 	}
-	op_set(op, FILED_SYNCING);
+	filed_op_set(op, FILED_SYNCING);
 	op_sync_file(f, op);
 }
 
 static void op_end(struct peer_port *pp, struct filed_op *op, int64_t result)
 {
-	op_set(op, FILED_ENDED);
+	filed_op_set(op, FILED_ENDED);
 	op->result = result;
 	op_ended(pp, op);
 }
@@ -293,7 +242,7 @@ static void op_move(struct peer_port *pp, struct filed_op *op)
 {
 	if (shapes[op->r->op].exclusive && !op->changing)
 		filed_op_change(filed_of(pp->peer), op);
-	ops_list_add(&port_of(pp)->moving, &op->order);
+	ops_list_add(&filed_port_of(pp)->moving, &op->order);
 }
 
 static void fill_zeroes(struct filed *f, const struct xreq *r, uint32_t from)
@@ -310,7 +259,7 @@ static void op_begin(struct peer_port *pp, struct filed_op *op)
 	const struct xreq *r = op->r;
 
 	if (r->op == XSEG_OP_FLUSH) {
-		op_set(op, FILED_SYNCING);
+		filed_op_set(op, FILED_SYNCING);
 		filed_sync_all(f, op);
 		return;
 	}
@@ -328,7 +277,7 @@ static void op_begin(struct peer_port *pp, struct filed_op *op)
 		fill_zeroes(f, r, 0);
 		op_end(pp, op, r->size);
 	} else {
-		op_set(op, FILED_MOVING);
+		filed_op_set(op, FILED_MOVING);
 		op_move(pp, op);
 	}
 }
@@ -340,7 +289,7 @@ static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
 	struct xreq *r = op->r;
 
 	if (result == -EAGAIN || result == -EINTR) {
-		ops_list_add(&port_of(pp)->moving, &op->order);
+		ops_list_add(&filed_port_of(pp)->moving, &op->order);
 		return;
 	}
 	if (result < 0 && result != -EINVAL) {
@@ -351,7 +300,7 @@ static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
 	if (op->done >= r->size) {
 		op_end(pp, op, r->size);
 	} else if (result > 0 && op->done % f->dir.align == 0) {
-		ops_list_add(&port_of(pp)->moving, &op->order);
+		ops_list_add(&filed_port_of(pp)->moving, &op->order);
 	} else if (r->op == XSEG_OP_READ && result == 0) {
 		fill_zeroes(f, r, op->done);		/* behind the file's end */
 		op_end(pp, op, r->size);
@@ -364,7 +313,7 @@ static void ops_begin(struct peer_port *pp)
 {
 	struct filed_op *op;
 
-	while ((op = ops_list_take(&port_of(pp)->ready)))
+	while ((op = ops_list_take(&filed_port_of(pp)->ready)))
 		op_begin(pp, op);
 }
 
@@ -393,7 +342,7 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 	}
 	add_ranges(f, op);
 	if (!op->order.nr || order_enter(&f->order, &op->order))
-		op_ready(port_of(pp), op);
+		op_ready(filed_port_of(pp), op);
 	ops_begin(pp);
 }
 
@@ -417,7 +366,7 @@ void filed_recover(struct peer_port *pp, struct xreq *r)
 
 static void read_mail(struct peer_port *pp)
 {
-	struct filed_port *port = port_of(pp);
+	struct filed_port *port = filed_port_of(pp);
 	struct ops_list mail;
 	struct filed_op *op;
 
@@ -444,7 +393,7 @@ static void read_mail(struct peer_port *pp)
 /* The eventfd is emptied before the last look, so that what comes later makes it readable again. */
 static void reap(struct peer_port *pp)
 {
-	struct filed_port *port = port_of(pp);
+	struct filed_port *port = filed_port_of(pp);
 	struct filed_done done[REAP_MAX];
 	uint32_t nr, i;
 	uint64_t count;
@@ -461,7 +410,7 @@ static void reap(struct peer_port *pp)
 
 static bool submit(struct peer_port *pp)
 {
-	struct filed_port *port = port_of(pp);
+	struct filed_port *port = filed_port_of(pp);
 	struct filed_op *op;
 
 	while (port->moving.first && filed_aio_has_room(&port->aio)) {
@@ -474,7 +423,7 @@ static bool submit(struct peer_port *pp)
 
 uint64_t filed_poll(struct peer_port *pp)
 {
-	struct filed_port *port = port_of(pp);
+	struct filed_port *port = filed_port_of(pp);
 
 	read_mail(pp);
 	reap(pp);

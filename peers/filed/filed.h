@@ -125,6 +125,12 @@ static inline struct filed *filed_of(struct peer *p)
 	return (struct filed *)p;
 }
 
+/* The only writer of an op's step. */
+void filed_op_set(struct filed_op *op, enum filed_step step);
+static inline struct filed_port *filed_port_of(struct peer_port *pp)
+{
+	return &filed_of(pp->peer)->port[pp->nr];
+}
 /* From another thread: the op's port goes on with it at `step`. */
 void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result);
 

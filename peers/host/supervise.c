@@ -36,21 +36,6 @@
 #define LOCKS_MS	500		/* V10: between two looks at the segment's locks */
 #define HELD_MS		100		/* the same while one is held */
 
-#define TO(state) (1u << UNIT_##state)
-
-static const uint8_t legal[UNIT_NR_STATES] = {
-	[UNIT_WAITING] = TO(WAITING) | TO(RUNNING) | TO(STOPPED),
-	[UNIT_RUNNING] = TO(WAITING) | TO(STOPPED) | TO(FAILED),
-	[UNIT_STOPPED] = TO(WAITING) | TO(RUNNING) | TO(FAILED),
-	[UNIT_FAILED] = TO(RUNNING),
-};
-
-void unit_set(struct unit *u, enum unit_state state)
-{
-	assert(legal[u->state] & 1u << state);
-	u->state = state;
-}
-
 /* ---- starting ---------------------------------------------------------------------------- */
 
 /* A group that died is started again without those of its peers that had been stopped before, or

@@ -45,7 +45,4 @@ static inline bool is_stopping(const struct supervisor *s)
 	return s->phase == STOP_STOPPING;
 }
 
-/* The only writer of a unit's state (supervise.h has the table). */
-void unit_set(struct unit *u, enum unit_state state);
-
 #endif

@@ -1,10 +1,26 @@
 /* units - see units.h. */
 #include "peers/host/units.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "peers/common/say/dirty.h"
 #include "peers/common/say/words.h"
+
+#define TO(state) (1u << UNIT_##state)
+
+static const uint8_t legal[UNIT_NR_STATES] = {
+	[UNIT_WAITING] = TO(WAITING) | TO(RUNNING) | TO(STOPPED),
+	[UNIT_RUNNING] = TO(WAITING) | TO(STOPPED) | TO(FAILED),
+	[UNIT_STOPPED] = TO(WAITING) | TO(RUNNING) | TO(FAILED),
+	[UNIT_FAILED] = TO(RUNNING),
+};
+
+void unit_set(struct unit *u, enum unit_state state)
+{
+	assert(legal[u->state] & 1u << state);
+	u->state = state;
+}
 
 enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info)
 {

@@ -94,4 +94,7 @@ bool units_stranded(struct units *us, struct xseg_peer_info *peer, struct xseg_p
 /* "cached" or "volumed, cached"; until the next call. */
 const char *unit_name(const struct units *us, const struct unit *u);
 
+/* The only writer of a unit's state (supervise.h has the table). */
+void unit_set(struct unit *u, enum unit_state state);
+
 #endif

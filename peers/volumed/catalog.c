@@ -638,8 +638,6 @@ uint64_t vd_catalog_poll(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 
-	if (atomic_load_explicit(&c->load, memory_order_relaxed) == VD_LOADING)
-		return vd_load_poll(pp);
 	if (!c->mends || c->write != VD_WRITE_NONE)
 		return PEER_NEVER;
 	if (vd_stopping(pp) && c->mend_error)
@@ -647,4 +645,13 @@ uint64_t vd_catalog_poll(struct peer_port *pp)
 	if (pp->now_ns >= c->retry_ns)
 		vd_catalog_mend(pp);
 	return c->mends && c->write == VD_WRITE_NONE ? c->retry_ns : PEER_NEVER;
+}
+
+const char *vd_load_target(enum vd_load_step step)
+{
+	static const char *const targets[] = { [VD_LOAD_COPY] = VD_CATALOG_COPY,
+		[VD_LOAD_RECORDS] = VD_CATALOG, [VD_LOAD_HEAD] = VD_CATALOG_HEAD,
+		[VD_LOAD_LIST] = "" };
+
+	return targets[step];
 }

@@ -417,15 +417,6 @@ const char *vd_unreadable(const struct volumed *vd)
 	return NULL;
 }
 
-const char *vd_load_target(enum vd_load_step step)
-{
-	static const char *const targets[] = { [VD_LOAD_COPY] = VD_CATALOG_COPY,
-		[VD_LOAD_RECORDS] = VD_CATALOG, [VD_LOAD_HEAD] = VD_CATALOG_HEAD,
-		[VD_LOAD_LIST] = "" };
-
-	return targets[step];
-}
-
 /* The next object; after the last all is judged, if it tells of anything. Else the store fails. */
 static void step_next(struct peer_port *pp)
 {

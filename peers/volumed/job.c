@@ -103,13 +103,6 @@ uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v)
 	return v->listed;
 }
 
-static void queue_add(struct vd_job *job, struct vd_volume *v)
-{
-	v->next_job = NULL;
-	*job->queue_last = v;
-	job->queue_last = &v->next_job;
-}
-
 /* When the first of those that wait need not any longer. */
 static uint64_t queue_due_ns(const struct vd_job *job)
 {
@@ -135,15 +128,6 @@ static struct vd_volume *queue_take(struct vd_job *job, uint64_t now_ns)
 	if (!*at)
 		job->queue_last = at;
 	return v;
-}
-
-void vd_job_add(struct peer_port *pp, struct vd_volume *v)
-{
-	v->cursor = v->deleted = v->listed = v->retry_ns = v->again_ns = 0;
-	v->again = VD_AGAIN_NS;
-	v->waits_for = 0;
-	v->passed = v->in_round = v->drained = v->zeroed = v->found = v->told = false;
-	queue_add(&vd_of(pp)->job, v);
 }
 
 /* ---- points ------------------------------------------------------------------------------ */
@@ -195,7 +179,7 @@ static void slice_end(struct vd_job *job, uint64_t retry_ns)
 {
 	step_set(job, VD_JOB_NONE);
 	job->v->retry_ns = retry_ns;
-	queue_add(job, job->v);
+	vd_job_queue(job, job->v);
 	job->v = NULL;
 }
 
@@ -244,7 +228,7 @@ static void round_try(struct peer_port *pp)
 		return;
 	}
 	v->retry_ns = pp->now_ns + VD_DRAIN_NS;
-	queue_add(job, v);
+	vd_job_queue(job, v);
 	job->v = NULL;
 }
 
@@ -634,7 +618,7 @@ static void job_recorded(struct peer_port *pp, int rc)
 	step_set(job, VD_JOB_NONE);
 	vd_volume_become(pp, v, &next);
 	if (v->waiter)
-		vd_admin_shrunk(pp, v);
+		vd_of(pp)->job.shrunk(pp, v);
 }
 
 static void job_record(struct peer_port *pp)

@@ -100,7 +100,7 @@ static void recover_end(struct peer_port *pp, int rc)
 	struct vd_recover *rec = &vd_of(pp)->recover;
 
 	step_set(rec, VD_RECOVER_IDLE);
-	vd_admin_recovered(pp, rec->r, rc);
+	rec->done(pp, rec->r, rc);
 	rec->r = NULL;
 }
 
@@ -217,11 +217,12 @@ static void orphan_next(struct peer_port *pp)
 
 /* ---- going on ---------------------------------------------------------------------------- */
 
-void vd_recover_begin(struct peer_port *pp, struct xreq *r)
+void vd_recover_begin(struct peer_port *pp, struct xreq *r,
+		      void (*done)(struct peer_port *pp, struct xreq *r, int rc))
 {
 	struct vd_recover *rec = &vd_of(pp)->recover;
 
-	*rec = (struct vd_recover){ .step = rec->step, .r = r };
+	*rec = (struct vd_recover){ .step = rec->step, .r = r, .done = done };
 	step_set(rec, VD_RECOVER_ASKED);
 }
 

@@ -373,6 +373,24 @@ static const uint8_t legal[VD_NR_STATES] = {
 	[VD_LOST] = TO(FREE),
 };
 
+/* ---- jobs ------------------------------------------------------------------------------- */
+
+void vd_job_queue(struct vd_job *job, struct vd_volume *v)
+{
+	v->next_job = NULL;
+	*job->queue_last = v;
+	job->queue_last = &v->next_job;
+}
+
+void vd_job_add(struct peer_port *pp, struct vd_volume *v)
+{
+	v->cursor = v->deleted = v->listed = v->retry_ns = v->again_ns = 0;
+	v->again = VD_AGAIN_NS;
+	v->waits_for = 0;
+	v->passed = v->in_round = v->drained = v->zeroed = v->found = v->told = false;
+	vd_job_queue(&vd_of(pp)->job, v);
+}
+
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta)
 {
 	struct volumed *vd = vd_of(pp);

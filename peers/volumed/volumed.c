@@ -41,38 +41,6 @@ static const struct opt volumed_opts[] = {
 
 /* ---- own requests ------------------------------------------------------------------------ */
 
-static void busy_add(struct peer_port *pp, uint32_t by)
-{
-	_Atomic uint32_t *busy = &vd_port_of(pp)->busy;
-	uint32_t now = atomic_load_explicit(busy, memory_order_relaxed);
-
-	atomic_store_explicit(busy, now + by, memory_order_relaxed);
-}
-
-int vd_submit(struct peer_port *pp, struct xreq *r, void (*done)(struct peer_port *, struct xreq *))
-{
-	int rc = peer_submit(pp, r);
-
-	if (rc)
-		return rc;
-	vd_of(pp)->context[r->index].done = done;
-	busy_add(pp, 1);
-	return 0;
-}
-
-/* A reply to what is not out is somebody's scribbling in the segment. */
-static void volumed_reply(struct peer_port *pp, struct xreq *r)
-{
-	struct vd_context *c = &vd_of(pp)->context[r->index];
-	void (*done)(struct peer_port *, struct xreq *) = c->done;
-
-	if (!done)
-		return;
-	c->done = NULL;
-	busy_add(pp, UINT32_MAX);
-	done(pp, r);
-}
-
 /* ---- the path of a request --------------------------------------------------------------- */
 
 static bool is_in_one_object(const struct vd_volume *v, const struct xreq *r)
@@ -254,12 +222,17 @@ static void held_release(struct peer_port *pp)
 		peer_answer(pp, vd_fifo_pop(held), error);
 }
 
+static bool is_loading(struct peer_port *pp)
+{
+	return atomic_load_explicit(&vd_of(pp)->catalog.load, memory_order_relaxed) == VD_LOADING;
+}
+
 static uint64_t volumed_poll(struct peer_port *pp)
 {
 	uint64_t next = PEER_NEVER;
 
 	if (pp->nr == 0) {
-		next = vd_catalog_poll(pp);
+		next = is_loading(pp) ? vd_load_poll(pp) : vd_catalog_poll(pp);
 		vd_recover_poll(pp);
 		next = peer_earlier(next, vd_admin_poll(pp));
 	}
@@ -341,6 +314,7 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	vd_fifo_init(&vd->admin.queue);
 	vd_fifo_init(&vd->admin.begun);
 	vd->job.queue_last = &vd->job.queue;
+	vd->job.shrunk = vd_admin_shrunk;
 	return 0;
 out_fini:
 	volumed_fini(p);
@@ -378,7 +352,7 @@ const struct peer_class volumed_class = {
 	.prefetch = volumed_prefetch,
 	.request = volumed_request,
 	.requests = volumed_requests,
-	.reply = volumed_reply,
+	.reply = vd_reply,
 	.poll = volumed_poll,
 	.admin = vd_admin_command,
 	.quiesced = volumed_quiesced,

@@ -259,6 +259,8 @@ struct vd_job {
 	bool zeroes_by_write;			/* the store knows no WRITE_ZEROES */
 	bool lists_nothing;			/* the store knows no LIST */
 	struct vd_volume *queue, **queue_last;
+	/* a volume with a waiter is cut: volumed_admin.c */
+	void (*shrunk)(struct peer_port *pp, struct vd_volume *v);
 };
 
 /* What they are, and which follows which, is in recover.c. */
@@ -270,7 +272,8 @@ enum vd_recover_step {
 /* Bringing back what is lost. Port 0's thread. */
 struct vd_recover {
 	enum vd_recover_step step;
-	struct xreq *r;				/* who asked */
+	struct xreq *r;				/* who asked, and is answered so */
+	void (*done)(struct peer_port *pp, struct xreq *r, int rc);
 	uint32_t nr;				/* volumes that are back */
 	uint32_t orphan;			/* ORPHANS: the place of the next one */
 	struct vd_volume *v;			/* for whose record this is */
@@ -355,9 +358,12 @@ static inline uint32_t vd_id_of(const struct volumed *vd, const struct vd_volume
 
 /* ---- volumed.c --------------------------------------------------------------------------- */
 
+/* ---- send.c ---- */
 /* Sends an own request, whose answer goes to done(). 0, or an error: the caller still has it. */
 int vd_submit(struct peer_port *pp, struct xreq *r,
 	      void (*done)(struct peer_port *, struct xreq *)) XSEG_MUST_CHECK;
+/* An answer has come for one of those. */
+void vd_reply(struct peer_port *pp, struct xreq *r);
 
 /* ---- volume.c: the table ----------------------------------------------------------------- */
 
@@ -398,6 +404,10 @@ struct vd_volume *vd_volume_damaged(struct volumed *vd, const char *name);
 void vd_volume_quiet(struct volumed *vd, struct vd_volume *v);
 /* v becomes what has just been recorded: publishes or withdraws it, begins its job. */
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta);
+/* v is REMOVING or SHRINKING: its objects will be deleted. Port 0's thread. */
+void vd_job_add(struct peer_port *pp, struct vd_volume *v);
+/* Behind the others that wait for their turn. */
+void vd_job_queue(struct vd_job *job, struct vd_volume *v);
 /* Clients may read past this peer (xseg/direct.c) while all volumes are what they were when that
  * was learned: from when the catalogue is read, but while something is deleted that they could
  * still find below. */
@@ -508,7 +518,8 @@ bool vd_recover_orphan(struct volumed *vd, const struct vd_orphan *o,
 bool vd_recover_lost(struct volumed *vd, const struct vd_volume *v,
 	struct vd_meta *meta) XSEG_MUST_CHECK;
 /* Brings back all that can be. r is answered by vd_admin_recovered(). */
-void vd_recover_begin(struct peer_port *pp, struct xreq *r);
+void vd_recover_begin(struct peer_port *pp, struct xreq *r,
+		      void (*done)(struct peer_port *pp, struct xreq *r, int rc));
 bool vd_recover_runs(const struct volumed *vd);
 void vd_recover_poll(struct peer_port *pp);
 /* A line for each thing that is lost, from the i-th on. Returns which did not fit, or
@@ -524,8 +535,6 @@ void vd_split_mark(struct peer_port *pp, const struct vd_volume *v);
 
 /* ---- job.c ------------------------------------------------------------------------------- */
 
-/* v is REMOVING or SHRINKING: its objects will be deleted. Port 0's thread. */
-void vd_job_add(struct peer_port *pp, struct vd_volume *v);
 uint64_t vd_job_poll(struct peer_port *pp);
 /* Objects that are known to be left; more may come to light. Port 0's thread. */
 uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v);

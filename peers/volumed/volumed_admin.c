@@ -565,7 +565,7 @@ static int64_t run_recover(struct peer_port *pp, struct xreq *r, char *args, str
 		kv_add(t, "recovered=0\nleft=0\n");
 		return 0;
 	}
-	vd_recover_begin(pp, r);
+	vd_recover_begin(pp, r, vd_admin_recovered);
 	return LATER;
 }
 

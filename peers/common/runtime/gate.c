@@ -24,18 +24,6 @@
 #define SCAN_MAX_NS 10000000ull	/* at most: the time of a process that stood still is no measure */
 #define MIND_NS 50000000ull			/* whether who asked is alive */
 
-bool gate_holds(struct peer_port *pp, struct xreq *r)
-{
-	struct port_box *box = port_box(pp);
-
-	if (!(box->gate & GATE_SEND))
-		return false;
-	r->next = NULL;
-	*box->held_tail = r;
-	box->held_tail = &r->next;
-	return true;
-}
-
 /* An own request that cannot be sent now comes back with the error, as from below. */
 static void send_held(struct peer_port *pp)
 {

@@ -39,15 +39,6 @@
 #define QUIET_NS      4000ull	/* between two looks at those, while others have work */
 #define BUDGET	      8u			/* requests and replies of one port in one round */
 
-void peer_port_kick(struct peer_port *pp)
-{
-	if (!pp->seat)
-		return;
-	/* seq_cst: partner is the load in has_work(), after the announcement (A4) */
-	atomic_store(&pp->seat->kicked, true);
-	xseg_bell_ring(pp->port);
-}
-
 void reactor_ring(void *arg)
 {
 	peer_port_kick(arg);

@@ -1,4 +1,4 @@
-/* reactor_inside - what the files of the reactor share; nobody else includes it.
+/* reactor_inside - what the files of the reactor share; and send.c; nobody else includes it.
  *
  * Contract: fields without a note are their thread's, or written before the threads start.
  *
