@@ -17,7 +17,7 @@
 #   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
 #   tools/nbdkit/guard.c         build/lib/xseg-nbdkit-guard.so
-#   tests/unit/, NAME_test.c     build/tests/NAME_test (what is no _test.c helps them all)
+#   tests/unit/*/NAME_test.c     build/tests/NAME_test; tests/rig/ helps them all
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
 #   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus
@@ -94,9 +94,8 @@ FUZZ_MAIN := $(filter %/$(if $(LIBFUZZER),entry,drive).c,$(FUZZ_MAINS))
 SCRIBBLE_SRC := $(wildcard tests/fuzz/scribble.c)
 FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildcard tests/fuzz/*.c))
 # Tests of sosd are left out with it.
-ALL_UNIT_SRC := $(call sources,tests/unit)
-UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd%),$(filter %_test.c,$(ALL_UNIT_SRC)))
-UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd%,$(ALL_UNIT_SRC))
+UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/stores/sosd%),$(wildcard tests/unit/*/*_test.c))
+UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
@@ -312,7 +311,7 @@ $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 $(BUILD)/tests/cached_adopt_test: private LDFLAGS += -Wl,--wrap=xseg_peer_adopt
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
-# In these no tick wakes a reactor, and in the last one nothing a client (tests/unit/no_tick.h).
+# In these no tick wakes a reactor, and in the last one nothing a client (tests/rig/no_tick.h).
 $(BUILD)/tests/reactor_test $(BUILD)/tests/wakes_test: \
 		private LDFLAGS += -Wl,--wrap=xseg_bell_wait
 $(BUILD)/tests/wakes_test: private LDFLAGS += -Wl,--wrap=xseg_port_wait

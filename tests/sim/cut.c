@@ -9,7 +9,7 @@
  *
  * Contract: one thread. No cut falls while the control lock is held: what is done under it is
  * finished by whoever takes it next, and here there is nobody whose process ends
- * (tests/unit/xseg_kill_test.c kills there).
+ * (tests/unit/memory/xseg_kill_test.c kills there).
  */
 #include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"

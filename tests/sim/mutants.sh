@@ -18,11 +18,11 @@ work=$(mktemp -d) || exit 1
 export work
 trap 'rm -rf "$work"' EXIT
 
-# copy_tree DIRECTORY [MORE]: what the simulator is made of, with its objects
+# copy_tree DIRECTORY [MORE...]: what the simulator is made of, with its objects
 copy_tree()
 {
 	local dir
-	for dir in xtypes xseg peers tests/sim ${2:+"$2"}; do
+	for dir in xtypes xseg peers tests/sim "${@:2}"; do
 		mkdir -p "$1/$dir" "$1/build/obj/$dir" &&
 		cp -a "$dir/." "$1/$dir" || return 1
 		[ ! -d "$BUILD/obj/$dir" ] || cp -a "$BUILD/obj/$dir/." "$1/build/obj/$dir" || return 1
@@ -39,7 +39,7 @@ try()
 	[ -z "$unit" ] || { program=$unit failed='\[  FAILED  \] [a-z]'; }
 	tree=$work/$name
 	sentence="$name is caught"
-	if ! copy_tree "$tree" ${unit:+tests/unit} >"$tree.log" 2>&1; then
+	if ! copy_tree "$tree" ${unit:+tests/unit tests/rig} >"$tree.log" 2>&1; then
 		not_ok "$sentence" "$tree.log"
 	elif ! tests/sim/mutate.py "$tree" "$1" >"$tree.log" 2>&1; then
 		echo "$1 does not fit: it must follow the code" >>"$tree.log"

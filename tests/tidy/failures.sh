@@ -17,7 +17,7 @@ names()
 
 has_sentence()	# PROGRAM SENTENCE
 {
-	[ -f "tests/unit/$1.c" ] && grep -qE "^static void $2\(void \*\*" "tests/unit/$1.c"
+	grep -qsE "^static void $2\(void \*\*" tests/unit/*/"$1.c" tests/rig/"$1.c"
 }
 
 program=

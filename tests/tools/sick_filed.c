@@ -1,7 +1,7 @@
 /* sick_filed - a filed whose files cannot be synced while there is a file of the name that
  * $SICK_SYNC says: for tests/system/unsynced.sh, as `filed` beside an xseg. Directories can.
  *
- * fdatasync() is this program's own, as in tests/unit/filed_test.c.
+ * fdatasync() is this program's own, as in tests/unit/stores/filed_test.c.
  */
 #include <errno.h>
 #include <stdlib.h>
