@@ -14,8 +14,8 @@
  *	arena. What makes a server serve again takes this, and that of routes, and never waits for
  *	what clients take.
  *   No lock: lanes, extents and blocks of statistics, which are taken by a swap; reading.
- *   member lock (kernel, one byte a member)   held for the life of an attachment; whoever
- *	else gets it has proved the member's death, and keeps it while he repairs.
+ *   member lock (kernel, one byte a member)   held for the life of an attachment. No other
+ *	process ever takes it: a free byte proves the member's death (lock.c, K5).
  */
 #ifndef XSEG_INTERNAL_H
 #define XSEG_INTERNAL_H

@@ -39,7 +39,7 @@
  * Trust
  *   What comes out of the segment was written by another process. A struct xreq is a private copy
  *   of a request, made and checked when it was accepted: its fields and page numbers are safe to
- *   use as they are. (DESIGN rule R5; the idea of checking a private copy is that of every kernel's
+ *   use as they are. (rule R5; the idea of checking a private copy is that of every kernel's
  *   copy_from_user.)
  */
 #ifndef XSEG_XSEG_H

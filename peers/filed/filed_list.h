@@ -8,7 +8,7 @@
  * or deleted meanwhile.
  *
  * Contract: one thread for a buffer; it blocks. Nothing allocates, and no lock is taken: a listing
- * waits for no other request.
+ * waits for earlier LISTs only.
  *
  * Invariants:
  *   LI1  a name in an answer is that of a file where filed_dir_path() puts it; other files are none

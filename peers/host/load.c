@@ -1,5 +1,6 @@
 /* load - see load.h. */
 #include "peers/host/load.h"
+#include "peers/common/runtime/stack_check.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * The memory holds, one after the other: a header, a table of objects (name and one word), one
  * owner word per page, and the pages. Only pages that were written take memory; the rest of an
- * object is holes, which read as zeroes. What is in the words is true (DESIGN rule R1); the two
+ * object is holes, which read as zeroes. What is in the words is true (rule R1); the two
  * hash tables and the free lists are private, and built from them at open.
  *
  *   object word   0: free | USED (the highest bit) + size in bytes

@@ -4,7 +4,7 @@
  * Contract: rig.h's. Two manners: within its own (its requests, its pages, its lanes, everybody's
  * hints), where others must not notice; and anywhere in the segment's tables, where nobody may
  * crash or hang. Not touched: what is one peer's own memory that happens to lie in the segment, its
- * arena, its pages, and the words that say whose they are (docs/ARCHITECTURE.md says why).
+ * arena, its pages, and the words that say whose they are (docs/design/members.md says why).
  */
 #ifndef TESTS_FUZZ_EVIL_H
 #define TESTS_FUZZ_EVIL_H

@@ -13,6 +13,7 @@
 #include "peers/common/say/kv.h"
 #include "peers/common/runtime/peer.h"
 #include "peers/common/options/stack.h"
+#include "peers/common/runtime/stack_check.h"
 #include "peers/memd/memd_model.h"
 #include "tests/fuzz/fuzz.h"
 

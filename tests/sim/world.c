@@ -265,7 +265,7 @@ static void check_polls(struct sim *s, struct node *n)
 			soonest = n->next_ns[i];
 	}
 	if (k->flush.throttle.head && soonest > s->now &&
-		soonest > k->flush.throttle.head->until_ns)
+		soonest > k->flush.throttle.head->change.until_ns)
 		sim_fail(s, "%s: a write is slowed, and no port is going to let it go in time",
 			n->p->name);
 }

@@ -17,6 +17,7 @@
 #include "peers/common/say/hint.h"
 #include "peers/common/options/owner.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/text/cache_volume.h"
 
 #ifndef XSEG_VERSION
 #define XSEG_VERSION "unknown"

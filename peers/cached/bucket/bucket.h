@@ -10,7 +10,8 @@
  *   from      to        when                                               by
  *   FREE      LOADING   a read misses, or reads ahead; a write's edge      load_send, edge_load
  *   FREE      DIRTY     a write covers it                                  write_slot
- *   LOADING   VALID     the store answered, or its write failed            load_done, write_fail
+ *   LOADING   VALID     the store answered, or its write failed            load_done,
+ *                                                                          write_release
  *   LOADING   DIRTY     a write came, or the write whose edge it is        write_slot
  *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edge_done,
  *                                                                          edge_release
@@ -28,8 +29,9 @@
  *   DIRTY     INVALID   it is REFUSED, and given up                        evict_bucket,
  *                                                                          bucket_drop
  *   WRITING   VALID     the store has it                                   flushed_clean
- *   WRITING   INVALID   the same, and it is not kept                       flushed_clean
- *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flushed_bucket,
+ *   WRITING   INVALID   the same, and it is not kept                       flushed_clean,
+ *                                                                          reclaim_flushed
+ *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flush_refused,
  *                                                                          write_slot
  *   FREE, INVALID, LOADING, VALID   BYPASS   a write goes past the cache   bypass_bucket
  *   BYPASS    INVALID   and is answered                                    around_done

@@ -10,7 +10,7 @@
  * are there. What was written so comes from memory when it is read; of what is written into a cache
  * of gigabytes little would be in the processor's any more.
  *
- * What is best differs between processors, by up to twice the rate (docs/BENCHMARKS.md). Of a read
+ * What is best differs between processors, by up to half the rate (docs/BENCHMARKS.md). Of a read
  * of several pages are asked for, while one is copied:
  *   AMD			  all lines of the next but one: it fetches few others by itself
  *   AMD, since Zen 5		  the same where pages lie side by side; else the first lines of the

@@ -46,34 +46,46 @@ struct creq {
 	/* write: the object's apply_seq when it was applied; 0: by a predecessor. FLUSH: how many
 	 * walks had ended when it began, or are to end before it begins again (sync.c) */
 	uint64_t seq;
-	uint32_t ticket;	/* FLUSH: what it covers */
 	uint32_t newer;				/* as `older` */
+	/* By the operation of the request: no other arm may be touched. */
 	union {
-		uint64_t dirty_end;	/* INFO: end of what was dirty when the store was asked */
-		/* read: buckets that count as lent to that port, and are not listed (loan.c) */
 		struct {
-			uint32_t port, nr;
-		} granted;
+			/* buckets that count as lent to that port, and are not listed (loan.c) */
+			struct {
+				uint32_t port, nr;
+			} granted;
+			uint16_t nr_hit;	/* done when it was first looked at */
+			bool looked;
+			/* buckets that were read ahead, or not to be kept */
+			bool used_ahead, used_once;
+			uint8_t around;	/* enum bypass_why: why it is to go past the cache */
+		} read;
+		/* WRITE, DISCARD, WRITE_ZEROES, COPY */
+		struct {
+			uint64_t until_ns;	/* throttle: it waits no longer */
+			uint32_t debt_bytes;	/* throttle: what it makes dirty */
+			/* COPY: the source's data for its first and last bucket, or NO_PAGE */
+			uint32_t aside[2];
+			uint16_t grow;		/* COPY: buckets of its target without a page */
+			uint8_t edges_out;	/* loads of edges in flight */
+			bool paced;		/* the throttle has seen it */
+		} change;
+		struct {
+			uint32_t ticket;	/* what it covers */
+			bool again;		/* it has begun again */
+		} flush;
+		struct {
+			uint64_t dirty_end;	/* of the object, when the store was asked */
+		} info;
 	};
-	uint64_t until_ns;			/* throttle: it waits no longer */
-	uint32_t debt_bytes;			/* throttle: what it makes dirty */
 	uint16_t volume;			/* record of its volume */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;		/* write: of page[] that it holds; read: that it is lent */
 	uint16_t nr_done;
-	union {
-		uint16_t nr_hit;		/* read: done when it was first looked at */
-		uint16_t grow;		/* COPY: buckets of its target that had no page */
-	};
-	uint8_t edges_out;			/* write: edge loads in flight */
 	/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
 	uint8_t turn;
-	bool looked, redo, applied, fua;
+	bool redo, applied, fua;
 	bool lends;	/* read: its buckets may be lent; write: it gives its pages (gift.c) */
-	bool used_ahead, used_once;	/* read: buckets that were read ahead, or not to be kept */
-	uint8_t around;			/* enum bypass_why: read: why it is to go past the cache */
-	bool paced : 1;				/* write: the throttle has seen it */
-	bool again : 1;				/* FLUSH: it has begun again */
 	bool recovered : 1;			/* a predecessor had it, and may have done it */
 	/* write: a predecessor stored slots of it: what they had may have gone to the store
 	 * since */
@@ -83,7 +95,6 @@ struct creq {
 	_Atomic bool in_way;			/* a cut waits for it (full.c) */
 	int error;
 	const struct policy *policy;		/* as of its first step */
-	uint32_t aside[2]; /* COPY: the source's data for its first and last bucket, or NO_PAGE */
 	/* write: the new pages: `few`, or one of the cache's lists; NULL: none yet */
 	uint32_t *page;
 	uint32_t few[CREQ_FEW];

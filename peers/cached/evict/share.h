@@ -10,7 +10,7 @@
  * Invariants (shares_check):
  *   A1  used of a record is the number of its objects' buckets that have a page
  *   A2  a clean page that stays is in its own volume's list, or in the common one, where those of
- *       volumes with shares are only until it has been turned round; k->page_use says in which
+ *       volumes with shares are only until it has been turned round; page_use says in which
  *   A3  min_sum is the sum of minima; record 0 has no share
  *   A4  a share flushes its group only while somebody waits in its queue, or it is above its
  *       maximum, or share_run() is to come

@@ -115,7 +115,7 @@ static bool is_new(const struct creq *c)
 	bool adds = c->r->op == XSEG_OP_WRITE || c->r->op == XSEG_OP_COPY;
 
 	return adds && !creq_is_urgent(c) && !c->redo && !c->error && c->nr_pages == 0 &&
-	       c->edges_out == 0;
+	       c->change.edges_out == 0;
 }
 
 bool full_refuses(struct cport *ps, const struct creq *c)

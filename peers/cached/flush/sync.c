@@ -124,10 +124,10 @@ static bool begins_again(struct cport *ps, struct creq *c)
 	struct cached *k = ps->cache;
 	bool again, waits;
 
-	if (c->r->op != XSEG_OP_FLUSH || c->again)
+	if (c->r->op != XSEG_OP_FLUSH || c->flush.again)
 		return false;
 	pthread_mutex_lock(&flush_of(k)->dirty_lock);
-	c->again = again = c->seq != walks_to_come(k);
+	c->flush.again = again = c->seq != walks_to_come(k);
 	waits = flush_of(k)->sync.walks != walks_to_come(k);
 	if (waits) {
 		creq_set_state(c, CREQ_AT_STORE);

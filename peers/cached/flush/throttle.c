@@ -207,22 +207,22 @@ bool throttle_holds(struct cport *ps, struct creq *c)
 	uint64_t now = ps->pp->now_ns, due;
 	bool holds;
 
-	if (c->paced)
+	if (c->change.paced)
 		return false;
-	c->paced = true;
+	c->change.paced = true;
 	if (!atomic_load_explicit(&t->on, memory_order_relaxed) || !is_slowed(c))
 		return false;
-	c->debt_bytes = cost(ps, c);
-	if (c->debt_bytes == 0)
+	c->change.debt_bytes = cost(ps, c);
+	if (c->change.debt_bytes == 0)
 		return false;
-	c->until_ns = now + WAIT_MAX_NS;
+	c->change.until_ns = now + WAIT_MAX_NS;
 	pthread_mutex_lock(&t->lock);
 	due = due_ns(ps);
 	holds = t->head || due > now;
 	if (holds)
 		enqueue(t, c);
 	else
-		pay(t, due, now, c->debt_bytes);
+		pay(t, due, now, c->change.debt_bytes);
 	pthread_mutex_unlock(&t->lock);
 	if (holds) {
 		flush_port(ps)->throttled = true;
@@ -265,11 +265,11 @@ static struct creq *take_due(struct cport *ps, uint64_t *next_ns)
 	c = t->head;
 	if (c) {
 		due = due_ns(ps);
-		if (due > c->until_ns)
-			due = c->until_ns;
+		if (due > c->change.until_ns)
+			due = c->change.until_ns;
 		if (due <= now) {
 			dequeue(t);
-			pay(t, due, now, c->debt_bytes);
+			pay(t, due, now, c->change.debt_bytes);
 		} else {
 			*next_ns = due;
 			c = NULL;

@@ -304,7 +304,7 @@ static struct creq *take_covered(struct cached *k)
 	struct creq **at = &flush_of(k)->flushes, *c, *ready = NULL;
 
 	while ((c = *at) != NULL) {
-		if (is_before(c->ticket, flushed_group(k, c->r->volume)->lowest))
+		if (is_before(c->flush.ticket, flushed_group(k, c->r->volume)->lowest))
 			flush_take(k, at, &ready);
 		else
 			at = &c->next;
@@ -384,9 +384,9 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 
 	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	while ((c = *at) != NULL) {
-		bool missed = c->r->volume == 0 ? is_before(c->ticket, o->since_all[gen])
+		bool missed = c->r->volume == 0 ? is_before(c->flush.ticket, o->since_all[gen])
 						: flushed_group(k, c->r->volume) != g ||
-							  is_before(c->ticket, o->since[gen]);
+							  is_before(c->flush.ticket, o->since[gen]);
 
 		if (missed)
 			at = &c->next;
@@ -411,8 +411,8 @@ void flush_request(struct cport *ps, struct creq *c)
 	pthread_mutex_lock(&flush_of(k)->dirty_lock);
 	dirty_try_failed_locked(k);
 	c->seq = flush_of(k)->sync.walks;
-	c->ticket = ticket_cut(g);
-	covered = is_before(c->ticket, g->lowest);
+	c->flush.ticket = ticket_cut(g);
+	covered = is_before(c->flush.ticket, g->lowest);
 	if (!covered)
 		flush_add(k, c, g);
 	dirty_is_news(k);

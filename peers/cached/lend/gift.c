@@ -49,7 +49,7 @@
  * A write all of whose pages may be taken, and whose buckets let go of pages that may be lent,
  * needs nothing else: it goes a short way (hit.c).
  *
- * Contract: gift_may(), gift_take(), gift_exchange(), gift_store() inside the object; gifts_look()
+ * Contract: gift_may(), gift_take(), gift_exchange(), gift_choose() inside the object; gifts_look()
  * in a port's thread, for what it has lent itself.
  */
 #include <assert.h>

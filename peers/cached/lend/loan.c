@@ -45,8 +45,8 @@
  * is in none goes to limbo.
  *
  * Invariants:
- *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which slot_may_be_lent() is
- *       true, or its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's with LENT
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, and slot_may_be_lent() of it,
+ *       or its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's with LENT
  *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are
  *       three bits: one that seems to be the present one, and is eight older, only makes a page
  *       wait in limbo that need not
@@ -274,8 +274,8 @@ bool loan_grant(struct cport *ps, struct creq *c)
 
 	if (!credit_has(ps, port, c->nr))
 		return false;
-	c->granted.port = port;
-	c->granted.nr = c->nr;
+	c->read.granted.port = port;
+	c->read.granted.nr = c->nr;
 	/* before its credit goes: who counts looks there first */
 	atomic_fetch_add_explicit(&l->granted[port], c->nr, memory_order_relaxed);
 	credit_use(ps, port, c->nr);
@@ -284,14 +284,14 @@ bool loan_grant(struct cport *ps, struct creq *c)
 
 void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr)
 {
-	if (nr > c->granted.nr)
-		nr = c->granted.nr;
+	if (nr > c->read.granted.nr)
+		nr = c->read.granted.nr;
 	if (nr == 0)
 		return;
-	c->granted.nr -= nr;
+	c->read.granted.nr -= nr;
 	/* release: what is lent is listed */
 	atomic_fetch_sub_explicit(
-		&lend_of(ps->cache)->loans.granted[c->granted.port], nr, memory_order_release);
+		&lend_of(ps->cache)->loans.granted[c->read.granted.port], nr, memory_order_release);
 }
 
 bool loans_fit(struct cached *k, uint32_t pages)

@@ -48,7 +48,7 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
  * loan_ungrant() says of so many of them that they are listed, or will not be lent. */
 bool loan_grant(struct cport *ps, struct creq *c);
 void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr);
-/* Whether what is lent, or may be, is a quarter of a cache of so many pages. If not only since
+/* Whether what is lent, or may be, is within what a cache of so many pages lends to those who ask. If not only since
  * credit is not used, that is void now: it may be true some rounds later. Any thread. */
 bool loans_fit(struct cached *k, uint32_t pages);
 /* Less may be lent than before. Any thread. */

@@ -1,20 +1,7 @@
 /* cached - the cache peer: the sum of its rooms, and the rules that hold them together.
  *
- *   floor  room      subject
- *   0      bucket    the slot word, counters, copying, sequential readers, a port's side
- *   1      memory    pages, extents, private tables
- *   2      object    entries, chunks of slots, the work queue of an object
- *   3      volume    records of volumes, their settings and counters
- *   3      store     the cache's own requests at the peer below
- *   4      lend      pages that clients read and write in
- *   5      flush     from dirty to stable
- *   6      evict     clean data that leaves; pages, chunks and shares for those that wait
- *   7      policy    the write policies
- *   8      request   requests from above
- *   9      life      options, arena, recovery, plug, resize
- *   10     admin     status, settings of volumes
- *
- * A room should use rooms on lower floors only. Its includes show where it does not yet.
+ * tests/tidy/floors lists the rooms and their floors. A room uses rooms on lower floors only. A
+ * call that points up is declared in the room's events.h and defined in life/events.c.
  *
  * cached keeps objects in 4 KiB buckets between an upper peer and its downstream. An object is an
  * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64. Entries,

@@ -90,7 +90,8 @@ static void check_throttle(struct cached *k)
 		out += store_port(cport_at(k, i))->flushes_out;
 	assert(t->out <= out);
 	for (const struct creq *c = t->head; c; c = c->next, nr++)
-		assert(c->state == CREQ_WAITS_THROTTLE && c->nr_pages == 0 && c->debt_bytes > 0);
+		assert(c->state == CREQ_WAITS_THROTTLE && c->nr_pages == 0 &&
+			c->change.debt_bytes > 0);
 	assert(nr == atomic_load(&t->nr));
 }
 
@@ -313,7 +314,7 @@ static uint32_t granted_to_reads(struct cached *k)
 	for (uint32_t i = 0; i < creq_of(k)->nr_requests; i++)
 		if (creq_of(k)->creqs[i].state != CREQ_IDLE &&
 			creq_of(k)->creqs[i].step == read_step)
-			sum += creq_of(k)->creqs[i].granted.nr;
+			sum += creq_of(k)->creqs[i].read.granted.nr;
 	return sum;
 }
 

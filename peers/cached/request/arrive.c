@@ -196,8 +196,10 @@ static void creq_init(struct creq *c, struct xreq *r)
 	c->r = r;
 	c->step = steps[r->op];
 	c->work.fn = step_job;
-	c->around = BYPASS_NONE;
-	c->aside[0] = c->aside[1] = NO_PAGE;
+	if (r->op == XSEG_OP_READ)
+		c->read.around = BYPASS_NONE;
+	else if (changes_slots(r->op))
+		c->change.aside[0] = c->change.aside[1] = NO_PAGE;
 	c->fua = (r->flags & XSEG_REQ_FUA) && r->op != XSEG_OP_READ;
 	c->lends = xseg_req_gives(r);
 	if (has_range(r->op)) {

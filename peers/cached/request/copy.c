@@ -71,7 +71,7 @@ void copy_step(struct cport *ps, struct creq *c)
 	}
 	c->other = &object_of(k)->objects[idx];
 	/* counted here, where it may look: a few more when it takes pages do no harm (share.h) */
-	c->grow = (uint16_t)share_claim(ps, c->obj, c->first, c->nr, c->nr, TURN_NONE).grow;
+	c->change.grow = (uint16_t)share_claim(ps, c->obj, c->first, c->nr, c->nr, TURN_NONE).grow;
 	change_sides(ps, c, copy_source);
 }
 
@@ -108,7 +108,7 @@ static void take_source(struct cport *ps, struct creq *c)
 		return;
 	for (uint32_t i = 0; i < c->nr; i++)
 		parts += request_is_partial(c->r, i);
-	cl = share_claim_all(ps->cache, object_volume(c->other), c->grow, c->turn);
+	cl = share_claim_all(ps->cache, object_volume(c->other), c->change.grow, c->turn);
 	need = pages_get(ps, n + parts, page, &cl);
 	if (need.nr) {
 		list_put(ps, c);
@@ -127,7 +127,7 @@ static void take_source(struct cport *ps, struct creq *c)
 		uint32_t to = c->page[i];
 
 		if (request_is_partial(c->r, i))
-			to = c->aside[i > 0] = page[n++];
+			to = c->change.aside[i > 0] = page[n++];
 		take_bucket(ps, c, i, to);
 	}
 	change_sides(ps, c, write_step);

@@ -102,7 +102,7 @@ void info_step(struct cport *ps, struct creq *c)
 	ch = child_or_wait(ps, c, CHILD_INFO);
 	if (!ch)
 		return;
-	c->dirty_end = dirty_end_bytes(ps, c->obj);
+	c->info.dirty_end = dirty_end_bytes(ps, c->obj);
 	child_submit(ps, ch, XSEG_OP_INFO, 0);
 }
 
@@ -113,8 +113,8 @@ void info_done(struct cport *ps, struct child *ch, int64_t result)
 	struct creq *c = ch->c;
 	uint64_t end = dirty_end_bytes(ps, ch->obj);
 
-	if (end < c->dirty_end)
-		end = c->dirty_end;
+	if (end < c->info.dirty_end)
+		end = c->info.dirty_end;
 	if (end && (result == -ENOENT || (result >= 0 && (uint64_t)result < end)))
 		result = (int64_t)end;
 	creq_finish(ps, c, result);

@@ -63,17 +63,17 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 
 	if (!(w & SLOT_AHEAD)) {
 		/* to get what one had to wait for is no second use */
-		if (!c->looked && !(w & SLOT_REF))
+		if (!c->read.looked && !(w & SLOT_REF))
 			slot_set_flag(ps->cache, o, b, SLOT_REF);
 		return;
 	}
-	c->used_ahead = true;
+	c->read.used_ahead = true;
 	request_part(c->r, i, &in, &len);
 	if (!(w & SLOT_ONCE)) {
 		slot_clear_flag(ps->cache, o, b, SLOT_AHEAD);
 		return;
 	}
-	c->used_once = true;
+	c->read.used_once = true;
 	if (in + len < BUCKET_SIZE)
 		return;
 	bucket_drop(ps, o, b, w);
@@ -123,17 +123,17 @@ static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 	count_copied(ps, (uint32_t)(c->nr - c->nr_pages) * BUCKET_SIZE);
 	if (c->nr_pages)
 		count(ps, CC_LENT_BYTES, (uint64_t)c->nr_pages * BUCKET_SIZE);
-	if (c->used_once) {
+	if (c->read.used_once) {
 		count(ps, CC_BYPASSED_SEQUENTIAL, 1);
 		count(ps, CC_BYPASSED_BYTES, c->r->size);
 		volume_count_bypassed(volume_block(ps, c->volume), c->r->size);
 		creq_finish(ps, c, result);
 		return;
 	}
-	count(ps, c->nr_hit == c->nr ? CC_HITS : c->nr_hit ? CC_PARTIAL : CC_MISSES, 1);
-	count(ps, CC_HIT_BYTES, (uint64_t)c->nr_hit * BUCKET_SIZE);
-	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_hit) * BUCKET_SIZE);
-	volume_count_read(volume_block(ps, c->volume), c->nr, c->nr_hit, c->r->size);
+	count(ps, c->read.nr_hit == c->nr ? CC_HITS : c->read.nr_hit ? CC_PARTIAL : CC_MISSES, 1);
+	count(ps, CC_HIT_BYTES, (uint64_t)c->read.nr_hit * BUCKET_SIZE);
+	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->read.nr_hit) * BUCKET_SIZE);
+	volume_count_read(volume_block(ps, c->volume), c->nr, c->read.nr_hit, c->r->size);
 	creq_finish(ps, c, result);
 }
 
@@ -273,7 +273,7 @@ static bool may_join(uint64_t w)
  * an error it goes over nothing, as that may have been of what it went over. */
 static uint32_t absent_run(struct cport *ps, const struct creq *c, uint32_t i)
 {
-	uint32_t n, end = 0, join = c->around == BYPASS_NONE ? JOIN_MAX : 0;
+	uint32_t n, end = 0, join = c->read.around == BYPASS_NONE ? JOIN_MAX : 0;
 
 	for (n = 0; i + n < c->nr && n <= end + join; n++) {
 		uint64_t w = slot_get(ps->cache, c->obj, c->first + i + n);
@@ -320,19 +320,19 @@ void read_step(struct cport *ps, struct creq *c)
 	}
 	if (!c->policy)
 		c->policy = object_policy(ps, o);
-	if (c->policy->reads_around && !c->looked && around_read(ps, c, BYPASS_POLICY))
+	if (c->policy->reads_around && !c->read.looked && around_read(ps, c, BYPASS_POLICY))
 		return;
 	if (object_passes(o) && around_read(ps, c, BYPASS_FULL))
 		return;
-	if (c->around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->around))
+	if (c->read.around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->read.around))
 		return;
-	if (c->r->flags & XSEG_REQ_LOAN && !c->looked)
+	if (c->r->flags & XSEG_REQ_LOAN && !c->read.looked)
 		c->lends = loan_grant(ps, c);
 	absent = copy_present(ps, c, &loading);
-	if (!c->looked) {
-		c->looked = true;
-		c->nr_hit = c->nr_done;
-		if ((absent || loading || c->used_ahead) && follow_stream(ps, c, absent > 0))
+	if (!c->read.looked) {
+		c->read.looked = true;
+		c->read.nr_hit = c->nr_done;
+		if ((absent || loading || c->read.used_ahead) && follow_stream(ps, c, absent > 0))
 			return;
 	}
 	if (c->nr_done == c->nr) {
@@ -374,8 +374,9 @@ static void fail_readers(struct cport *ps, const struct child *ch, int error)
 	for (struct creq *c = ch->obj->waiters; c; c = c->next) {
 		if (!waits_for(ps, c, ch))
 			continue;
-		if (c->around == BYPASS_NONE && (ch->joined || c->first != first || c->nr != nr))
-			c->around = BYPASS_ERROR;
+		if (c->read.around == BYPASS_NONE &&
+			(ch->joined || c->first != first || c->nr != nr))
+			c->read.around = BYPASS_ERROR;
 		else
 			c->error = error;
 	}

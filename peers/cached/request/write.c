@@ -56,7 +56,7 @@ static bool edge_load(struct cport *ps, struct creq *c, uint32_t i)
 	ch->r->page[0] = c->page[i];
 	bucket_set(ps, o, c->first + i, slot_word(BUCKET_LOADING, c->page[i], 0));
 	o->loads_out++;
-	c->edges_out++;
+	c->change.edges_out++;
 	child_submit(ps, ch, XSEG_OP_READ, 0);
 	return true;
 }
@@ -118,15 +118,15 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 	else if (c->r->op != XSEG_OP_COPY)
 		memset(new + in, 0, len);
 	else if (len != BUCKET_SIZE)	/* a whole one was filled inside the source */
-		memcpy(new + in, (char *)xseg_page(seg, c->aside[i > 0]) + in, len);
+		memcpy(new + in, (char *)xseg_page(seg, c->change.aside[i > 0]) + in, len);
 	if (c->r->op == XSEG_OP_WRITE)
 		count_copied(ps, len);
 }
 
 static void aside_put(struct cport *ps, struct creq *c)
 {
-	pages_return(ps, c->aside, 2);
-	c->aside[0] = c->aside[1] = NO_PAGE;
+	pages_return(ps, c->change.aside, 2);
+	c->change.aside[0] = c->change.aside[1] = NO_PAGE;
 }
 
 void write_end(struct cport *ps, struct creq *c, int64_t result)
@@ -286,7 +286,7 @@ void write_void(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
 
-	if (c->edges_out) {
+	if (c->change.edges_out) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
@@ -331,8 +331,8 @@ static void write_restart(struct cport *ps, struct creq *c)
 	room_put(ps, o, c->first, c->nr, c->page, c->nr_pages);
 	c->nr_pages = 0;
 	if (c->other) {
-		need += c->aside[0] != NO_PAGE;
-		need += c->aside[1] != NO_PAGE;
+		need += c->change.aside[0] != NO_PAGE;
+		need += c->change.aside[1] != NO_PAGE;
 		aside_put(ps, c);
 		object_put(ps, c->other);
 		c->other = NULL;
@@ -396,7 +396,7 @@ void write_step(struct cport *ps, struct creq *c)
 		c->policy = object_policy(ps, o);
 	if (full_refuses(ps, c))
 		c->error = -ENOSPC;
-	if (c->error && c->nr_pages == 0 && c->edges_out == 0) {
+	if (c->error && c->nr_pages == 0 && c->change.edges_out == 0) {
 		write_fail(ps, c);
 		return;
 	}
@@ -412,7 +412,7 @@ void write_step(struct cport *ps, struct creq *c)
 		return;
 	/* a load that is out writes into our page: it must end before that can go into a slot, or
 	 * back */
-	if (c->edges_out) {
+	if (c->change.edges_out) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
@@ -444,7 +444,7 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 	uint32_t i = ch->first - c->first;
 
 	o->loads_out--;
-	c->edges_out--;
+	c->change.edges_out--;
 	if (result < (int64_t)BUCKET_SIZE) {
 		count(ps, CC_LOAD_ERRORS, 1);
 		c->error = result < 0 ? (int)result : -EIO;

@@ -1,5 +1,5 @@
 /* order - who may start: no write of a blocker overlaps one that it started and has not answered
- * (DESIGN rule R3), and reads are ordered with the writes that they overlap.
+ * (rule R3), and reads are ordered with the writes that they overlap.
  *
  * A request is an order_op of one or two byte ranges, each shared (reads) or exclusive (all that
  * changes data). Two ranges conflict when they are of one object, overlap, and one is exclusive. An

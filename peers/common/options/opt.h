@@ -27,6 +27,8 @@
 
 #include "xseg/xseg.h"
 
+#define PEER_MAX_THREADS 16			/* of a peer: the option `threads` */
+
 enum opt_kind {
 	OPT_SIZE, OPT_TIME, OPT_RATE, OPT_UINT, OPT_U64, OPT_PERCENT, OPT_BOOL, OPT_STR, OPT_ENUM,
 	OPT_LIST

@@ -12,7 +12,6 @@
 #include "peers/common/options/cli.h"
 #include "peers/common/options/cpus.h"
 #include "peers/common/options/owner.h"
-#include "peers/common/runtime/peer.h"
 
 #define BOM "\xef\xbb\xbf"
 

@@ -86,13 +86,6 @@ void stack_destroy(struct stack *stack);
 /* Reads a stack file's text into an empty stack. -EINVAL with a line "line N: ..." in err. */
 int stack_parse(const char *text, struct stack *stack, struct xseg_error *err) XSEG_MUST_CHECK;
 
-/* Checks the peers' own options: find(kind) gives the kind, or NULL when this build has none of it.
- * Needs no segment. -EINVAL with "line N: ..." for an option that the kind does not have, or a
- * value that is wrong. */
-struct peer_class;
-int stack_check_options(const struct stack *stack,
-			const struct peer_class *(*find)(const char *kind),
-			struct xseg_error *err) XSEG_MUST_CHECK;
 /* Writes the options of one peer into the struct that the table describes. */
 int stack_set_options(const struct stack_peer *peer, const struct opt *table, void *base,
 		      struct xseg_error *err) XSEG_MUST_CHECK;

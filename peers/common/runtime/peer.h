@@ -23,7 +23,6 @@
 #include "peers/common/options/opt.h"
 #include "xseg/xseg.h"
 
-#define PEER_MAX_THREADS 16
 #define PEER_NEVER	 UINT64_MAX
 #define PEER_TAKE	 8u		/* requests are accepted at most this many at a time */
 

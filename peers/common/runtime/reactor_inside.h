@@ -4,7 +4,7 @@
  *
  * Locks
  *   board   which reactor is awake, and who sees to which port. Taken by a reactor that goes to
- *           sleep, wakes up, or lets a peer go; never with work to do. A leaf, but for the
+ *           sleep, wakes up, or lets a peer go; never on the data path. A leaf, but for the
  *           doorbells that are rung under it.
  *   inside  one a seat: a thread is in that port, and alone with it and all that is the port's.
  *           Held for a round; nobody waits for it but who closes the peer.

@@ -29,7 +29,7 @@
 #define CACHE_EXTENT_PRIVATE 6u		/* for each extent of the segment */
 /* a bucket's owner word, and whether it was read directly: in the segment */
 #define CACHE_OWNER_BYTES   9u
-#define CACHE_CREQ_BYTES    296u /* for each request of the segment: if it is one from above, */
+#define CACHE_CREQ_BYTES    288u /* for each request of the segment: if it is one from above, */
 #define CACHE_CHILD_BYTES   120u	/* if it is one of cached's own */
 #define CACHE_LISTS	    128u	/* lists of pages for large writes */
 #define CACHE_GIFTS	    1024u	/* pages that each port may have lent to write in */

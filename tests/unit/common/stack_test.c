@@ -1,6 +1,7 @@
 /* stack_test - stack files: what is read, what is refused and with which line, in which order peers
  * start. */
 #include "peers/common/options/stack.h"
+#include "peers/common/runtime/stack_check.h"
 
 #include <errno.h>
 #include <string.h>

@@ -71,9 +71,7 @@ extern const struct opt volume_recover_table[];
 command_fn volume_recover;
 
 /* ---- cache_cmds.c ---- */
-struct cache_opts {
-	char volume[XSEG_NAME_MAX], volumed[XSEG_NAME_MAX];
-};
+struct cache_opts;
 extern const struct opt cache_volume_table[];
 command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 

@@ -12,7 +12,11 @@
 #include <jansson.h>
 
 #include "tools/xseg/base/client.h"
-#include "tools/xseg/cmd/commands.h"
+
+/* Of the commands for a cache, or for a volume in it. */
+struct cache_opts {
+	char volume[XSEG_NAME_MAX], volumed[XSEG_NAME_MAX];
+};
 
 /* The id of the volume named by --volume, 0 without. Refused where its I/O does not pass the cache:
  * ids are a volumed's own, and there it is another one's. */
