@@ -10,8 +10,8 @@
  *                 entry's
  *   pin           the page is listed in the reader's request; fence
  *   is_still      the slot again, then the entry's version, then the door
- *   replace       bucket_set (cached/object.c): the old page goes to limbo
- *   move          chunk_release and what follows it (cached/chunk.c): the version, then another
+ *   replace       bucket_set (object/object.c): the old page goes to limbo
+ *   move          chunk_release and what follows it (object/chunk.c): the version, then another
  *                 object's page in the same slot
  *   look          limbo_look (cached/loan.c): fence, then all requests; what none lists is used
  *                 again

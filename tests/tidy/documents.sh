@@ -1,6 +1,6 @@
 #!/bin/bash
-# documents.sh - what README.md and docs/*.md name is there: functions, files of sources, and where
-# links lead to.
+# documents.sh - the documents name only functions, files and links that are there, and their tables
+# of states and floors are those of the sources (tests/tidy/tables.py).
 #
 # A function is a name with () in backquotes, a file one that ends as a source does; both count as
 # there wherever they are in the tree. What is of liburcu is not looked for.
@@ -8,7 +8,7 @@
 cd "$root" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-docs=(README.md docs/*.md)
+docs=(README.md docs/*.md docs/design/*.md docs/decisions/*.md)
 find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print | sed 's|^\./||' >"$work/files"
 
 quoted()	# the words of the documents in backquotes, once each
@@ -64,4 +64,10 @@ while read -r doc link; do
 	leads "$doc" "$link" || echo "$doc: $link"
 done <"$work/looked_at" >"$work/missing"
 told "the ends of links"
+
+if tests/tidy/tables.py >"$work/missing" 2>&1; then
+	ok "tables of states and of floors are those of their sources"
+else
+	not_ok "tables of states and of floors are those of their sources" "$work/missing"
+fi
 finish

@@ -1,5 +1,5 @@
-/* cached_states_test - the drawings of cached's state machines in docs/ARCHITECTURE.md are those of
- * the tables that the code checks.
+/* cached_states_test - the drawings of cached's state machines in docs/design are those of the tables
+ * that the code checks.
  *
  * A drawing is a block of Mermaid after the line "<!-- states of NAME -->". It is made from the
  * table here, and compared.
@@ -14,10 +14,10 @@
 
 #include "peers/cached/life/cached.h"
 
-#define DOCUMENT "docs/ARCHITECTURE.md"
+#define TEXT_MAX (1u << 20)
 
 struct machine {
-	const char *name;
+	const char *name, *document;
 	unsigned nr;
 	const char *(*state)(unsigned s);
 	bool (*legal)(unsigned from, unsigned to);
@@ -50,11 +50,11 @@ static bool creq_edge(unsigned a, unsigned b)
 }
 
 static const struct machine machines[] = {
-	{ "bucket", BUCKET_NR_STATES, bucket_word, bucket_edge },
-	{ "object", OBJECT_NR_STATES, object_name, object_edge },
-	{ "request", CREQ_NR_STATES, creq_name, creq_edge },
-	{ "plug", PLUG_NR_STATES, plug_name, plug_edge },
-	{ "extent", EXTENT_NR_STATES, extent_name, extent_edge },
+	{ "bucket", "docs/design/cached.md", BUCKET_NR_STATES, bucket_word, bucket_edge },
+	{ "object", "docs/design/cached.md", OBJECT_NR_STATES, object_name, object_edge },
+	{ "request", "docs/design/cached-requests.md", CREQ_NR_STATES, creq_name, creq_edge },
+	{ "plug", "docs/design/plug.md", PLUG_NR_STATES, plug_name, plug_edge },
+	{ "extent", "docs/design/cached-flush.md", EXTENT_NR_STATES, extent_name, extent_edge },
 };
 
 static void draw(const struct machine *m, char *out, size_t size)
@@ -71,30 +71,31 @@ static void draw(const struct machine *m, char *out, size_t size)
 	snprintf(out + n, size - n, "```\n");
 }
 
-static char *read_document(void)
+static char *read_document(const char *path)
 {
-	FILE *f = fopen(DOCUMENT, "r");
-	char *text = calloc(1, 1 << 20);
+	FILE *f = fopen(path, "r");
+	char *text = calloc(1, TEXT_MAX);
 
 	assert_non_null(text);
 	if (!f)
-		fail_msg("%s cannot be read; run this from the repository's folder", DOCUMENT);
-	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+		fail_msg("%s cannot be read; run this from the repository's folder", path);
+	assert_true(fread(text, 1, TEXT_MAX - 1, f) > 0);
 	fclose(f);
 	return text;
 }
 
-static void the_drawings_in_the_document_are_those_of_the_tables(void **state)
+static void the_drawings_in_the_documents_are_those_of_the_tables(void **state)
 {
-	char *text = read_document(), want[8192];
+	char want[8192], *text;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		text = read_document(machines[i].document);
 		draw(&machines[i], want, sizeof(want));
 		if (!strstr(text, want))
-			fail_msg("%s does not have this:\n%s", DOCUMENT, want);
+			fail_msg("%s does not have this:\n%s", machines[i].document, want);
+		free(text);
 	}
-	free(text);
 }
 
 static void every_state_can_be_reached_and_left(void **state)
@@ -118,7 +119,7 @@ static void every_state_can_be_reached_and_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_drawings_in_the_document_are_those_of_the_tables),
+		cmocka_unit_test(the_drawings_in_the_documents_are_those_of_the_tables),
 		cmocka_unit_test(every_state_can_be_reached_and_left),
 	};
 
