@@ -331,15 +331,12 @@ static bool is_seen(const struct xseg_io *io)
 
 static int check_flags(const struct xseg_queue *q, const struct xseg_io *io)
 {
-	static const uint32_t may[XSEG_NR_OPS] = {
-		[XSEG_OP_READ] = XSEG_IO_LOAN | XSEG_IO_DIRECT,
-		[XSEG_OP_WRITE] = XSEG_IO_FUA | XSEG_IO_GIVE,
-		[XSEG_OP_DISCARD] = XSEG_IO_FUA,
-		[XSEG_OP_WRITE_ZEROES] = XSEG_IO_FUA,
-		[XSEG_OP_COPY] = XSEG_IO_FUA,
+	static const int64_t may[XSEG_NR_OPS] = {
+#define XSEG_OP_ROW(op, word, range, changes, data, cut, flags) [XSEG_OP_##op] = flags,
+#include "xseg/ops.def"
 	};
 
-	if ((unsigned)io->op > XSEG_OP_INFO || io->flags & ~may[io->op])
+	if ((unsigned)io->op >= XSEG_NR_OPS || may[io->op] < 0 || io->flags & ~may[io->op])
 		return -EINVAL;
 	if (io->flags & XSEG_IO_LOAN && (io->buf || io->iov))
 		return -EINVAL;

@@ -46,9 +46,24 @@
 #include "xtypes/xkill.h"
 
 static const char *const op_names[XSEG_NR_OPS] = {
-	"read", "write", "flush", "discard", "write_zeroes", "copy", "info", "delete", "admin",
-	"list",
+#define XSEG_OP_ROW(op, word, ...) [XSEG_OP_##op] = word,
+#include "xseg/ops.def"
 };
+
+/* Bits, by operation: those whose pages hold data. */
+enum {
+	OPS_WITH_DATA = 0
+#define XSEG_OP_ROW(op, word, range, changes, data, ...) | (data) << XSEG_OP_##op
+#include "xseg/ops.def"
+};
+
+/* Each operation has a row. */
+enum {
+	OPS_WITH_ROW = 0
+#define XSEG_OP_ROW(op, ...) | 1 << XSEG_OP_##op
+#include "xseg/ops.def"
+};
+_Static_assert(OPS_WITH_ROW == (1 << XSEG_NR_OPS) - 1, "xseg/ops.def has a row for each");
 
 const char *xseg_op_name(enum xseg_op op)
 {
@@ -80,7 +95,7 @@ static bool is_legal(enum xseg_req_state from, enum xseg_req_state to)
 
 static bool moves_data(uint8_t op)
 {
-	return op == XSEG_OP_READ || op == XSEG_OP_WRITE;
+	return op < XSEG_NR_OPS && OPS_WITH_DATA >> op & 1;
 }
 
 static void origin_of(struct xseg *seg, uint32_t port, struct xs_origin *o)

@@ -74,11 +74,11 @@ may_include()
 		xseg/layout.h | xseg/internal.h) ;;
 		xtypes/* | xseg/* | peers/common/*) return 0 ;;
 		esac ;;
-	peers/host/*)   case $2 in xtypes/* | xseg/xseg.h | peers/*) return 0 ;; esac ;;
+	peers/host/*)   case $2 in xtypes/* | xseg/xseg.h | xseg/ops.def | peers/*) return 0 ;; esac ;;
 	peers/*)
 		name=${1#peers/}
 		case $2 in
-		xtypes/* | xseg/xseg.h | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
+		xtypes/* | xseg/xseg.h | xseg/ops.def | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
 		esac ;;
 	bench/limits/*)	# no segment at all: the bare structures are what is measured
 		case $2 in xtypes/* | peers/common/* | "$program"/*) return 0 ;; esac ;;

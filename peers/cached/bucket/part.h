@@ -36,10 +36,16 @@ static inline bool request_is_copied_read(const struct xreq *r)
 	return r->op == XSEG_OP_READ && !(r->flags & XSEG_REQ_LOAN);
 }
 
+/* Bits, by operation. */
+enum {
+	OPS_CUT = 0
+#define XSEG_OP_ROW(op, word, range, changes, data, cut, flags) | (cut) << XSEG_OP_##op
+#include "xseg/ops.def"
+};
 /* Takes something away: nothing older may bring it back. */
 static inline bool op_is_cut(uint8_t op)
 {
-	return op == XSEG_OP_DELETE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES;
+	return OPS_CUT >> op & 1;
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "peers/cached/policy/policy.h"
 #include "peers/cached/request/request.h"
 #include "peers/cached/volume/volume.h"
+#include "peers/common/blocker/shape.h"
 #include "xtypes/xhot.h"
 
 /* The request's own object is its volume's. A copy that has been inside both objects has seen to
@@ -27,13 +28,12 @@ static void adopt_volume(struct cport *ps, struct creq *c)
 
 static bool changes_slots(uint8_t op)
 {
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
-	       op == XSEG_OP_COPY;
+	return shapes[op].range == SHAPE_BYTES && shapes[op].exclusive;
 }
 
 static bool is_change(const struct creq *c)
 {
-	return changes_slots(c->r->op) || c->r->op == XSEG_OP_DELETE;
+	return shapes[c->r->op].exclusive;
 }
 
 /* It is inside its object for the first time, or again. */
@@ -83,7 +83,7 @@ static void applied_job(struct xwork *w, void *ctx)
 /* Of others, an object that has nothing here gets nothing: it need not be admitted. */
 static bool has_range(uint8_t op)
 {
-	return op == XSEG_OP_READ || changes_slots(op);
+	return shapes[op].range == SHAPE_BYTES;
 }
 
 static void find_object(struct cport *ps, struct creq *c);

@@ -5,15 +5,9 @@
 #include <string.h>
 
 const struct shape shapes[XSEG_NR_OPS] = {
-	[XSEG_OP_READ] = { true, SHAPE_BYTES, false, true },
-	[XSEG_OP_WRITE] = { true, SHAPE_BYTES, true, true },
-	[XSEG_OP_FLUSH] = { true, SHAPE_ALL, false, false },
-	[XSEG_OP_DISCARD] = { true, SHAPE_BYTES, true, false },
-	[XSEG_OP_WRITE_ZEROES] = { true, SHAPE_BYTES, true, false },
-	[XSEG_OP_COPY] = { true, SHAPE_BYTES, true, false },
-	[XSEG_OP_INFO] = { true, SHAPE_OBJECT, false, false },
-	[XSEG_OP_DELETE] = { true, SHAPE_OBJECT, true, false },
-	[XSEG_OP_LIST] = { true, SHAPE_NAMES, false, false },
+#define XSEG_OP_ROW(op, word, range, changes, data, ...)                                           \
+	[XSEG_OP_##op] = { SHAPE_##range, changes, data },
+#include "xseg/ops.def"
 };
 
 static int names_check(const struct xreq *r)
@@ -27,7 +21,7 @@ int shape_check(const struct xreq *r, uint64_t end_max)
 {
 	const struct shape *shape = r->op < XSEG_NR_OPS ? &shapes[r->op] : NULL;
 
-	if (!shape || !shape->known)
+	if (!shape || shape->range == SHAPE_NONE)
 		return -EPROTO;
 	if (shape->range == SHAPE_NAMES)
 		return names_check(r);

@@ -12,6 +12,7 @@
 #include "xseg/xseg.h"
 
 enum shape_range {
+	SHAPE_NONE,		/* no store knows the op: the rest means nothing */
 	SHAPE_ALL,		/* no object: all of them */
 	SHAPE_BYTES,		/* [obj_offset, obj_offset + size) of the target */
 	SHAPE_OBJECT,		/* the target as a whole */
@@ -19,13 +20,12 @@ enum shape_range {
 };
 
 struct shape {
-	bool known;		/* an op that stores know; false: the rest means nothing */
 	enum shape_range range;
 	bool exclusive;		/* it changes what is there */
 	bool data;		/* the request's pages hold the range */
 };
 
-extern const struct shape shapes[XSEG_NR_OPS];
+extern const struct shape shapes[XSEG_NR_OPS];	/* of xseg/ops.def */
 
 /* -EPROTO: no op of a store, no target where it needs one, a range that is longer than a request
  * may be or ends beyond `end_max`, or fewer pages than it needs. 0: r->op is an index of
