@@ -1,18 +1,20 @@
 #!/bin/bash
-# demo.sh - the main job on real data (`make demo`): an image of real files goes through the cache
-# to a real disk and comes back unchanged, and random I/O is measured with and without the cache,
-# side by side.
+# demo.sh - the main job on real data (`make demo`). An image of real files goes through the cache
+# to a real disk and comes back unchanged. Random I/O is measured with and without the cache, side
+# by side.
 #
 # Usage: bench/demo.sh [--help]
 # Environment: BUILD (build), DEMO_SECONDS (4, of one measurement), DEMO_DIR ($BUILD/demo: a
 #   directory on the disk to be used, which is made and removed)
+#
 # Needs 1.6 GiB on the disk, 1 GiB of memory and under 3 minutes; no root, no mount, no terminal.
 #
-# Two stacks stand one after the other on the same directory:
+# Two stacks run one after the other on the same directory:
 #   1  volumed -> cached -> filed   the image is imported, read at random and exported; a second
 #                                   volume is written at random
-#   2  volumed -> filed             exported again, from what the files hold; the same random I/O
-# However it ends, its processes are ended and its segment and files are removed; the logs stay in
+#   2  volumed -> filed             the image is exported again, from the files; the same random I/O
+#
+# The script always ends its processes and removes its segment and files. The logs stay in
 # $BUILD/demo-log. Exit codes: 0; 1 with one line that names the step; 2: wrong usage.
 set -u
 

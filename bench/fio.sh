@@ -1,17 +1,17 @@
 #!/bin/bash
-# fio.sh - what fio's engine, and so the library for volumes, costs against xbench, which needs no
-# library.
+# fio.sh - the cost of fio's engine, and so of the library for volumes, against xbench. xbench needs
+# no library.
 #
 # Usage: bench/fio.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.6, of one run)
 #
-# 4 KiB at random, 16 in flight, by copy, over a volume that fits into the cache and is in it:
-# reads, and writes. One after the other in each round, on one stack: xbench; fio with the engine;
-# fio with its own null engine, which is what fio itself costs. fio fills its buffers once and keeps
-# no map of what it has done, as xbench does neither.
+# The load is 4 KiB at random, 16 in flight, by copy: reads, and writes. The volume fits into the
+# cache and is in it. Each round measures three programs on one stack, one after the other: xbench;
+# fio with the engine; fio with its own null engine, which shows the cost of fio itself. fio fills
+# its buffers once and keeps no map of the blocks that it has used, because xbench does neither.
 #
-# In $BUILD/bench/fio: raw/SYSTEM-RW-run.ROUND.json; from these alone runs.tsv and report.txt are
-# made.
+# In $BUILD/bench/fio: raw/SYSTEM-RW-run.ROUND.json. From these files alone are made runs.tsv and
+# report.txt.
 set -u
 
 . "$(dirname "$0")/lib.sh"

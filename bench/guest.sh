@@ -1,25 +1,26 @@
 #!/bin/bash
-# guest.sh - the job that was published of a cache of this design, in a virtual machine: fio on its
+# guest.sh - the published job of a cache of this kind, in a virtual machine: fio on the guest's
 # disk, which is a volume by NBD.
 #
 # Usage: bench/guest.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (3), BENCH_SECONDS (3, of one run)
 #
-# 4 KiB at random over 1 GiB, 16 in flight, direct: writes, then reads. The guest is Debian's cloud
-# kernel in qemu without KVM (tests/lib/guest.sh), so each I/O costs it far more than all that is
-# below it, and what a cache gains is seen only where the store is slower than the guest. The store
-# is filed on the disk that holds BUILD, past the page cache. The volume is written once before,
-# from outside, and flushed:
+# The load is 4 KiB at random over 1 GiB, 16 in flight, direct: writes, then reads. The guest is
+# Debian's cloud kernel in qemu without KVM (tests/lib/guest.sh). So each I/O costs the guest far
+# more than all layers below it. A cache's gain shows only where the store is slower than the guest.
+# The store is filed on the disk that holds BUILD, past the page cache. Before the runs the volume
+# is written once from outside and flushed. The systems are:
 #   alone     volumed on the store
 #   fits      a cache larger than the set, in write-back
 #   few       a cache of half the set, that may have half of the set's objects
 #   many      the same, with room for all of them
 #   through   as fits, in write-through
+#
 # Nothing is bound to a CPU. Ratios are to `alone` of the same round, figures are medians of the
 # rounds. This one takes minutes: `make bench` leaves it out; bench/run.sh guest runs it.
 #
-# In $BUILD/bench/guest: raw/SYSTEM-RW-run.ROUND.json, by the guest's fio; from these alone runs.tsv
-# and report.txt are made.
+# In $BUILD/bench/guest: raw/SYSTEM-RW-run.ROUND.json, by the guest's fio. From these files alone
+# are made runs.tsv and report.txt.
 set -u
 
 . "$(dirname "$0")/lib.sh"

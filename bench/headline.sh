@@ -1,37 +1,37 @@
 #!/bin/bash
-# headline.sh - the headline of what was published of a cache of this design, over a store as slow
-# as real ones are: Ceph's bluestore alone, and a cache over it.
+# headline.sh - the published headline of a cache of this kind, over a store as slow as real ones:
+# Ceph's bluestore alone, and a cache over it.
 #
 # Usage: bench/headline.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.1, of one point)
 #
-# The store is sosd over the cluster for tests (tests/system/ceph/cluster.sh): a monitor, and an OSD
-# with bluestore on a file of the disk that holds BUILD, on the same CPUs as all else. Where Ceph's
-# packages are not there this benchmark is left out, and says so.
+# The store is sosd over the cluster for tests (tests/system/ceph/cluster.sh). It is a monitor and
+# an OSD with bluestore on a file of the disk that holds BUILD, on the same CPUs as all else.
+# Without Ceph's packages this benchmark is skipped, and says so.
 #
 # Points, at random over a set of 64 MiB, one client: reads and writes, blocks of 64, 16 and 4 KiB,
 # 4, 8 and 16 in flight.
 #   alone         xbench -> sosd
-#   fitsback      a cache of twice the set in write-back: the peak, as all are hits
+#   fitsback      a cache of twice the set in write-back: the peak, because all are hits
 #   fitsthrough   the same in write-through
-#   twiceback     a cache of half the set, which for writes is full of dirty data from the first on
+#   twiceback     a cache of half the set; for writes it is full of dirty data from the start
 #   twicethrough  the same in write-through
 #   memd          fitsback over memd, 4 KiB, depth 16: a hit over a store that takes no CPU
 #
-# Series, 4 KiB writes that do not end: a set of 16 MiB, twice the cache, is written twice over.
-# `random`: at random over the set, 16 in flight. `streams`: four clients, each in sequence through
-# its quarter, 4 in flight.
+# Series, endless 4 KiB writes: a set of 16 MiB, twice the cache, is written twice over. `random`:
+# at random over the set, 16 in flight. `streams`: four clients, each in sequence through its
+# quarter, 4 in flight.
 #   alone, back, through   the store; a cache in write-back, in write-through, empty at first
 #
-# Store and cache are in one reactor on the first CPU, clients on the others; Ceph's processes and
-# librados' threads are where the kernel puts them. All systems stand side by side, each with
-# objects of its own in the pool, and are measured one right after the other, as what the disk takes
-# for a sync changes from minute to minute. Ratios are to `alone` of the same round, figures are
-# medians of the rounds.
+# Store and cache are in one reactor on the first CPU, clients on the others. The kernel places
+# Ceph's processes and librados' threads. All systems run side by side, each with objects of its own
+# in the pool. They are measured one right after the other, because the disk's time for a sync
+# changes from minute to minute. Ratios are to `alone` of the same round, figures are medians of the
+# rounds.
 #
-# In $BUILD/bench/headline: raw/SYSTEM-RW-BS-DEPTH-run.ROUND.json, and as series.sh says
-# raw/sosd-PATTERN-SYSTEM-...; from these alone runs.tsv, sustained.tsv, slices.tsv, results.tsv
-# (medians of the points), series.tsv (of the slices), report.txt and the plots are made.
+# In $BUILD/bench/headline: raw/SYSTEM-RW-BS-DEPTH-run.ROUND.json, and raw/sosd-PATTERN-SYSTEM-...
+# as in series.sh. From these files alone are made runs.tsv, sustained.tsv, slices.tsv, results.tsv
+# (medians of the points), series.tsv (of the slices), report.txt and the plots.
 set -u
 
 . "$(dirname "$0")/lib.sh"

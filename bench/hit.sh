@@ -1,42 +1,45 @@
 #!/bin/bash
-# hit.sh - what a hit of 4 KiB to 64 KiB costs, by copy, by loan and without a request.
+# hit.sh - the cost of a hit of 4 KiB to 64 KiB, by copy, by loan and without a request.
 #
 # Usage: bench/hit.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_SET (size of
-#   the set; else 2G, or what a fifth of what is free in memory and in /dev/shm allows)
+#   the set; else 2G, or less if a fifth of the free memory or of free /dev/shm is less)
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
 #   memory   bench-limit without requests: one core copies blocks (bench/limits/limit_alone.c)
-#   memoryscatter  the same, and a block's pages lie anywhere, as those of the caches do: 4 KiB that
-#            are given at random change places
-#   lines    bench-limit without requests: one core reads the first lines of pages at random, as many
-#            at a time as it can have under way: what a client of large loans does, too
+#   memoryscatter  the same, and a block's pages lie anywhere, as in the caches, where random 4 KiB
+#            gifts change places
+#   lines    bench-limit without requests: one core reads the first lines of pages at random; it
+#            keeps as many in flight as it can, as a client of large loans does too
 #   limit    bench-limit: lanes, a lookup, one memcpy() a page; no cache (bench/limits/limit.c)
 #   cached   xbench -> cached, with memd below it, in one process and one reactor
 #   volume   xbench -> volumed -> cached -> memd, in one process and one reactor
-# and limitloan, cachedloan and volumeloan do it by loan: of a read the client gets the pages where
-# they are, a write gives its pages away. Where peers lend nothing, these are left out, and the
-# report says so. cacheddirect and volumedirect read what they were lent before without a request: 4
-# KiB with one in flight, after a run that meets the pages; cachedmet and volumemet do it by loan
-# beside them. They come last: who overwrites what was read so pays for it. The server has the first
-# CPU that is there, the clients have the others. `threads` are clients: each has a port of its own
-# and `depth` I/Os in flight. Both stacks stand from the beginning to the end, with the set written
-# once in sequence before it is measured, and with watermark and age of dirty data set so that
-# nothing is flushed meanwhile.
 #
-# Of what is measured the clients read the first line of each page, as the limits do. In the end each
-# stack has a run whose every byte is read and verified, by copy, by loan, and without requests where
-# that is: raw/verified-SYSTEM-DATA.json.
+# limitloan, cachedloan and volumeloan do it by loan: a read gets the pages where they are, a write
+# gives its pages away. If peers lend nothing, these are left out, and the report says so.
 #
-# One round measures every point once: all systems one right after the other, so that what the
-# machine does meanwhile is the same to all. Points are medians of the rounds, with the lowest and
-# the highest beside them. The points are those that the bars are about and a line through them by
-# depth, by size and by clients; with --full all of 4, 16 and 64 KiB, 1 to 64 in flight, one and two
-# clients: half an hour.
+# cacheddirect and volumedirect read, without a request, pages that they borrowed before: 4 KiB with
+# one in flight, after a run that meets the pages. cachedmet and volumemet do it by loan beside
+# them. They come last, because a later overwrite of pages that were read so is more expensive.
 #
-# What xbench and bench-limit say is kept as JSON in $BUILD/bench/hit/raw, one file a run:
-# SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these alone runs.tsv, results.tsv, report.txt and
-# the plots are made.
+# The server has the first available CPU, the clients have the others. `threads` are clients: each
+# has a port of its own and `depth` I/Os in flight. Both stacks run from the beginning to the end.
+# The set is written once in sequence before it is measured. Watermark and age of dirty data are set
+# so that nothing is flushed meanwhile.
+#
+# In measured runs the clients read the first line of each page, as the limits do. At the end each
+# stack has a run in which every byte is read and verified: by copy, by loan, and without requests
+# where possible: raw/verified-SYSTEM-DATA.json.
+#
+# One round measures every point once: all systems one right after the other, so that other work on
+# the machine affects all alike. Points are medians of the rounds, with the lowest and the highest
+# beside them. The points are those of the bars, and a line through them by depth, by size and by
+# clients. --full measures all of 4, 16 and 64 KiB, 1 to 64 in flight, one and two clients: half an
+# hour.
+#
+# The output of xbench and bench-limit is kept as JSON in $BUILD/bench/hit/raw, one file a run:
+# SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. runs.tsv, results.tsv, report.txt and the plots are
+# made from these files alone.
 set -u
 
 . "$(dirname "$0")/lib.sh"

@@ -1,26 +1,29 @@
 #!/bin/bash
-# index.sh - what many small objects cost against few large ones, over the same set of pages, cold
+# index.sh - the cost of many small objects against few large ones, over the same set of pages, cold
 # and warm.
 #
 # Usage: bench/index.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.35, of one run)
 #
-# A set of 4 GiB (64 MiB with --quick, and less where the memory is less) is cut into objects of 4
-# MiB, of 32 KiB and of 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M; with --full also 256 K and 512
-# K. Blocks of 4 KiB at random, by copy, with 16 in flight:
-#   cold       reads of the first quarter of the set while the cache is empty: all but those that
-#              come twice are loaded, and each of a new object makes an entry; memd has no delay
+# A set of 4 GiB is cut into objects of 4 MiB, of 32 KiB and of 4 KiB: 1 K, 128 K and 1 M objects.
+# With --full also 256 K and 512 K. The set is 64 MiB with --quick, and smaller on a machine with
+# little memory. Blocks of 4 KiB at random, by copy, with 16 in flight:
+#   cold       reads of the first quarter of the set while the cache is empty: all but repeated
+#              blocks are loaded, and each of a new object makes an entry; memd has no delay
 #   coldwrite  writes of the second quarter, the same
 #   slow       reads of the second half, the same, while memd takes 1 ms
 #   read       hits, after the whole set was written once in sequence
 #   write      the same
-# Everything but the client is in one reactor, and the cache holds the whole set and flushes nothing
-# by itself. memd holds nothing: what was never written reads as zeroes. Each round runs the cuts
-# one after the other, each on a stack of its own, every second round the other way round; ratios
-# are to the largest objects in the same round, and figures are medians of the rounds.
 #
-# In $BUILD/bench/index: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv
-# (medians), report.txt and the plot are made.
+# Everything but the client is in one reactor. The cache holds the whole set and flushes nothing by
+# itself. memd holds nothing: data that was never written reads as zeroes.
+#
+# Each round runs the cuts one after the other, each on a stack of its own; every second round runs
+# them in reverse. Ratios are to the largest objects in the same round, and figures are medians of
+# the rounds.
+#
+# In $BUILD/bench/index: raw/OBJECTS-KIND-run.ROUND.json. From these files alone are made runs.tsv,
+# results.tsv (medians), report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
-# lib.sh - what the benchmarks share; sourced first by every script of this folder that measures.
+# lib.sh - the shared part of the benchmarks; every script of this folder that measures sources it
+# first.
 #
 #	#!/bin/bash
 #	# hit.sh - what is measured; this comment, up to `set -u`, is the text of --help
@@ -9,16 +10,18 @@
 #	...			# JSON files in $raw, and from them runs.tsv and results.tsv in $out
 #	bench_end hit.gp iops.png
 #
-# What a script has after this
+# A script has after this:
 #   BUILD         absolute; PATH begins with its bin; the working directory is the repository
-#   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME when that is given), new and empty, and its
+#   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME if BENCH_OUT is set), new and empty, and its
 #                 folder for JSON
 #   tmp           a folder in $out that is removed at the end
-#   sockets       one for sockets, also removed: its name is short and has no blank, whatever $out is
-#   log           where commands say what they say
+#   sockets       a folder for sockets, also removed: its name is short and has no blank, whatever
+#                 $out is
+#   log           the file for the output of commands
 #   XSEG_SEGMENT  a name of its own, exported (BENCH_SEGMENT chooses it)
-#   server_cpu, client_cpus   the first CPU that there is, and a list of the others
-# Whatever way the script ends, its processes are ended and its segment is removed.
+#   server_cpu, client_cpus   the first available CPU, and a list of the others
+#
+# However the script ends, its processes are ended and its segment is removed.
 
 script=$(realpath "$0")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

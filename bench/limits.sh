@@ -1,32 +1,33 @@
 #!/bin/bash
-# limits.sh - what a machine gives: the bare programs that do what a hit must do, one step after the
+# limits.sh - the limits of a machine: bare programs that do the work of a hit, one step after the
 # other.
 #
 # Usage: bench/limits.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run)
 #
-# bench-limit (bench/limits/limit.c) over 4 GiB in huge pages (less where the memory is less, 64 MiB
-# with --quick), blocks of 4 KiB at random, an index of as many entries as there are blocks, a
-# server on the first CPU and one client on another:
-#   chase     no server: one line after the other, each where the last one said; the latency of
-#             memory
+# bench-limit (bench/limits/limit.c) runs over 4 GiB in huge pages: less on a machine with little
+# memory, 64 MiB with --quick. Blocks are 4 KiB at random, and the index has as many entries as
+# there are blocks. A server is on the first CPU and one client on another:
+#   chase     no server: one line after the other, each at the address that the last one gave; the
+#             latency of memory
 #   lines     no server: first lines of pages, each at random, as many at a time as a core can have
-#             under way; linesany: any line of each page, as first ones all want the same place in
-#             the first cache
+#             in flight; linesany: any line of each page, because first lines all compete for the
+#             same set of the first cache
 #   memcpy    no server: blocks are copied; the bandwidth of memory, also in blocks of 64 KiB
 #   echo      a word there and back
 #   lookup    the same, and its block is found in the index
 #   loan      the same, and the client reads the first line of the block where it is, or gives a
 #             page in its place
 #   loanall   the same with all lines
-#   copy      the block is copied into or from a buffer, of which the client touches the first line
-#             of each page
+#   copy      the block is copied into or from a buffer; the client touches the first line of each
+#             of its pages
 #   copyall   the same with all lines
-#   loansmall copysmall   without huge pages, over a quarter of the set: to map it so takes seconds
+#   loansmall copysmall   without huge pages, over a quarter of the set: mapping takes seconds
+#
 # Each round measures every point once; figures are medians of the rounds.
 #
-# In $BUILD/bench/limits: raw/STEP-RW-BS-DEPTH-run.ROUND.json; from these alone runs.tsv,
-# results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/limits: raw/STEP-RW-BS-DEPTH-run.ROUND.json. From these files alone are made
+# runs.tsv, results.tsv (medians), report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

@@ -1,28 +1,30 @@
 #!/bin/bash
-# literature.sh - the evaluation that was published of a cache of this design, repeated: bandwidth
-# and latency by block size, depth and threads, against the store alone.
+# literature.sh - repeats the published evaluation of a cache of this kind: bandwidth and latency by
+# block size, depth and threads, against the store alone.
 #
 # Usage: bench/literature.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.1, of one run)
 #
-# A set of 128 MiB, at random, blocks of 4, 16 and 64 KiB, 4, 8 and 16 in flight, two threads each
-# with a port of its own, over memd with the manners of a disk (1 ms, 8000 IOPS, 400 MB/s), and over
-# filed on the disk that holds BUILD:
+# The set is 128 MiB, at random, in blocks of 4, 16 and 64 KiB, with 4, 8 and 16 in flight. Two
+# threads each have a port of their own. The stores are memd with the delays of a disk (1 ms, 8000
+# IOPS, 400 MB/s), and filed on the disk that holds BUILD:
 #   alone   the store without a cache
 #   fits    a cache of twice the set, in write-back: all are hits
 #   twice   a cache of half the set
-# and of `fits` over memd with 4 in flight also 1, 3 and 4 threads. Store and cache are in one
-# reactor on the first CPU, the clients on the others, by copy. The published figures are of 12
-# cores, 2 threads, 4 in flight, in memory: 4 KiB writes 679 K/s at 5.0 us, 64 KiB writes 113 K/s.
-# What was published of many objects is repeated by bench/index.sh. Sizes go from large to small:
-# what a run of small blocks leaves dirty in `twice` costs the store a write for each, and the next
-# run would pay for it.
+#
+# `fits` over memd with 4 in flight also runs with 1, 3 and 4 threads. Store and cache are in one
+# reactor on the first CPU, the clients on the others, by copy.
+#
+# The published figures are of 12 cores, 2 threads, 4 in flight, in memory: 4 KiB writes 679 K/s at
+# 5.0 us, 64 KiB writes 113 K/s. bench/index.sh repeats the published figures of many objects. Sizes
+# go from large to small. A run of small blocks in `twice` leaves dirty data that costs the store a
+# write for each block, and the next run would pay for it.
 #
 # Each round runs every system on a stack of its own, ratios are to `alone` of the same round,
 # figures are medians of the rounds.
 #
-# In $BUILD/bench/literature: raw/STORE-SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json; from these alone
-# runs.tsv, results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/literature: raw/STORE-SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these files
+# alone are made runs.tsv, results.tsv (medians), report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

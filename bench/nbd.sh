@@ -1,23 +1,27 @@
 #!/bin/bash
-# nbd.sh - what a volume costs by NBD, beside nbdkit's own memory plug-in, which does nothing but
+# nbd.sh - the cost of a volume by NBD, beside nbdkit's own memory plug-in, which does nothing but
 # copy.
 #
 # Usage: bench/nbd.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run)
 #
-# 4 KiB at random by fio's nbd engine, one connection, 1, 4, 16 and 64 in flight, reads and writes:
+# The load is 4 KiB at random by fio's nbd engine, one connection, 1, 4, 16 and 64 in flight, reads
+# and writes:
 #   memory        fio -> a socket -> nbdkit memory
-#   export        fio -> a socket -> xseg export -> volumed -> cached, by a volume that fits into
-#                 the cache and is in it
-# Both serve the whole time, side by side, and each point of a round measures one right after the
-# other. Who does nothing sleeps. A round begins with a read of all, so that the reads that follow
-# are of what was read before: they send no request then. It ends with `reread`: reads of what has
-# just been written as a whole, counted from the first one on, so many pages' first ones since.
-# Nothing is bound to a CPU: the export is two processes where the other is one, and two CPUs are
-# for them and the client.
+#   export        fio -> a socket -> xseg export -> volumed -> cached; the volume fits into the
+#                 cache and is in it
 #
-# In $BUILD/bench/nbd: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio; from these alone runs.tsv and
-# report.txt are made.
+# Both serve the whole time, side by side, and each point of a round measures one right after the
+# other. An idle process sleeps.
+#
+# A round begins with a read of all, so the reads that follow find pages that were read before: they
+# send no request then. It ends with `reread`: reads of the set just after it was written as a
+# whole. They count from the first one on, so they include the first read of many pages. Nothing is
+# bound to a CPU: the export is two processes where the other is one, and two CPUs are for them and
+# the client.
+#
+# In $BUILD/bench/nbd: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio. From these files alone are made
+# runs.tsv and report.txt.
 set -u
 
 . "$(dirname "$0")/lib.sh"

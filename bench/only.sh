@@ -1,4 +1,4 @@
-# only.sh - a folder of results is that of one run at a time; sourced by lib.sh and run.sh.
+# only.sh - a folder of results belongs to one run at a time; sourced by lib.sh and run.sh.
 
 # only_one FOLDER SCRIPT: fails, and says why, where such a script still runs that has its results there;
 # else this one has them there now. Another PID of the same number is another script's.

@@ -1,27 +1,30 @@
 #!/bin/bash
-# overhead.sh - what a cache costs of whose requests none hit, and of whose all do, against the store
-# alone.
+# overhead.sh - the cost of a cache in which no request hits, and of one in which all hit, against
+# the store alone.
 #
 # Usage: bench/overhead.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one point over a store of 1 ms; the
-#   others take a fifth of that)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one point over a store of 1 ms;
+#   the others take a fifth of that)
 #
-# 4 KiB at random, with 16 and with 1 in flight, reads and writes:
+# The load is 4 KiB at random, with 16 and with 1 in flight, reads and writes:
 #   alone   memd with a latency of 1 ms, over a set 128 times the cache (32 times with --quick)
 #   none    a cache over that, write-through: reads are all loaded, writes all go to the store
 #   fast    memd without any latency, over a set of 256 MiB (32 with --quick): a store that is as
 #           fast as memory
 #   all     a cache that holds that set, write-back, over memd with 1 ms: all are hits, and nothing
 #           is flushed
-# Cache and store are in one reactor. The stacks of a round stand side by side (alone and fast are
-# one), and what is compared is measured one right after the other, over a store of 1 ms four times by
-# turns: how late a sleeper is woken changes within seconds on some hosts, by more than a cache costs.
-# Ratios and differences are to the store alone of the same round: of `none` and `all` to `alone`, of
-# `all` also to `fast`, where a cache has nothing to gain. Figures are means of the turns, and medians
-# of the rounds.
 #
-# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.TURN.json and raw/SYSTEM-stat.ROUND.json (of
-# none and all); from these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
+# Cache and store are in one reactor. The stacks of a round run side by side (alone and fast are
+# one). Compared systems are measured one right after the other; over a store of 1 ms four times by
+# turns. On some hosts the delay of a wake-up changes within seconds, by more than a cache costs.
+#
+# Ratios and differences are to the store alone of the same round: of `none` and `all` to `alone`,
+# of `all` also to `fast`, where a cache has nothing to gain. Figures are means of the turns, and
+# medians of the rounds.
+#
+# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.TURN.json and raw/SYSTEM-stat.ROUND.json
+# (of none and all). From these files alone are made runs.tsv, results.tsv (medians), report.txt and
+# the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

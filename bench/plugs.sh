@@ -1,21 +1,20 @@
 #!/bin/bash
-# plugs.sh - the cache is plugged and unplugged again and again under verified load: is there ever a
-# pause?
+# plugs.sh - plugs and unplugs the cache again and again under verified load: is there ever a pause?
 #
 # Usage: bench/plugs.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (6, of one run)
 #
-# Reads and writes of 4 KiB at random through volumed, 16 in flight, over memd with a latency of 1
-# ms and a volume three times the cache, all of it verified, while the cache leaves the path and
-# enters it again, each as soon as the one before is done and 50 ms later: a hundred times and more
-# in five rounds. The peers are in one reactor, the client on the other CPUs.
+# The load is reads and writes of 4 KiB at random through volumed, 16 in flight, all verified. The
+# store is memd with a latency of 1 ms, and the volume is three times the cache. Meanwhile the cache
+# leaves the path and enters it again, each 50 ms after the one before is done: at least a hundred
+# times in five rounds. The peers are in one reactor, the client on the other CPUs.
 #
 # A pause is the time of the slowest read or write of a run. It is compared with the slowest request
 # that memd served in the same run.
 #
 # In $BUILD/bench/plugs: raw/plugs-run.ROUND.json, plugs-stat.ROUND.json (`xseg stat`) and
-# done.ROUND, a line for each plug and unplug with its time in ms; from these alone runs.tsv and
-# report.txt are made.
+# done.ROUND, a line for each plug and unplug with its time in ms. From these files alone are made
+# runs.tsv and report.txt.
 set -u
 
 . "$(dirname "$0")/lib.sh"

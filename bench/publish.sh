@@ -5,9 +5,9 @@
 # Environment: BUILD (build)
 #
 # NAME is the machine's and the day's, such as amd-zen5-2026-11-26. docs/bench/NAME gets report.txt,
-# ratios.txt, all plots as BENCHMARK-PLOT.png, and raw.tar.xz, which has the JSON of each run as
-# BENCHMARK/raw/RUN.json. What was there is replaced. The folder in which it was measured is left
-# out of all of it. Exit codes: 0; 1: something is missing; 2: wrong usage.
+# ratios.txt, all plots as BENCHMARK-PLOT.png, and raw.tar.xz. That archive has the JSON of each run
+# as BENCHMARK/raw/RUN.json. Older contents of docs/bench/NAME are replaced. None of it names the
+# folder of the measurement. Exit codes: 0; 1: something is missing; 2: wrong usage.
 set -u
 
 fail()	# CODE TEXT...

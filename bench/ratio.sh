@@ -1,29 +1,30 @@
 #!/bin/bash
-# ratio.sh - what the cache hits, against an exact LRU of the same size that is fed with the same
-# reads.
+# ratio.sh - the hits of the cache, against an exact LRU of the same size with the same reads.
 #
 # Usage: bench/ratio.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
 #
-# Loads, all reads of a set eight times the cache, of a volume over memd without delays:
+# The loads are all reads of a set eight times the cache, of a volume over memd without delays:
 #   uniform   4 KiB at random, 16 in flight
 #   zipf      the same with the popularity zipf:1.0
 #   scan      the same as zipf at a fixed rate, beside a second process which reads as many bytes a
 #             second in sequence, 64 KiB at a time, of another part of the volume, eight times the
 #             cache too
-# A round runs each load on a stack of its own in two halves of 200,000 reads each (--full:
-# 400,000). Both halves write the trace of what they read (--write_iolog), and bench-lru replays it;
-# only the second half counts, for cached by the difference of its counters. A hit is a request all
-# of whose blocks were there.
 #
-# Of `scan` only the reads of zipf are compared. cached counts those of both processes, and what it
-# reads ahead makes hits of a scan; so here a miss is a block that the store had to read and the
-# scan did not ask for. What was read ahead in vain, or twice, counts as a miss. The traces are
-# merged evenly, as both have fixed rates.
+# A round runs each load on a stack of its own in two halves of 200,000 reads each (--full:
+# 400,000). Both halves write the trace of their reads (--write_iolog), and bench-lru replays it.
+#
+# Only the second half counts, for cached by the difference of its counters. A hit is a request
+# whose blocks were all there.
+#
+# Of `scan` only the reads of zipf are compared. cached counts those of both processes, and its
+# read-ahead makes hits of a scan. So here a miss is a block that the store had to read and the scan
+# did not ask for. Blocks that are read ahead in vain, or twice, count as misses. The traces are
+# merged evenly, because both have fixed rates.
 #
 # In $BUILD/bench/ratio: raw/LOAD-WHAT.ROUND.json, where WHAT is run, beside (the scan), before or
-# after (`xseg stat`) or lru; from these alone runs.tsv, results.tsv (medians), report.txt and the
-# plot are made.
+# after (`xseg stat`) or lru. From these files alone are made runs.tsv, results.tsv (medians),
+# report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

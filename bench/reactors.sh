@@ -4,8 +4,8 @@
 # Usage: bench/reactors.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.3, of one run)
 #
-# Hits of 4 KiB at random by copy, 16 in flight a client, of a set of 256 MiB in cached over memd. A
-# and B are the first two CPUs that there are:
+# The load is hits of 4 KiB at random by copy, 16 in flight a client. The set is 256 MiB in cached
+# over memd. A and B are the first two available CPUs:
 #   pair    one reactor and one client, both on A
 #   pairs   two caches in one segment, each with one reactor and a client of its own, one such pair
 #           on A and one on B
@@ -14,12 +14,15 @@
 #   one2    one reactor on A, two clients, on A and on B
 #   one1    one reactor on A, one client on B
 #   two1    one cache with two reactors, on A and on B, one client on B
+#
+# Each round runs each system on a stack of its own; ratios are within a round, and figures are
+# medians of the rounds.
 # Each round runs each system on a stack of its own; ratios are within a round, and figures are
 # medians of the rounds.
 #
-# In $BUILD/bench/reactors: raw/SYSTEM-RW-run.ROUND.json (of pairs the other one's is
-# SYSTEM-RW-beside.ROUND.json); from these alone runs.tsv, results.tsv (medians), report.txt and the
-# plot are made.
+# In $BUILD/bench/reactors: raw/SYSTEM-RW-run.ROUND.json (of pairs the second pair's is
+# SYSTEM-RW-beside.ROUND.json). From these files alone are made runs.tsv, results.tsv (medians),
+# report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

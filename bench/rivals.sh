@@ -1,15 +1,15 @@
 #!/bin/bash
-# rivals.sh - what Debian has, under the same load: 4 KiB at random, one CPU for clients and one for
-# a server.
+# rivals.sh - Debian's other stores under the same load: 4 KiB at random, one CPU for clients and
+# one for a server.
 #
 # Usage: bench/rivals.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_RIVALS (only
 #   these systems)
 #
-# ram: a set of 128 MiB that is in memory, with 1 and with 16 in flight, read and written by
+# ram: a set of 128 MiB in memory, with 1 and with 16 in flight, read and written by
 #   cached        xbench -> cached, memd below, in one reactor; by copy
 #   volume        xbench -> volumed -> cached -> memd, the same
-#   direct        fio with its engine on the same volume; reads find what the cache has without a
+#   direct        fio with its engine on the same volume; reads find the cache's data without a
 #                 request
 #   pagecache     fio on a file in the page cache: system calls, no server (psync; with 16 in flight
 #                 io_uring)
@@ -19,9 +19,10 @@
 #   memcached     bench-rival-socket -> a socket -> memcached with one thread: a value of 4 KiB is a
 #                 block
 #   redis         the same with redis, which saves nothing
-#   rocksdb       bench-rival-rocksdb: a library with a block cache; what is in flight are threads
+#   rocksdb       bench-rival-rocksdb: a library with a block cache; I/Os in flight are threads
 #                 on both CPUs
 #   leveldb       the same with LevelDB
+#
 # disk: a set of 128 MiB on the disk that holds BUILD, four times the cache, with 16 in flight, by
 #   filed         xbench -> filed, past the page cache: the store alone
 #   cacheddisk    xbench -> cached -> filed
@@ -29,12 +30,12 @@
 #   extstore      memcached with so much memory and the rest in a file (extstore), which is in the
 #                 page cache
 #
-# What is not there is left out, and named with its package; `make bench-deps` installs all. Each
-# round starts every system once, one after the other; figures are medians of the rounds.
-# docs/BENCHMARKS.md says what can be compared with what.
+# A system that is missing is skipped, and named with its package; `make bench-deps` installs all.
+# Each round starts every system once, one after the other; figures are medians of the rounds.
+# docs/BENCHMARKS.md says which figures can be compared.
 #
-# In $BUILD/bench/rivals: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio or with fio's fields; from
-# these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/rivals: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio or with fio's fields. From
+# these files alone are made runs.tsv, results.tsv (medians), report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

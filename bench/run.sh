@@ -1,16 +1,16 @@
 #!/bin/bash
-# run.sh - every benchmark, one after the other, and what was wanted of each (`make bench`).
+# run.sh - runs every benchmark, one after the other, and compares each with its bar (`make bench`).
 #
 # Usage: bench/run.sh [--quick] [NAME...]
 # Environment: BUILD (build); BENCH_RUNS and others are those of the single scripts, see their
 #   --help
 #
 # Each benchmark is a script that can be run alone, and has its results in $BUILD/bench/NAME.
-# Without names all are run but guest, in about 20 minutes on two cores. This one collects their
-# reports in $BUILD/bench/report.txt, and in the end prints one table of all bars, each with what
-# came out and whether it was met, which is in $BUILD/bench/ratios.txt too. A bar that is not met is
-# no failure.
-# Exit codes: 0, or 1 when a benchmark could not be run to its end.
+# Without names all but guest are run, in about 20 minutes on two cores. run.sh collects their
+# reports in $BUILD/bench/report.txt. At the end it prints one table of all bars, each with its
+# result and whether it was met. The table is in $BUILD/bench/ratios.txt too. A bar that is not met
+# is no failure.
+# Exit codes: 0, or 1 if a benchmark could not be run to its end.
 set -u
 
 benchmarks=(limits hit reactors sustained ratio overhead switches plugs fio nbd index literature

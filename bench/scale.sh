@@ -1,22 +1,22 @@
 #!/bin/bash
-# scale.sh - what a hit costs in instructions and in lines of memory, with the tables of 1 to 16
+# scale.sh - the cost of a hit in instructions and in lines of memory, with the tables of 1 to 16
 # reactors.
 #
 # Usage: bench/scale.sh [--quick]
 # Environment: BUILD (build)
 #
-# Two cores cannot run sixteen reactors, but the work of one request can be counted: bench-scale
-# (bench/scale/scale.c) has a cache of 1, 2, 4, 8 and 16 ports and as many clients in one thread,
-# and valgrind's callgrind counts hits of 4 KiB by copy, one at a time and 8 at a time, all for one
-# port (own: a client and a reactor that are a pair) and as they come (spread):
+# Two cores cannot run sixteen reactors, but the work of one request can be counted. bench-scale
+# (bench/scale/scale.c) has a cache of 1, 2, 4, 8 and 16 ports and as many clients in one thread.
+# valgrind's callgrind counts hits of 4 KiB by copy, one at a time and 8 at a time. The hits are all
+# for one port (own: a client and a reactor that are a pair) or as they come (spread):
 #   instructions   of the server's rounds, and of the client's calls
 #   lines          of 64 bytes that they touch, of data and of code: the simulated caches are empty
-#                  before each round. 128 of the server's are the 4 KiB that are copied, here and
-#                  there
+#                  before each round. 128 of the server's are the copied 4 KiB, source and target
+#
 # Nothing depends on time or on other work on the machine: so there is one round.
 #
-# In $BUILD/bench/scale: raw/REACTORS-run.1.json; from these alone runs.tsv, results.tsv, report.txt
-# and the plot are made.
+# In $BUILD/bench/scale: raw/REACTORS-run.1.json. From these files alone are made runs.tsv,
+# results.tsv, report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

@@ -1,11 +1,11 @@
-# series.sh - writes that do not end, and what they are cut into: sourced after lib.sh by the
-# benchmarks that have such runs.
+# series.sh - endless writes, and their slices; the benchmarks with such runs source it after
+# lib.sh.
 #
-# A run is a number of bytes, not a time, and is cut into 20 slices of the same number of bytes;
-# when a slice was over is interpolated between samples of xbench. What is dirty at its end is
-# flushed afterwards. Of each run there are $raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, where WHAT is
-# run, flush, before or after (`xseg stat`); from these alone the tables are made that series.awk
-# reads.
+# A run is a number of bytes, not a time. It is cut into 20 slices of the same number of bytes. The
+# end of a slice is interpolated between samples of xbench. Data that is dirty at the end of the run
+# is flushed afterwards. Each run leaves $raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, where WHAT is
+# run, flush, before or after (`xseg stat`). From these files alone the tables are made that
+# series.awk reads.
 
 # series_run STORE-PATTERN-SYSTEM ROUND TO... -- ARGUMENT...: TO says to xbench what is written to,
 # ARGUMENTs how

@@ -1,6 +1,6 @@
 #!/bin/bash
-# sustained.sh - writes that do not end: a cache over a store against the store alone, in every part
-# of the run.
+# sustained.sh - endless writes: a cache over a store against the store alone, in every part of the
+# run.
 #
 # Usage: bench/sustained.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
@@ -10,21 +10,25 @@
 # that holds BUILD. Patterns:
 #   random    at random over the set, one client
 #   streams   four clients, each in sequence through its quarter: all neighbours can be merged
+#
 # Systems:
 #   alone     xbench -> store
 #   back      xbench -> cached -> store, write-back, objects as many as it likes
 #   half      the same, with objects for half of the set
 #   through   the same as back, with write-through
+#
 # Store and cache are in one reactor on the first CPU, the clients on the others. The set is in the
 # store before, the cache is empty.
+# Store and cache are in one reactor on the first CPU, the clients on the others. At the start the
+# set is in the store, and the cache is empty.
 #
 # A run is a number of bytes, and is cut into 20 slices of the same number of bytes. Each round runs
-# every system once on a stack of its own, ratios are to `alone` of the same round, and figures are
-# medians of the rounds. What is dirty at the end of the run is flushed afterwards, and counts in
-# the column that says so.
+# every system once on a stack of its own. Ratios are to `alone` of the same round, and figures are
+# medians of the rounds. Data that is dirty at the end of the run is flushed afterwards, and counts
+# in a column of its own.
 #
-# In $BUILD/bench/sustained: raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, as series.sh says; from these
-# alone runs.tsv, slices.tsv, results.tsv (medians), report.txt and the plots are made.
+# In $BUILD/bench/sustained: raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, as in series.sh. From these
+# files alone are made runs.tsv, slices.tsv, results.tsv (medians), report.txt and the plots.
 set -u
 
 . "$(dirname "$0")/lib.sh"

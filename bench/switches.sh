@@ -1,25 +1,28 @@
 #!/bin/bash
-# switches.sh - the policy is switched ten times a second under verified load: is there ever a
-# pause?
+# switches.sh - switches the policy ten times a second under verified load: is there ever a pause?
 #
 # Usage: bench/switches.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (4, of one run)
 #
-# Reads and writes through volumed and cached over memd with a latency of 1 ms, over a volume three
-# times the cache, all of it verified, while the four policies of the cache follow each other, one
-# every 100 ms. With the defaults half a minute of each load:
+# The load is reads and writes through volumed and cached over memd with a latency of 1 ms, all
+# verified. The volume is three times the cache. Meanwhile the four policies of the cache follow
+# each other, one every 100 ms. With the defaults each load runs half a minute:
 #   small   blocks of 4 KiB at random, 16 in flight
 #   mixed   512 bytes to 64 KiB on sectors, with discards, write-zeroes and FLUSHes, two clients
 #           with 8 in flight each
+#
+# Each round runs both, each on a stack of its own. The peers are in one reactor, the clients on the
+# other CPUs.
 # Each round runs both, each on a stack of its own. The peers are in one reactor, the clients on the
 # other CPUs.
 #
 # A pause is the time of the slowest read or write of a run. It is compared with the slowest request
-# that memd served in the same run; FLUSHes take as long as what they flush, and are not compared.
+# that memd served in the same run. FLUSHes take as long as the data that they flush, and are not
+# compared.
 #
 # In $BUILD/bench/switches: raw/LOAD-WHAT.ROUND.json, where WHAT is run, stat (`xseg stat`) or cache
-# (`xseg cache status`); from these alone runs.tsv, results.tsv (a line for each 100 ms of the first
-# round, for the plot), report.txt and the plot are made.
+# (`xseg cache status`). From these files alone are made runs.tsv, results.tsv (a line for each 100
+# ms of the first round, for the plot), report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"

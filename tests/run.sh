@@ -4,12 +4,12 @@
 # Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
 #                                    model, sim/1-500, sim-mutants (LONG), fuzz/request,
 #                                    tidy/layers, system/plug
-# Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
+# Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 300, LONG 100000, SAN 100),
 #   TEST_JOBS (how many programs run at a time; else four more than there are processors, as many
 #   sleep)
 #
-# Order: model, sim, system, tidy, fuzz, unit: what takes longest begins first, and the many short ones
+# Order: model, sim, system, tidy, fuzz, unit: the longest begin first, and the many short ones
 # keep all processors busy to the end. One line a test program, as they end:
 #   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
 # How tests in a program are counted:

@@ -1,18 +1,21 @@
 /* arena - the page pool: extents, the arenas and the pages that peers take out of it.
  *
- * Contract: control path only, but for xseg_page() and the owner words. An extent's word is its
- * truth. Whoever takes one makes it TAKING by a swap from FREE, and then the peer's by a store; its
- * owner gives it back by one store. So taking and giving need no lock, and wait for nobody. Making
- * an arena, and giving it back, is under the peer's lock, or a client's under the control lock, as
- * a check must not meet one that is half made. An arena is made in two steps: its extents are
- * marked (ARENA, peer, number), then `arena_extents` is stored, which commits it; extents of an
- * arena that was not committed, and such that were being taken, belong to nobody when their taker
- * is dead, and are freed when the peer opens again or is forgotten.
+ * Contract: control path only, except xseg_page() and the owner words. An extent's word is its
+ * truth. A peer that takes an extent makes it TAKING by a swap from FREE, and then its own by a
+ * store. The owner gives it back by one store. So taking and giving need no lock, and wait for
+ * nobody. Making an arena, and giving it back, is under the peer's lock; a client's is under the
+ * control lock. So a check never meets an arena that is half made.
+ *
+ * An arena is made in two steps. Its extents are marked (ARENA, peer, number). Then `arena_extents`
+ * is stored, which commits it. A peer may die before it commits its arena, or while it takes
+ * extents. Then those extents have no owner. They are freed when the peer opens again or is
+ * forgotten.
  *
  * Invariants:
- *   A1  the extents of a committed arena have the numbers 0 .. arena_extents - 1, each once
- *   A2  what a peer gets is zero: an extent that was used before is cleared when it is handed out
- *   A3  an arena is mapped as one piece, by file offset, so that its owner can use arrays
+ *   A1  The extents of a committed arena have the numbers 0 .. arena_extents - 1, each once.
+ *   A2  A peer gets zeroed extents: an extent that was used before is cleared when it is handed
+ *       out.
+ *   A3  An arena is mapped as one piece, by file offset, so that its owner can use arrays.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* base.h - what both public headers of libxseg are written with: sizes, errors, operations. For C,
- * and for C++, which sees of libxseg what is here and in volume.h. */
+/* base.h - the base of both public headers of libxseg: sizes, errors, operations. It is for C, and
+ * for C++. A C++ program sees only this header and volume.h of libxseg. */
 #ifndef XSEG_BASE_H
 #define XSEG_BASE_H
 

@@ -12,17 +12,18 @@
  *     5 clear bit 0, counting one more, fence
  *
  * The two fences are partners: either the sleeper sees the work, or the producer sees the
- * announcement. A ring between 1 and 4 changes the word, so that the wait returns at once. Where a
- * sleeper died, step 1 finds bit 0 set: then it counts one, since a producer that rang for the dead
- * one would take an unchanged word for that sleep, and not ring again. Modelled with store buffers
- * in tests/model/doorbell.pml.
+ * announcement. A ring between 1 and 4 changes the word, so that the wait returns at once. If a
+ * sleeper died, step 1 finds bit 0 set, and then counts one. Otherwise a producer that rang for the
+ * dead sleeper would take the unchanged word for the same sleep, and not ring again. Modelled with
+ * store buffers in tests/model/doorbell.pml.
  *
  * Invariants:
- *   B1  only the sleeper sets or clears bit 0: a producer that dies after step 3 takes nothing with
- *       it
- *   B2  whoever repairs or sweeps a dead member rings every bell, for the wake that it may owe
+ *   B1  Only the sleeper sets or clears bit 0. So a producer that dies after step 3 takes nothing
+ *       with it.
+ *   B2  A process that repairs or sweeps a dead member rings every bell, for the wake that the dead
+ *       may owe.
  *
- * Contract: one thread sleeps on a bell; anybody rings it.
+ * Contract: one thread sleeps on a bell; any thread rings it.
  */
 #include <errno.h>
 #include <linux/futex.h>

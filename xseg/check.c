@@ -1,9 +1,11 @@
-/* check - verifies the invariants of a whole segment, and mends what is derived.
+/* check - verifies the invariants of a whole segment, and mends derived words.
  *
- * Contract: any process, at any time. It holds all locks, so nothing moves meanwhile but requests,
- * lanes, and extents and statistics of who lives; of these it looks at what holds at every moment,
- * and mends by swaps. `fix` changes only what follows from the truths (place words, extent words,
- * peer words): requests at rest with nobody; ports, extents and statistics of nobody.
+ * Contract: any process, at any time. It holds all locks, so little moves meanwhile: requests,
+ * lanes, and extents and statistics of live peers. Of these it checks only facts that hold at every
+ * moment, and it mends by swaps. `fix` changes only words that something else proves wrong: the
+ * truths (place words, extent words, peer words), the second copies (kept.c), or the kernel's
+ * locks. It corrects requests that no port holds, the words that kept.c has copies of, lanes,
+ * doorbells, steering, and members' pids. It frees ports, extents and statistics without an owner.
  */
 #include <stdarg.h>
 #include <stdio.h>

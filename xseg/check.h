@@ -1,4 +1,4 @@
-/* check - what the files of `xseg check` share. See check.c.
+/* check - the declarations that the files of `xseg check` share. See check.c.
  *
  * Contract: under all locks, by xseg_check() alone.
  */

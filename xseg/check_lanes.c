@@ -1,9 +1,9 @@
 /* check_lanes - the two tables in which lanes are joined, and the rings (Q8 of port.c).
  *
- * A lane says which ports it joins, and the receiving port which lane that is. Where only one of the
- * two says so, the other is made to follow; what neither tells is no lane, and is free: a sender
- * that still writes to it finds that, and joins another. So nothing is lost by a wrong guess but
- * offers, which are found by places after that.
+ * A lane says which ports it joins, and the receiving port says which lane that is. If only one of
+ * the two says so, the other is made to follow. If neither says so, there is no lane, and the word
+ * is free. A sender that still writes to such a lane finds that out, and joins another. So a wrong
+ * guess loses only offers. Those are found by places after that.
  *
  * Contract: as check.c.
  */

@@ -1,52 +1,54 @@
-/* direct - reads that send no request: a client looks into the tables that a cache has in the
- * segment.
+/* direct - reads that send no request: a client reads a cache's tables in the segment.
  *
- * What is published is the truth itself: entries, chunks and slots (xseg.h). What a reader has
- * beside is derived: for each object that it knows, where its entry is. It learns that from an
- * answer that lends it a page: the owner word of a page in a slot names entry and slot. So no table
- * of names is published, the way of a request is the same as ever, and a reader needs not know how
- * its peer names objects.
+ * The published tables are the truth itself: entries, chunks and slots (xseg.h). A reader derives
+ * one thing: where the entry of each object is that it knows. It learns that from an answer that
+ * lends it a page: the owner word of a page in a slot names entry and slot. So no table of names is
+ * published, and a request goes the same way as before. A reader need not know how its peer names
+ * objects.
  *
- * A read, and what it may say then:
- *   1  the path is as it was when the object was           what was sent now would reach this cache
+ * The steps of a read, and the facts that hold after each:
+ *   1  the path is as it was when the object was           a new request would reach this cache
  *      learned
  *   2  entry -> chunk -> slot: it has a page, and DIRECT
  *   3  the page is listed in the reader's own request             it is pinned if 4 succeeds
  *      fence
  *   4  the slot has that page and DIRECT still                    the page was this slot's after it
- *                                                                 was listed: whoever lets go of
- *                                                                  it looks through all requests
- *                                                                  before it is used again (a
- *                                                                  hazard pointer)
+ *                                                                 was listed: a cache that lets go
+ *                                                                 of it looks through all requests
+ *                                                                 before it is used again (a
+ *                                                                 hazard pointer)
  *   5  the entry has the version that was learned                 the slot was this object's, all
  *                                                                 the time since
- *   6  the path is as it was                                      what was sent at 4 would have
+ *   6  the path is as it was                                      a request sent at 4 would have
  *                                                                 reached this cache
- * The read takes place at 4: the cache answers a write after its slot is stored, so what was
- * acknowledged before is there. If anything is not so, nothing was read, and the request is sent.
+ * The read takes place at 4. The cache answers a write after it stored the slot, so data that was
+ * acknowledged before is there. If a step fails, nothing was read, and the request is sent.
  *
- * The path: the peer that requests are sent to, and the cache, which is that peer or the next one.
- * Each has a word, odd while this is allowed (`direct`), which changes when what was learned may be
- * wrong: when a peer begins anew, stops, leaves the path, or deletes what others know. Beside them
- * counts the route between both, and that nobody has the cache to himself (`above`), who would have
- * newer data. A peer that dies leaves its word as it is: then nothing changes below until its
- * successor shuts it, before it touches anything.
+ * The path consists of the peer that requests are sent to, and the cache. The cache is that peer or
+ * the next one. Each has a word (`direct`), which is odd while direct reads are allowed. It changes
+ * when learned facts may be wrong: when a peer begins anew, stops, leaves the path, or deletes data
+ * that others know. Two more facts belong to the path. The route between the two is unchanged. No
+ * peer has the cache to itself (`above`), since that peer would have newer data. A peer that dies
+ * leaves its word as it is. Then nothing changes below until its successor shuts the word, before
+ * it touches anything.
  *
- * Nothing that is read here is trusted (R5): each index is checked before it is used, each address
- * is in the segment; arenas and chunks may be others' by then, which 5 and 6 tell. Those words are
- * loads of what somebody else may be writing as plain data.
+ * Nothing that is read here is trusted (R5): each index is checked before use, and each address is
+ * in the segment. Arenas and chunks may belong to others by then; steps 5 and 6 detect that. The
+ * words are read by atomic loads, though another process may write them as plain data.
  *
- * Recency: a byte a page, set by who reads it, if it is not set; the cache clears it when the page
- * comes up for eviction. Reads are counted at the cache's peer, by who reads.
+ * Recency: one byte for each page. A reader sets it if it is not set. The cache clears it when the
+ * page comes up for eviction. The reader counts its reads at the cache's peer.
  *
- * Contract: a reader is its port's thread's. Open, shut, max: any thread of the peer, one at a
- * time.
+ * Contract: a reader belongs to the thread of its port. Open, shut, max: any thread of the peer,
+ * one at a time.
  *
  * Invariants:
- *   D1  a page that was in a slot with DIRECT is not used again, nor changed, before a look at all
- *       requests that began after the slot was stored has not found it (the cache's; loan.c there)
- *   D2  version changes before what it guards can be another's, and never back; `direct` too
- *   D3  no port pins more pages than it may, by its own count
+ *   D1  A page that was in a slot with DIRECT is neither reused nor changed until a look at all
+ *       requests has not found it. That look begins after the slot was stored. (The cache sees to
+ *       that: loan.c there.)
+ *   D2  The version changes before the things that it guards can be another's, and never goes back.
+ *       `direct` does the same.
+ *   D3  No port pins more pages than it may, by its own count.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,25 +1,27 @@
-/* drain - whether older requests of a volume are still on their way, so that their effect may yet
+/* drain - whether older requests of a volume are still in flight, so that their effect may yet
  * come.
  *
  * A peer that maps volumes (volumed) sends requests on, and never sees their answers. Before it
- * cuts or removes a volume it stops to send such requests. Then it asks here until none is left.
+ * cuts or removes a volume it stops sending such requests. Then it asks here until none is left.
  * Queues and lanes need no look: a request's own words say where it is (request.c).
  *
  *   place                    counted if
  *   FREE, ANSWERED           never: its effect is over
- *   PRIVATE                  somebody who is no client has offered it, and it has no answer
- *   AT, STARTED, APPLIED     somebody who is no client sent it last; or it was taken over by a
+ *   PRIVATE                  a peer that is no client has offered it, and it has no answer
+ *   AT, STARTED, APPLIED     a peer that is no client sent it last; or it was taken over by a
  *                            successor (`via` is 0), at another peer than this one
  *
- * A client's request at the peer itself was not sent on yet, and is the peer's own matter. What a
- * client sends straight to a peer below is no request to a volume, whatever number it bears.
+ * A client's request at the peer itself was not sent on yet, and is the peer's own matter. A
+ * request that a client sends straight to a peer below is no request to a volume, whatever number
+ * it bears.
  *
  * Contract: any thread; a look at all requests, which takes no lock and changes nothing.
  *
  * Invariants:
  *   DR1  A request is in one slot for its whole life. So no request that was sent before the look
  *        begins is missed, whatever hands it goes through meanwhile.
- *   DR2  A part that was sent counts by itself, as does each request of a cache's own.
+ *   DR2  A part that was sent counts by itself. So does each request of a cache's own, unless only
+ *        the volume's end is asked for (`from`): such a request bears an offset in an object.
  */
 #include "xseg/internal.h"
 

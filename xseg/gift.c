@@ -1,20 +1,21 @@
-/* gift - pages that a write hands over instead of having them copied, and what it gets for them.
+/* gift - pages that a write hands over instead of having them copied, and the pages lent in return.
  *
- * Nobody gives away a page of his own: then memory would change hands page by page, extents would
- * belong to many, and none could go back to the segment before all of them agree. What is given was
- * lent for that. A WRITE with XSEG_REQ_GIVE may be answered with pages to write in
- * (XSEG_LENT_GIFT), in the list of loans; the origin writes its next data there, and submits the
- * same request again, which lists them as given (XSEG_PAGE_GIVEN). Who has the request may keep
- * such a page, with what is in it, and lists another in its place: the exchange. So a page is its
- * lender's all the time, and the request that lists it pins it, as any loan (loan.c): nobody has to
- * be told when its origin dies, frees the request, or has no more use for it.
+ * An origin never gives away a page of its own. Otherwise memory would change hands page by page.
+ * Extents would belong to many owners, and could return to the segment only if all agreed. So a
+ * given page was lent for that purpose. The answer of a WRITE with XSEG_REQ_GIVE may lend pages to
+ * write in (XSEG_LENT_GIFT), in the list of loans. The origin writes its next data there. It
+ * submits the same request again, which lists those pages as given (XSEG_PAGE_GIVEN). The holder
+ * may keep such a page with its data, and lists another one in its place: the exchange. So a page
+ * is its lender's all the time. The request that lists it pins it, like any loan (loan.c). Nobody
+ * has to be told when the origin dies, frees the request, or has no more use for the page.
  *
- * It is a permission. Who does not know of it finds the data in the pages that are listed, as ever;
- * so of one request some pages may be taken and others copied (edges, pages of another lender, a
- * lender that has none to give back). What was not exchanged the origin lets go of when it takes
- * the answer: it writes into pages of its own until it is lent some again.
+ * A gift is a permission. A holder that does not know of gifts finds the data in the listed pages,
+ * as before. So of one request some pages may be taken and others copied. Copied are edges, pages
+ * of another lender, and pages whose lender has none to give back. The origin lets go of the pages
+ * that were not exchanged when it takes the answer. It writes into pages of its own until it
+ * borrows some again.
  *
- * An entry of the page list of a request with XSEG_REQ_GIVE, from when it is submitted:
+ * An entry of the page list of a request with XSEG_REQ_GIVE, from its submission on:
  *
  *   page               lent            the i-th page is                           stored by
  *   the origin's own   0               to be copied                               the origin
@@ -23,21 +24,21 @@
  *   page P | GIVEN     page Q | GIFT   taken, or copied, and Q lent for it        the holder
  *   page P | GIVEN     0               the same, and nothing lent                 the holder
  *
- * What the holder stores it stores when the data is where it stays.
+ * The holder stores its word only when the data is at its final place.
  *
- * A request that is split is the one whose list counts, for its parts as well: a part says which
- * pages of it are meant, and the holder of the part exchanges them there. So whoever splits has no
- * part in this.
+ * A request that is split keeps the one list that counts, for its parts as well. A part says which
+ * pages of that list are its own, and the holder of the part exchanges them there. So the peer that
+ * splits takes no part in the exchange.
  *
  * Invariants:
- *   I1  `page` is the origin's, and not changed after submission; `lent` is one word, changed once
- *       while the request is out: it is the truth about the exchange. Who does a request again sees
- *       by it which of its pages were taken, and leaves these alone: what is in them may be
- *       another's by then
- *   I2  the list of a request that gives has nr_pages entries that count, when it is submitted: who
- *       lends has none to clear, so holders of several parts do not meet
- *   I3  what is lent is checked once, into the origin's private copy (R5): it writes through that
- *       alone
+ *   I1  `page` is the origin's, and does not change after submission. `lent` is one word, changed
+ *       once while the request is out: it is the truth about the exchange. A peer that does a
+ *       request again sees from it which pages were taken, and leaves these alone. By then their
+ *       data may be another's.
+ *   I2  At submission the list of a request that gives has nr_pages entries that count. So a lender
+ *       has none to clear, and holders of several parts do not meet.
+ *   I3  A lent page is checked once, into the origin's private copy (R5). The origin writes through
+ *       that copy alone.
  *
  * Contract: as request.c.
  */

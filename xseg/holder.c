@@ -1,13 +1,15 @@
-/* holder - who has a lock of the segment, and for how long: told to people, when something waits.
+/* holder - which process has a lock of the segment, and for how long: shown to people when
+ * something waits.
  *
- * Contract: any thread; observers too. Looks at locks without taking them, and at /proc; waits for
- * nobody. The kernel tells whose lock it is by /proc/PID/fdinfo alone (proof.c), and that of
- * another user's process only to root: then the holder has no name here.
+ * Contract: any thread; observers too. It looks at locks without taking them, and at /proc. It
+ * waits for nobody. The kernel names the owner of a lock by /proc/PID/fdinfo alone (proof.c). It
+ * names another user's process only to root; without that the holder has no name here.
  *
  * Invariants:
- *   H1  a lock is looked at, then its holder is looked for, then the lock is looked at again: one
- *       that was let go meanwhile is not told
- *   H2  "for so long" is since the first look that found the same process there, so never too long
+ *   H1  It looks at the lock, then for its holder, then at the lock again. So a lock that was let
+ *       go meanwhile is not reported.
+ *   H2  The reported time counts from the first look that found the same process there. So it is
+ *       never too long.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,8 +1,9 @@
-/* info - what a segment says of itself: counts, costs, the text of its stack file.
+/* info - facts that a segment states about itself: counts, costs, the text of its stack file.
  *
  * Contract: any thread; observers too. Counts are taken while others go on: each is right, their
- * sum need not be. The stack's text is written under the lock of routes, and read without one: as
- * long as its word says that it is being written, or says another one afterwards, it is read again.
+ * sum need not be. The stack's text is written under the lock of routes, and read without one. The
+ * text has a word. The reader reads again if that word says that the text is being written, or if
+ * the word has changed afterwards.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,18 +1,18 @@
-/* internal - what the files of libxseg share among themselves; nobody else includes it.
+/* internal - the declarations that the files of libxseg share; nobody else includes it.
  *
  * Contract: struct xseg is one attachment of one process. struct xport is used by one thread at a
  * time. Everything reached through xs_* pointers is shared memory.
  *
- * Locks, in the order in which they may be taken; no wait for one is without end (K6 of lock.c):
- *   control lock (kernel, XSEG_LOCK_CONTROL)  who is in the tables: new names, and ports that a
- *	peer has not had; clients, from their beginning to their end; sweeping and forgetting. It is
- *	the only lock that clients take. Dies with its holder, as all here do.
- *   lock of routes (kernel, XSEG_LOCK_ROUTES)  routes, what is being plugged, the stack's text:
- *	servers, the supervisor and commands.
+ * Locks, in the order in which they may be taken. No wait for one is without end (K6 of lock.c):
+ *   control lock (kernel, XSEG_LOCK_CONTROL)  the entries of the tables: new names, and ports that
+ *	a peer has not had; clients, from their beginning to their end; sweeping and forgetting. It
+ *	is the only lock that clients take. It dies with its holder, as all here do.
+ *   lock of routes (kernel, XSEG_LOCK_ROUTES)  routes, plugging, the stack's text: servers, the
+ *	supervisor and commands take it.
  *   lock of a peer (kernel, XSEG_LOCK_PEER0 + index, ascending)  the entry of a peer that is no
  *	client, while its name lives: taking over from a dead or stopped one, leaving, making its
- *	arena. What makes a server serve again takes this, and that of routes, and never waits for
- *	what clients take.
+ *	arena. The functions that make a server serve again take this lock and that of routes. They
+ *	never wait for a lock that clients take.
  *   No lock: lanes, extents and blocks of statistics, which are taken by a swap; reading.
  *   member lock (kernel, one byte a member)   held for the life of an attachment. No other
  *	process ever takes it: a free byte proves the member's death (lock.c, K5).

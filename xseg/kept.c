@@ -1,28 +1,30 @@
-/* kept - a second copy of what the tables of peers and ports say, so that what somebody writes over
- * there is found, and put back.
+/* kept - a second copy of the words of peers and ports, by which words that were written over are
+ * found and put back.
  *
- * Each word that nothing else tells has a copy in a table of its own (struct xs_kept), with a check
- * that fits its value alone. A change makes the check void, stores the word, then the copy, then
- * the check. So at each moment one of two things holds:
+ * Each word that nothing else tells has a copy in a table of its own (struct xs_kept). The copy has
+ * a check that fits its value alone. A change makes the check void, stores the word, then the copy,
+ * then the check. So at each moment one of two things holds:
  *
- *   the check fits    word and copy are the same, or somebody has written over the word: the copy
+ *   the check fits    word and copy are the same, or a process has written over the word: the copy
  *                     counts
- *   it does not       a change is under way, or its writer died in it, or somebody has written over
- *                     the copy: the word counts
- * Who writes over both leaves what cannot be told; `xseg check` then says what of it cannot be.
+ *   it does not       a change is under way, or its writer died in it, or a process has written
+ *                     over the copy: the word counts
+ * If both are written over, the value is lost; `xseg check` then says which part cannot be right.
  *
- * Contract: xs_keep() and its like are called by whoever may change the word, under whatever lock
- * that is: a mender swaps from the wrong word it has seen, so it meets no writer. It holds all
- * locks under which what it mends is changed, for names and lists, which are no single words, and
- * for copies that it makes anew: xs_kept_look() those of all, xs_kept_mend_clients() the control
- * lock, xs_kept_close() that of the peer. Nothing here waits.
+ * Contract: xs_keep() and its like are called by the process that may change the word, under the
+ * lock that this needs. A mender swaps from the wrong word that it has seen, so it meets no writer.
+ * Names and lists are no single words. For these, and for copies that it makes anew, a mender holds
+ * all locks under which they are changed. So xs_kept_look() holds the locks of all,
+ * xs_kept_mend_clients() the control lock, and xs_kept_close() the lock of the peer. Nothing here
+ * waits.
  *
  * Invariants:
- *   C1  a copy with a check that fits is what the word's writer stored last. A writer makes it of
- *       what it means to store, and of the copy before: never of words that it reads back, for
- *       those may have been written over meanwhile
- *   C2  the swap that marks a peer DEAD (sweep.c) needs no lock: its copy is void before, and
- *       follows by a swap, so that it never gets in the way of a successor's; at worst that is void
+ *   C1  A copy with a check that fits is the value that the word's writer stored last. A writer
+ *       makes it of the value that it means to store, and of the copy before. It never uses words
+ *       that it reads back, since those may have been written over meanwhile.
+ *   C2  The swap that marks a peer DEAD (sweep.c) needs no lock. Its copy is void before the swap,
+ *       and follows by a swap. So it never gets in the way of a successor's copy; at worst the copy
+ *       stays void.
  */
 #include <string.h>
 

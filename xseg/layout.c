@@ -1,10 +1,11 @@
-/* layout - what lies where in a segment: its geometry, and the stamp of the build that made it.
+/* layout - where each part of a segment lies: its geometry, and the stamp of the build that made
+ * it.
  *
  * Contract: any thread; computes, and touches no segment.
  *
- * A geometry follows from three counts: requests, ports, extents. Who makes a segment gets them
- * from its configuration, who attaches to one from the superblock: so both bound them, and neither
- * believes an offset that it has not computed (S1 of segment.c).
+ * A geometry follows from three counts: requests, ports, extents. The maker of a segment gets them
+ * from its configuration, and an attacher from the superblock. So both bound the counts, and
+ * neither believes an offset that it has not computed (S1 of segment.c).
  */
 #include <errno.h>
 #include <string.h>

@@ -4,19 +4,19 @@
  * an offset, so every process may map the segment where it likes. All words that two processes may
  * touch at the same time are C11 atomics.
  *
- * Each word says who writes it and what happens when its writer dies. "Under the control lock"
- * means: by whoever holds the kernel's lock on XSEG_LOCK_CONTROL, which dies with its holder; all
- * that is done under it is either one store or is found half done, and finished or undone, by the
- * next one who takes it. So it is with the lock of routes, and with the lock of a peer; internal.h
- * says which is for what.
+ * Each word says which process writes it and what to do when its writer dies. "Under the control
+ * lock" means: by the holder of the kernel's lock on XSEG_LOCK_CONTROL, which dies with its holder.
+ * Each change under it is one store, or the next holder can find it half done, and finishes or
+ * undoes it. The same is true of the lock of routes, and of the lock of a peer. internal.h says
+ * which lock is for which words.
  *
  * Invariants:
- *   L1  a change of any structure changes the ABI stamp (layout_stamp() hashes sizes and offsets)
- *   L2  the superblock's `state` is READY only when everything else has been written
- *   L3  a request's place word alone says whose the request is (see request.c for the table)
- *   L4  an extent's word alone says whose the extent is; a page's owner word is meaningful only
- *       inside an extent of kind PAGES
- *   L5  a lane belongs to one pair (from port, to port, queue) for the life of the segment
+ *   L1  A change of any structure changes the ABI stamp (layout_stamp() hashes sizes and offsets).
+ *   L2  The superblock's `state` is READY only when everything else has been written.
+ *   L3  A request's place word alone says which port has the request (table: request.c).
+ *   L4  An extent's word alone names the extent's owner. A page's owner word is meaningful only
+ *       inside an extent of kind PAGES.
+ *   L5  A lane belongs to one pair (from port, to port, queue) for the life of the segment.
  */
 #ifndef XSEG_LAYOUT_H
 #define XSEG_LAYOUT_H

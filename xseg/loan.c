@@ -1,15 +1,15 @@
 /* loan - pages that an answer lends, and where the data of a request is.
  *
  * A loan is a hazard pointer (M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
- * Objects", IEEE TPDS 2004): the request that lists the page pins it, and nobody counts. The lender
- * stores the page's number into the request while it is alone with whatever else may let go of the
- * page. When it lets go of one that may be lent it keeps it aside, and looks through all requests
- * (xseg_loans): one that none of them lists is free. So a hit writes nothing but the request, which
- * it has to write anyway.
+ * Objects", IEEE TPDS 2004). The request that lists the page pins it, and nobody counts. The lender
+ * stores the page's number into the request. At that moment nothing else can let go of the page.
+ * When the lender lets go of a page that may be lent it keeps the page aside. Then it looks through
+ * all requests (xseg_loans): a page that none of them lists is free. So a hit writes nothing but
+ * the request, which it has to write anyway.
  *
- * A request lists what is in the first nr_lent of page[].lent, in every state but FREE:
+ * A request lists the pages in the first nr_lent of page[].lent, in every state but FREE:
  *
- *   what                                     who                              when
+ *   step                                     by                               when
  *   the list is cleared, nr_lent is stored   the holder, with its first loan  AT
  *   a page is listed                         the holder                       AT
  *   nr_lent becomes 0: nothing is listed     the holder, if it lends nothing  before ANSWERED; not
@@ -18,19 +18,19 @@
  *                                            the origin                       PRIVATE: it has read
  *                                                                             the data, or has a
  *                                                                             new use for it
- *   the place becomes FREE                   the origin, or who repairs it
+ *   the place becomes FREE                   the origin, or its repairer
  *
- * Who dies changes nothing of that: what a dead origin was lent is dropped when its requests are
- * brought home; a successor of the holder clears the list with its first loan, or drops it.
+ * A death changes nothing of that. The loans of a dead origin are dropped when its requests are
+ * brought home. A successor of the holder clears the list with its first loan, or drops it.
  *
  * Invariants:
- *   H1  what may be lent is not changed in place, and not used again, before a look at all requests
- *       has not found it
- *   H2  a page that goes from a part to the request that was split is listed there before the part
- *       is FREE. So of two looks one at least finds it, whatever their order: a page makes that
- *       step once
- *   H3  what an answer lends is checked once, into the origin's private copy (R5): its data is read
- *       through that alone
+ *   H1  A page that may be lent is neither changed in place nor reused until a look at all requests
+ *       has not found it.
+ *   H2  A page may go from a part to the request that was split. It is listed there before the part
+ *       is FREE. So of two looks at least one finds it, whatever their order: a page makes that
+ *       step once.
+ *   H3  A loan of an answer is checked once, into the origin's private copy (R5). The origin reads
+ *       the data through that copy alone.
  *
  * Contract: as request.c. xseg_loans() from any thread; it takes no lock.
  */

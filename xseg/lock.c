@@ -1,31 +1,33 @@
-/* lock - the kernel's file locks: who is alive, and who may change the tables.
+/* lock - the kernel's file locks: which members are alive, and which process may change the tables.
  *
- * Contract: any thread; xs_lock() and xs_lock_all() wait while another process (or thread: each
- * call opens a file description of its own) holds it, for a bounded time (K6).
- * Open-file-description locks (fcntl(2), F_OFD_SETLK) are used because they belong to the
- * description, not to the pid: they do not vanish when another descriptor of the file is closed,
- * they exclude threads from each other, and the kernel frees them at death.
+ * Contract: any thread. xs_lock() and xs_lock_all() wait while another process holds the lock, or
+ * another thread: each call opens a file description of its own. The wait is bounded (K6).
+ * The locks are open-file-description locks (fcntl(2), F_OFD_SETLK): they belong to the
+ * description, not to the pid. They do not vanish when another descriptor of the file is closed.
+ * They exclude threads from each other, and the kernel frees them at death.
  *
  * Invariants:
- *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked
- *       otherwise. A forked child closes its copy, or it would keep its parent alive after that
- *       one's death; and its copies of the descriptions with which threads of its parent have the
- *       control lock, or wait for it, or it would keep that. Nothing is mapped through seg->fd: a
- *       child that is forked before MADV_DONTFORK has the mapping, which it cannot close
- *   K2  a member is dead if the lock on its byte is seen free after a peer's word named it: the lock
- *       was had before the word was stored, and is not given back in a life
- *   K3  what is done under a lock happens after all that was done under it before: the kernel sees
- *       to that; `order` says so to the language, for threads of one process
- *   K4  a member has two bytes. Whoever joins takes the claim of a free slot first, so nobody else
- *       can take that slot. All peers that name the slot are then marked dead, and only then is
- *       the other byte locked, which means "alive". So a locked byte never makes a dead peer look
- *       alive, and joining waits for nobody. Both bytes go with the one description
- *   K5  nobody but the member itself ever locks its byte, also not to prove its death: a look
- *       (F_OFD_GETLK) proves it as well (K2), and others who look meanwhile are not misled
- *   K6  no wait is without end, and none is in the kernel: the lock is tried again and again, until
- *       the attachment's time, or the thread's, is over, or the attachment's `stop` says so
- *       (struct xseg_patience). So a holder that stands still keeps nobody from leaving, and can be
- *       named (holder.c)
+ *   K1  A member's byte is locked through seg->fd from join to detach or death, and never unlocked
+ *       otherwise. A forked child closes its copy; otherwise that copy would keep its dead parent
+ *       alive. It also closes its copies of other descriptions: those with which its parent's
+ *       threads have the control lock, or wait for it. Otherwise it would keep that lock. Nothing
+ *       is mapped through seg->fd: a child that is forked before MADV_DONTFORK has the mapping, and
+ *       cannot close it.
+ *   K2  A member is dead if the lock on its byte is seen free after a peer's word named it. The
+ *       member had the lock before the word was stored, and does not give it back in its life.
+ *   K3  Work under a lock happens after all work that was done under it before. The kernel sees to
+ *       that. `order` says so to the language, for threads of one process.
+ *   K4  A member has two bytes. A joining process takes the claim of a free slot first, so nobody
+ *       else can take that slot. All peers that name the slot are then marked dead, and only then
+ *       is the other byte locked, which means "alive". So a locked byte never makes a dead peer
+ *       look alive, and joining waits for nobody. Both bytes go with the one description.
+ *   K5  Only the member itself ever locks its byte, and no one locks it to prove the member's
+ *       death. A look (F_OFD_GETLK) proves it as well (K2), and does not mislead others that look
+ *       at the same time.
+ *   K6  No wait is without end, and none is in the kernel. The lock is tried again and again. That
+ *       ends when the time of the attachment, or of the thread, is over. It also ends when the
+ *       attachment's `stop` says so (struct xseg_patience). So a halted holder keeps nobody from
+ *       leaving, and can be named (holder.c).
  */
 #include <assert.h>
 #include <errno.h>

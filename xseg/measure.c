@@ -1,19 +1,19 @@
-/* measure - what who sends I/O to a volume tells the volume's block of counters: I/Os that failed,
- * and how long one of MEASURE_EACH took.
+/* measure - the origin's part in a volume's block of counters: I/Os that failed, and how long one
+ * of MEASURE_EACH took.
  *
- * Whoever maps a volume sends requests on, and their answers go past it. So its origin tells: it
- * alone sees every answer, whoever gave it, and how long all of the way took.
+ * The peer that maps a volume sends requests on, and their answers go past it. So the origin of the
+ * I/O counts. It alone sees every answer, from whichever peer, and how long all of the way took.
  *
  * Contract: submit and take by the port's thread. They write to a block of another peer, beside
- * other origins, with atomic additions; nothing here blocks or takes a lock. The clock is read for
- * the I/O that is measured alone.
+ * other origins, with atomic additions; nothing here blocks or takes a lock. The clock is read only
+ * for the measured I/O.
  *
  * Invariants:
- *   X1  one I/O of a port is measured at a time, and none is counted that was not: the request's
- *       index stands in `index` from its submission until its answer is taken
- *   X2  only a client's ports tell: what a peer asks of another for itself no user waits for
- *   X3  a block is looked at anew whenever something is told: what was found last is a hint. One
- *       that is freed in that moment may count what was meant for its predecessor
+ *   X1  One I/O of a port is measured at a time, and no other is counted. The request's index
+ *       stands in `index` from its submission until its answer is taken.
+ *   X2  Only a client's ports count: no user waits for the requests that a peer sends for itself.
+ *   X3  Each use looks at the block anew: the block found last is a hint. A block that is freed in
+ *       that moment may count an I/O that was meant for its predecessor.
  */
 #include "xseg/internal.h"
 #include "xtypes/xhot.h"

@@ -1,11 +1,11 @@
 /* memory - whether there is as much memory as a segment takes.
  *
- * A file in /dev/shm may be larger than the memory that there is: then the kernel gives page after
- * page, and at the last ends some process by SIGKILL, which can tell nobody why. So it is asked
- * before: the machine, and the control groups of memory that this process is in, of version 1 or 2.
- * Only what certainly cannot be had is refused. What the kernel would give back counts as free: its
- * page cache, and all that there is swap space for. Where it does not tell, all is taken to be
- * there.
+ * A file in /dev/shm may be larger than the machine's memory. Then the kernel gives page after
+ * page, and in the end kills some process by SIGKILL, which can tell nobody why. So the amount is
+ * checked before: of the machine, and of the control groups of memory that this process is in, of
+ * version 1 or 2. Only an amount that certainly cannot be had is rejected. Memory that the kernel
+ * would give back counts as free: its page cache, and as much as there is swap space for. If the
+ * kernel does not tell, all memory is taken to be there.
  *
  * Contract: any thread; blocks on the kernel. Nothing here runs on the data path.
  */

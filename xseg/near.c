@@ -5,13 +5,13 @@
  * blocks.
  *
  * Invariants:
- *   N1  a ring holds offers, as a lane does (port.c, Q1): the place word decides, and who dies with
- *       what is in it leaves requests that a successor finds by their places
- *   N2  a port that is closed while others of its thread stay has what it has sent, and what was
- *       sent to it, offered by lanes: its successor may be another process
- *   N3  an offer stands in one ring or in one lane, and in a ring only while its sender is open. So
- *       nobody but the receiver may change the place of what is in a ring, and to accept it needs
- *       no compare-and-swap (request.c, E1)
+ *   N1  A ring holds offers, as a lane does (port.c, Q1): the place word decides. If a process dies
+ *       with offers in its rings, its successor finds those requests by their places.
+ *   N2  A port may be closed while others of its thread stay. Then lanes offer all that it has sent
+ *       and all that was sent to it: its successor may be another process.
+ *   N3  An offer stands in one ring or in one lane, and in a ring only while its sender is open. So
+ *       only the receiver may change the place of a request in a ring. It accepts it without a
+ *       compare-and-swap (request.c, E1).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,18 +1,20 @@
-/* owner - whose segment is let in.
+/* owner - which owners' segments a process attaches.
  *
- * Whoever owns a segment's file may change its mode and write all of it: read what goes through,
- * change it, and say what a peer is to start. So a process trusts the owner of a segment that it
- * attaches. The name alone proves nothing: every user may make files in /dev/shm.
+ * The owner of a segment's file may change its mode and write all of it. He can read the data that
+ * goes through, change it, and choose the programs that peers start. So a process trusts the owner
+ * of a segment that it attaches. The name alone proves nothing: every user may make files in
+ * /dev/shm.
  *
  * Contract: any thread; only looks. The environment is not read here.
  *
  * Invariants:
- *   O1  an attach goes on only if the file's owner is the caller, is root, or is the user that the
- *       caller names; or if the file's group lets the caller in: the file has 0060, and the group is
- *       one of the caller's, who is not root
- *   O2  root has all groups, so a group says nothing about whom root trusts: O1 excepts it
- *   O3  the check is of the descriptor that is mapped later, not of the name
- *   O4  a text in the segment starts a program only if the caller owns the file (xseg_is_own())
+ *   O1  An attach goes on only if one of these holds. The file's owner is the caller, is root, or
+ *       is the user that the caller names. Or the file's group lets the caller in: the file has
+ *       0060, the group is one of the caller's, and the caller is not root.
+ *   O2  Root has all groups, so a group says nothing about the users that root trusts: O1 excepts
+ *       root.
+ *   O3  The check is of the descriptor that is mapped later, not of the name.
+ *   O4  A text in the segment starts a program only if the caller owns the file (xseg_is_own()).
  */
 #include <errno.h>
 #include <grp.h>

@@ -1,12 +1,13 @@
-/* part - what a request's holder writes into it for a successor: of one that was split which parts
- * are done, of any other notes. Both are in its `done` words, which the origin zeroes at each
- * submission.
+/* part - notes that a request's holder leaves in it for a successor. Of a split request they say
+ * which parts are done; of any other request they are free notes. Both are in its `done` words,
+ * which the origin zeroes at each submission.
  *
  *   a part's bit   it was answered. Set before the child that did it is freed; a repair sets those
  *                  of children that were answered and not looked at (xs_req_home())
  *   FAILED_BIT     a part was answered with less than its size
  *
- * Contract: the parent's holder, any thread of its; or who repairs a child. Nothing here blocks.
+ * Contract: the parent's holder, any thread of its; or the process that repairs a child. Nothing
+ * here blocks.
  */
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"

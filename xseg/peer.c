@@ -1,10 +1,10 @@
-/* peer - registering, taking over, leaving: who serves which ports. What the dead leave is in
- * sweep.c.
+/* peer - registering, taking over, leaving: which process serves which ports. The cleaning up after
+ * the dead is in sweep.c.
  *
- * Contract: control path; everything that changes a table holds its lock (internal.h). Nothing
- * waits for another process but for that. A successor of a server that has the ports which it wants
- * takes the lock of that peer alone, which no client takes: so no client that stands still keeps it
- * from serving (P4).
+ * Contract: control path. A function that changes a table holds its lock (internal.h). It waits for
+ * another process only for that lock. A server's successor that has all the ports that it wants
+ * takes the lock of that peer alone. No client takes that lock, so no halted client keeps the
+ * successor from serving (P4).
  *
  * A peer's word (state, member, generation):
  *
@@ -14,32 +14,32 @@
  *   DEAD       OPENING   xseg_peer_open, a successor                      its process
  *   OPENING    LIVE      xseg_peer_serve; a client: xseg_peer_open        its process
  *   LIVE, OPENING  STOPPED   xseg_peer_close of a server                  its process
- *   LIVE, OPENING  DEAD  its member's lock was found free                 whoever finds it
+ *   LIVE, OPENING  DEAD  its member's lock was found free                 the one that finds it
  *   DEAD       FREE      a client whose requests have all come home       a sweep
  *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
  *   LIVE       DEAD      the same, with requests out                      its process
  *   LIVE, OPENING  DEAD  xseg_peer_close, and the lock cannot be taken    its process
- *   OPENING    DEAD      xseg_peer_close of who cannot begin where one    its process
- *                        has died
+ *   OPENING    DEAD      xseg_peer_close of a peer that cannot begin      its process
+ *                        where one has died
  *   LIVE       LIVE      xseg_peer_serve of a client: nothing             its process
  *   OPENING    STOPPED, DEAD, FREE  xseg_peer_open fails: as it was       its process
  *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody
  *
- * The edges of its process are asserted by what that has stored itself. The word may be damaged
- * (R5): whoever makes the others looks at it first, and takes it as it is.
+ * A process asserts its own edges by the word that it stored itself. The word may be damaged (R5).
+ * A process that makes another edge looks at the word first, and takes it as it is.
  *
- * Taking over is done in steps that can be begun again by the next successor: ports and requests
- * stay with the name; each request is moved by one swap from its exact old place (R4).
+ * A takeover is done in steps that the next successor can begin again. Ports and requests stay with
+ * the name. Each request is moved by one swap from its exact old place (R4).
  *
  * Invariants:
- *   P1  a port's requests are a range of whole units that no other port has
- *   P2  a port belongs to the peer that its own word names; the peer's list of ports only finds it.
- *       So a process that dies between the two takes no port with it, and gives none away
- *   P4  a client's entry, a free one, and which ports are whose, change under the control lock; a
- *       server's entry under its own. Who makes a server's name, gives it ports, or forgets it, has
- *       both
- *   P3  generations only grow; a place word bears that of the incarnation that made the edge, but
- *       for FREE and ANSWERED, which bear 0
+ *   P1  A port's requests are a range of whole units that no other port has.
+ *   P2  A port belongs to the peer that its own word names; the peer's list of ports only finds it.
+ *       So a process that dies between the two takes no port with it, and gives none away.
+ *   P4  The control lock guards a client's entry, a free entry, and the owners of ports. A server's
+ *       own lock guards its entry. A process that makes a server's name, gives it ports, or forgets
+ *       it, has both locks.
+ *   P3  Generations only grow. A place word bears the generation of the incarnation that made the
+ *       edge. FREE and ANSWERED bear 0.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,30 +1,31 @@
-/* place - what a place word cannot be, and who puts it right.
+/* place - impossible place words, and the process that corrects each of them.
  *
- * Contract: a look is a few loads, from any thread, at any time. It proves that nobody holds a
- * request; that somebody does is proved by nothing but that process's own private copy.
+ * Contract: a look is a few loads, from any thread, at any time. It can prove that a request has no
+ * holder. Only a process's own private copy proves that the process holds it.
  *
- * Any process may have written over a place (R5). Each request has somebody who knows better:
+ * Any process may have written over a place (R5). For each request a process or a rule knows
+ * better:
  *
- *   the place belongs to          who knows it by                 and puts it right
+ *   the place belongs to          known by                        corrected
  *   an idle request               its origin's pool               when it allocates or frees it
  *                                                                 (xs_place_force())
  *   a request that is held        its holder's private copy       when it starts, applies or
  *                                                                 answers it (request.c, E5)
  *   an answer                     its origin's `out`, and a       when its port is alerted
  *                                 result                          (take_answered(), port.c)
- *   a request of the dead         the rules below                 a successor, a sweep, `xseg check
- *                                                                 --fix`
+ *   a request of the dead         the rules below                 by a successor, a sweep, `xseg
+ *                                                                 check --fix`
  *
- * Nobody holds a request whose place says AT, STARTED or APPLIED (it is *stray*) when
- *   1  its result is XS_IDLE: nobody has submitted it since it was freed
+ * A request whose place says AT, STARTED or APPLIED has no holder (it is *stray*) when
+ *   1  its result is XS_IDLE: it was not submitted since it was freed
  *   2  the port is its own peer's: no peer sends to itself
- *   3  the port is nobody's, or there is no such state
- *   4  the port's peer serves, and the generation is not that peer's: a successor has taken over
- *      all that it found before it serves
+ *   3  the port has no peer, or there is no such state
+ *   4  the port's peer serves, and the generation is not that peer's: a successor takes over all
+ *      that it finds before it serves
  *
  * Invariants:
- *   F1  what is idle is neither received nor recovered: a place alone cannot have an old request
- *       done again
+ *   F1  An idle request is neither received nor recovered: a place alone cannot have an old request
+ *       done again.
  */
 #include "xseg/internal.h"
 

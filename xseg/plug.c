@@ -1,9 +1,9 @@
-/* plug - a cache enters between two peers that serve, and leaves again, and no request fails.
+/* plug - a cache enters between two serving peers, or leaves again, and no request fails.
  *
- * What is wanted is one word of the cache (`plug`), stored once by whoever asks for it (xseg plug,
- * xseg unplug). All else the peers do: the cache makes the steps, the upper peer only holds what it
- * sends for as long as its own word (`turn`) names a cache. So a command that is killed harms
- * nothing, and what a killed peer was at is gone on with by its successor.
+ * A command (xseg plug, xseg unplug) stores its demand once, in one word of the cache (`plug`). The
+ * peers do all the rest. The cache makes the steps. The upper peer only holds back its requests as
+ * long as its own word (`turn`) names a cache. So a killed command harms nothing, and a killed
+ * peer's successor continues its work.
  *
  * ENTER: the cache is empty, off the path.            what a kill leaves there, and who goes on
  *   1 turn = ASKED                       cache        a successor of the cache begins again; the
@@ -11,11 +11,11 @@
  *   2 holds; nothing sent is below;                   if the cache does not serve (xseg_turn_mind)
  *     turn = HELD                        upper        its successor holds, and says so again (HELD
  *                                                     bears its generation)
- *   3 the cache has its route,                        undone by whoever finds the cache not
+ *   3 the cache has its route,                        undone by the one that finds the cache not
  *                                                     serving; until the second store lower is
- *     lower is kept for the cache        cache        kept for whom it was kept for before
+ *     lower is kept for the cache        cache        kept for the peer it was kept for before
  *   4 no request of others is at lower   cache
- *   5 upper's route = the cache          cache        from here on it is done: who comes next makes
+ *   5 upper's route = the cache          cache        from here on it is done: the next one makes
  *                                                     the other two stores
  *     turn = NONE, plug = NONE
  * LEAVE: the cache has become clean while it served.
@@ -25,28 +25,30 @@
  *   4 upper's route = lower              cache        from here on it is done, as above
  *     the cache has no route; turn = NONE, plug = NONE
  *
- * *Below* a peer is each request that one of its ports sent on and that is not answered: the port
- * that sent a request last stands in the request (`via`). It is at another peer; or it is still at
- * its sender, and offered. Since the upper peer sends nothing more, there are fewer and fewer, and
- * none is found in a lane later: so nobody has to withdraw an offer, and no route has to be
- * compared with a request's epoch.
+ * *Below* a peer is each unanswered request that one of its ports sent on. The request names the
+ * port that sent it last (`via`). The request is at another peer, or is still at its sender and
+ * offered. The upper peer sends nothing more, so the requests below only become fewer. None of them
+ * is found in a lane later. So no peer has to withdraw an offer, and no route has to be compared
+ * with a request's epoch.
  *
- * *Kept.* A cache has what is below it to itself: `above` of the lower peer names it, and counts
- * while that cache's route leads there (and unless it was stopped in order, when it keeps nothing).
- * A kept peer refuses everybody else's requests (xseg_req_is_foreign()) and routes (route.c). Who
- * claims stores, then looks at the places of requests; who receives accepts, then looks at the
- * claim: one of the two sees the other.
+ * *Kept.* A cache has its lower peer to itself. `above` of the lower peer names the cache, and
+ * counts while that cache's route leads there. It does not count if the cache was stopped in order,
+ * since then the cache keeps nothing. A kept peer rejects everybody else's requests
+ * (xseg_req_is_foreign()) and routes (route.c). The claiming cache stores its claim, then looks at
+ * the places of requests. The receiving peer accepts, then looks at the claim. At least one of the
+ * two sees the other.
  *
  * Contract: functions that change something take the lock of routes. xseg_plug_get(), xseg_turn()
- * and xseg_req_is_foreign() are a load or two; xseg_turn_below() and xseg_plug_others() look at all
+ * and xseg_req_is_foreign() are a load or two. xseg_turn_below() and xseg_plug_others() look at all
  * requests.
  *
  * Invariants:
- *   G1  a route is changed here only while its peer holds, or is stopped
- *   G2  a cache has a route only while it keeps what that leads to, but for the moment between the
- *       two stores of a claim; so nobody else changes what it has copies of
- *   G3  turn names a cache whose plug names this peer, or is void, and goes with the next look of
- *       the upper peer
+ *   G1  A route is changed here only while its peer holds, or is stopped.
+ *   G2  A cache has a route only while it keeps the peer that the route leads to. The one exception
+ *       is the moment between the two stores of a claim. So nobody else changes data that the cache
+ *       has copies of.
+ *   G3  `turn` names a cache whose `plug` names this peer. Otherwise it is void, and goes with the
+ *       next look of the upper peer.
  */
 #include <errno.h>
 #include <string.h>

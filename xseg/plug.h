@@ -1,8 +1,8 @@
-/* plug - what the files of plugging share: the words, and the steps that others may have to end or
+/* plug - shared by the files of plugging: the words, and the steps that others may have to end or
  * to undo. See plug.c.
  *
  * Contract: plug_get(), turn_get(), lower_of(), state_of() and is_there() are a load, at any time.
- * All else under the lock of routes.
+ * All else is under the lock of routes.
  */
 #ifndef XSEG_PLUG_H
 #define XSEG_PLUG_H

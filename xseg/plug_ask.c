@@ -1,9 +1,9 @@
-/* plug_ask - what a person asks for: a cache is to enter, to leave, or that is taken back; and what
- * is refused. See plug.c for the rest.
+/* plug_ask - a person's demands: a cache is to enter, to leave, or the demand is taken back. Also
+ * which of them are rejected. See plug.c for the rest.
  *
- * Contract: each function takes the lock of routes, stores one word (to take back what has begun:
- * undoes that first), and returns; the peers do it. Refused is what would lose data, or would never
- * end, with a line that says what to do.
+ * Contract: each function takes the lock of routes, stores one word, and returns; the peers do the
+ * work. A function that takes a demand back undoes the begun steps first. A demand that would lose
+ * data, or would never end, is rejected, with a line that says what to do.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,16 +1,16 @@
-/* pool_file - the file of a segment's pages, where they are not in its own.
+/* pool_file - a separate file for a segment's pages, on huge pages.
  *
- * Huge pages that an administrator has set aside (vm.nr_hugepages) are there for certain, also
- * where the kernel makes none by itself, and are had by files of a hugetlbfs only. So where one
- * with pages of 2 MiB is mounted, may be written to, and enough of them are left, a segment's pages
- * are a file there, and its own file has a hole in their place. All else is as ever: its name, its
- * tables and its locks are those of its own file in /dev/shm. A superblock says which of the two it
- * is (`pool`).
+ * An administrator can set huge pages aside (vm.nr_hugepages). They are there for certain, also
+ * where the kernel makes none by itself. Only files of a hugetlbfs can have them. So a segment's
+ * pages are a file there if three things hold. A hugetlbfs with pages of 2 MiB is mounted, it may
+ * be written to, and enough of its pages are left. The segment's own file then has a hole in their
+ * place. All else is as before: name, tables and locks are those of its own file in /dev/shm. A
+ * superblock says which of the two it is (`pool`).
  *
- * The file's name is made of the segment's and of what the kernel calls its own file, with a
- * character in between that no segment's name has. So it is not mistaken for that of another
- * /dev/shm, and who makes a segment removes what one of the same name left behind whose remover was
- * killed between the two names.
+ * The file's name is made of the segment's name and of the kernel's numbers for its own file. A
+ * character between them is in no segment's name. So the file is not mistaken for that of another
+ * /dev/shm. The maker of a segment removes a file that an older segment of the same name left
+ * behind. Such a file is there if its remover was killed between the two names.
  *
  * Contract: any thread; blocks on the kernel. Nothing here runs on the data path.
  */

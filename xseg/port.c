@@ -1,33 +1,34 @@
 /* port - queues: lanes from port to port, offers and acceptance in batches, publishing and ringing.
  *
  * Contract: one thread at a time uses a struct xport. Nothing here takes a lock, blocks, or makes a
- * system call, but for the futex wake of a sleeper in xseg_port_flush().
+ * system call, except the futex wake of a sleeper in xseg_port_flush().
  *
  * Invariants:
- *   Q1  a lane holds offers, never requests: losing, doubling or delaying one loses nothing,
- *       because the place word decides, and whoever repairs looks at place words
- *   Q2  a lane has room for all requests of the segment; when stale offers fill it all the same,
- *       the sender keeps the offer in its backlog, and tries at each flush. The backlog holds
- *       offers, not requests: one that meanwhile went another way is dropped, and its new holder is
- *       not disturbed
- *   Q3  entries are released after they were accepted or refused: a reader that dies between the
- *       two leaves them to its successor, whom the place words tell what is new
- *   Q4  a mask bit is set by the sender after publishing (fence), cleared by the reader before it
- *       looks (fence): a set bit may be in vain, a clear one means nothing is there but what a
- *       sender that died has published, for which xseg_port_has_work() looks at all lanes, or what
- *       a reader that died had taken note of (note_lanes)
- *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and
- *       finds the answer by its place
- *   Q6  an offer to a port of the same thread needs no lane either (near.c); nor does one for
- *       which there is none, or one that somebody has scribbled over: the request says whom it is
- *       offered to, and that port is alerted. Its reader begins such a lane again when he finds
- *       something by its place, before he sleeps, or when he would forget it
- *   Q8  lanes are joined in two tables: the lane says which ports, the receiving port which lane.
- *       Neither is believed alone. Before it sleeps the sender puts right what says otherwise of
- *       a lane that it writes to, or gives it up if it is another's now; the receiver goes
- *       where both say. So it is with the bell
- *   Q7  what is in a lane of a queue that its port does not take from is no work: a port that
- *       changes hands may have lanes with what was for somebody else, and nobody would release it
+ *   Q1  A lane holds offers, never requests. A lost, doubled or late offer loses nothing: the place
+ *       word decides, and every repair looks at place words.
+ *   Q2  A lane has room for all requests of the segment. Stale offers may fill it all the same.
+ *       Then the sender keeps the offer in its backlog and retries at each flush. The backlog holds
+ *       offers, not requests. An offer whose request went another way is dropped, and the new
+ *       holder is not disturbed.
+ *   Q3  The reader releases entries after it accepted or rejected them. A reader that dies between
+ *       the two leaves them to its successor. The place words tell the successor which are new.
+ *   Q4  The sender sets a mask bit after it publishes (fence). The reader clears it before it looks
+ *       (fence). A set bit may be in vain. A clear bit means that the lane is empty, with two
+ *       exceptions. A sender may have died after it published: for that xseg_port_has_work() looks
+ *       at all lanes. A reader may have died after it noted the bit: for that, see note_lanes().
+ *   Q5  An answer needs no lane. If it finds no lane, or no room in one, the origin's port is
+ *       alerted, and finds the answer by its place.
+ *   Q6  An offer to a port of the same thread needs no lane (near.c). Nor does an offer that finds
+ *       no lane, or one that another process has scribbled over. Then the request itself says which
+ *       port it is offered to, and that port is alerted. The reader begins a scribbled lane again
+ *       when it finds something by its place, before it sleeps, or before it forgets the lane.
+ *   Q8  Lanes are joined in two tables. The lane says which ports it joins; the receiving port says
+ *       which lane that is. Neither is believed alone. Before it sleeps the sender corrects each
+ *       table that disagrees about a lane that it writes to. If the lane is another's by now, the
+ *       sender gives it up. The receiver uses the lane on which both tables agree. The port's bell
+ *       is corrected in the same way.
+ *   Q7  Offers in a queue that its port does not take from are no work. A port that changes hands
+ *       may have lanes with offers for its former peer, and nobody would release them.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,19 +1,20 @@
 /* proof - which process is behind a member, by the kernel's word.
  *
  * A pid in the segment is a word that any member may write. It proves nothing, and is never
- * signalled as it is. The kernel knows better: /proc/PID/fdinfo/FD lists the locks of that open file
- * description, and a member has the lock on its byte for life (lock.c).
+ * signalled as it is. The kernel knows better. /proc/PID/fdinfo/FD lists the locks of that open
+ * file description, and a member has the lock on its byte for life (lock.c).
  *
- * Contract: any thread; observers too. Only looks, in the segment and in /proc. A process of another
- * user tells nothing (EACCES), but to root.
+ * Contract: any thread; observers too. Only looks, in the segment and in /proc. A process of
+ * another user tells nothing (EACCES), except to root.
  *
  * Invariants:
- *   I1  a pidfd is opened first, then the process is proved by its pid, then the peer is looked at
- *       again, then the caller signals through the pidfd. A process that dies in between, and whose
- *       pid is given to another one, is signalled no more: the pidfd is the old process's
- *   I2  the proof is a write lock of a description on the member's byte, in the file of this segment
- *   I3  a process that ends has no descriptors a moment before its locks go. So the lack of a lock
- *       says nothing against it: it counts as gone, never as the wrong one
+ *   I1  First a pidfd is opened. Then the process is proved by its pid. Then the peer is looked at
+ *       again. Then the caller signals through the pidfd. A process may die in between, and its pid
+ *       may be given to another one. Neither is signalled then: the pidfd is the old process's.
+ *   I2  The proof is a write lock of a description on the member's byte, in the file of this
+ *       segment.
+ *   I3  A process that ends has no descriptors a moment before its locks go. So the lack of a lock
+ *       says nothing against it: it counts as gone, never as the wrong one.
  */
 #include <dirent.h>
 #include <errno.h>

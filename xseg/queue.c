@@ -1,7 +1,7 @@
-/* queue - I/Os of a queue: the parts that they are sent in, and what becomes of the answers.
+/* queue - I/Os of a queue: the parts that they are sent in, and the handling of the answers.
  *
- * A queue has `depth` slots, each with a request that stays allocated and room for what it copies.
- * An I/O is sent in parts, each in a slot, in order, as slots are free; I/Os wait for that in a
+ * A queue has `depth` slots, each with a request that stays allocated and room for its copied data.
+ * An I/O is sent in parts, each in a slot, in order, as slots are free. I/Os wait for slots in a
  * FIFO, and only the first of it may have some parts sent and others not. A part is as much as one
  * request may have, up to a page's end; volumed splits by objects.
  *
@@ -11,7 +11,7 @@
  *   IDLE   KEPT   a read found its pages where a cache has them, and    part_find
  *                 the caller reads them
  *   KEPT   OUT    they have been                                        part_send
- *   KEPT   IDLE   the caller has no use for them any more               xseg_io_release
+ *   KEPT   IDLE   the caller needs them no more                         xseg_io_release
  *   OUT    OUT    a copy has been read: now it is written; the store    part_end
  *                 knows no zeroes: they are sent as data
  *   OUT    KEPT   a read was answered, and the caller reads its pages   part_end
@@ -22,26 +22,27 @@
  *   REST   OUT    it is submitted                                       io_begin
  *   REST   KEPT   the caller is to write its pages                      xseg_io_prepare
  *   KEPT   OUT    it has, and the I/O is submitted                      io_begin
- *   KEPT   REST   the caller has no use for its pages any more          xseg_io_release
+ *   KEPT   REST   the caller needs its pages no more                    xseg_io_release
  *   OUT    BACK   it is done, and in the list of those                  io_back
  *   OUT    REST   xseg_queue_run() would wait for it for ever           io_home
  *   BACK   REST   the caller has it                                     io_home
  *   BACK   LENT   the same, and reads its pages                         io_home
- *   LENT   REST   the caller has no use for them any more               xseg_io_release
+ *   LENT   REST   the caller needs them no more                         xseg_io_release
  *
- * One that is KEPT or LENT, or will be when the caller has it, has a slot that is KEPT (own.slot).
+ * An I/O that is KEPT or LENT, or will be when the caller has it, has a slot that is KEPT
+ * (own.slot).
  *
  * Invariants
- *   V1  an I/O comes back once: all of its parts sent, or one failed, and none out
- *   V2  after a part has failed no further part is sent; the I/O's result is the first error
- *   V3  a slot that is LOST is never used again, nor are pages that it lists: a successor of
- *       volumed may do the request yet
- *   V4  what was lent by a read is let go of before the slot is IDLE; what was lent for writes
- *       stays with the slot until it is used for something else, or the queue has nothing to do
- *       (xs_queue_drop_gifts())
+ *   V1  An I/O comes back once: all of its parts sent, or one failed, and none out.
+ *   V2  After a part has failed no further part is sent; the I/O's result is the first error.
+ *   V3  A slot that is LOST is never used again, nor are pages that it lists: a successor of
+ *       volumed may do the request yet.
+ *   V4  A read's loans are let go of before the slot is IDLE. Pages lent for writes stay with the
+ *       slot until it is used for something else, or the queue has nothing to do
+ *       (xs_queue_drop_gifts()).
  *
- * Contract: the queue's thread. Nothing here sleeps, allocates or, unless somebody is to be woken,
- * makes a system call.
+ * Contract: the queue's thread. Nothing here sleeps or allocates. A system call is made only to
+ * wake a thread.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,17 +1,17 @@
-/* queue.h - what the files of volumes and queues share; nobody else includes it.
+/* queue.h - the declarations that the files of volumes and queues share; nobody else includes it.
  *
  *   volume.c      which volume: opening, asking, whether anybody serves it
- *   queue.c       I/Os and their parts: what is sent, and what becomes of the answers
+ *   queue.c       I/Os and their parts: sending, and the handling of the answers
  *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent;
  *                 memory of the queue's
  *   queue_life.c  making and ending queues
  *   queue_wait.c  sleeping, the descriptor
- *   queue_part.c  what each part of an I/O asks for
+ *   queue_part.c  the request of each part of an I/O
  *   queue_direct.c  reads that send no request
  *
- * Contract: struct xseg_volume is shared by the threads of the process; after it was opened only
+ * Contract: struct xseg_volume is shared by the threads of the process. After it was opened only
  * its size and its count of references change. struct xseg_queue is used by one thread at a time,
- * but for what struct queue_watch says.
+ * except where struct queue_watch says otherwise.
  */
 #ifndef XSEG_QUEUE_H
 #define XSEG_QUEUE_H

@@ -1,9 +1,9 @@
-/* queue_direct - reads with XSEG_IO_DIRECT: a part's data is looked for where a cache has it
- * (direct.c), before a request is sent for it.
+/* queue_direct - reads with XSEG_IO_DIRECT: a part's data is looked for in the cache (direct.c),
+ * before a request is sent for it.
  *
- * An object of the volume, as volumed cuts it, is an object of the cache; a part that is in two of
- * them is sent. What an answer lends says where its object is: so the first read of an object sends
- * a request, and those that follow it need not, as long as the cache has what they want.
+ * An object of the volume, as volumed cuts it, is an object of the cache. A part that is in two of
+ * them is sent. The loans of an answer say where its object is. So the first read of an object
+ * sends a request. Later reads of it need none, as long as the cache has their data.
  *
  * Contract: the queue's thread. Nothing here blocks or allocates.
  */

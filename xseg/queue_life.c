@@ -1,12 +1,10 @@
 /* queue_life - making and ending queues.
  *
- * A queue is a client of the segment of its own, with one port: so threads share nothing but the
- * volume, and what one leaves behind when it ends, or is killed, is known to the segment by the
- * client.
+ * A queue is a client of the segment of its own, with one port. So threads share nothing but the
+ * volume. If a queue ends or is killed, the segment knows its remains by the client.
  *
  * Contract: takes the control lock, and waits for it for as long as the volume waits for answers.
- * Creating and destroying need not be done by the thread that
- * uses the queue, but not at the same time.
+ * Any thread may create and destroy a queue, but not while another thread uses it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,18 +1,18 @@
-/* queue_mem - where the data of a queue's I/Os is: the caller's memory, the slots' rooms, pages
- * that were lent.
+/* queue_mem - where the data of a queue's I/Os is: the caller's memory, the slots' rooms, lent
+ * pages.
  *
  * A request lists pages, in which data is as far from a page's begin as it is in the volume. Memory
- * of the segment that the queue has taken for its caller is such pages, so where it is aligned like
- * the range it is listed as it is. All other data is copied, once:
+ * of the segment that the queue has taken for its caller consists of such pages. If it is aligned
+ * like the range it is listed as it is. All other data is copied, once:
  *
  *   READ    from the pages that the answer lends, or from the slot's room where it lends none
  *   WRITE   into the slot's room or, with XSEG_IO_GIVE, into pages that were lent for that
  *
  * Invariants
- *   M1  only memory of the queue's own regions is listed: what another address of the segment
- *       shows, a page on loan for instance, is copied like any other
- *   M2  a slot's room has copy_bytes, from its begin on: parts that are copied end so that offset %
- *       4096 + size fits
+ *   M1  Only memory of the queue's own regions is listed. Data at any other address of the segment,
+ *       a page on loan for instance, is copied.
+ *   M2  A slot's room has copy_bytes, from its begin on: parts that are copied end so that offset %
+ *       4096 + size fits.
  *
  * Contract: the queue's thread. Nothing here blocks but xs_region_add(), which takes the control
  * lock.

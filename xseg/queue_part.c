@@ -1,8 +1,8 @@
-/* queue_part - the parts of an I/O: what each one asks for.
+/* queue_part - the parts of an I/O: the request of each one.
  *
  *   READ, WRITE    as much as one request may have: pages of the caller's that are listed as they
  *                  are, unless it is read directly; or as much as the slot's room
- *   COPY           what the slot's room takes: a READ, and when that was answered the WRITE
+ *   COPY           as much as the slot's room takes: a READ, and when that was answered the WRITE
  *   WRITE_ZEROES   a request's range; where the store knows no zeroes, they are sent as data
  *   DISCARD        a request's range
  *   INFO, FLUSH    one part

@@ -1,10 +1,10 @@
 /* queue_wait - sleeping until something is back: in xseg_queue_wait(), or in a loop that waits for
  * descriptors.
  *
- * For the second case there is an eventfd, and a thread of the library (the sleeper) that sleeps on
- * the doorbell of the queue's port in the stead of the queue's thread, and writes the eventfd when
- * it is rung. The doorbell's own rules stay as they are (bell.c): it is the queue's thread alone
- * that announces a sleep and takes that back.
+ * For the second case there is an eventfd, and a thread of the library (the sleeper). The sleeper
+ * sleeps on the doorbell of the queue's port in the queue thread's place. It writes the eventfd
+ * when the doorbell is rung. The doorbell's own rules stay as they are (bell.c): the queue's thread
+ * alone announces a sleep and takes that back.
  *
  *   queue's thread: xseg_queue_arm()         sleeper
  *     1 announces, on the doorbell             1 waits until it is armed
@@ -17,10 +17,10 @@
  *     5 takes the announcement back, which ends the sleeper's sleep
  *
  * A ring after 1 changes the word, so the sleep of the sleeper ends, or does not begin. `turn`
- * tells armings apart: a sleeper that wakes up late writes nothing for one that is over.
+ * tells armings apart: a sleeper that wakes up late writes nothing for an arming that is over.
  *
- * Contract: the queue's thread, but for watch_main(), which touches nothing of the queue's but
- * struct queue_watch, the volume, and the word of the port's doorbell.
+ * Contract: the queue's thread, except watch_main(). That touches nothing of the queue's but struct
+ * queue_watch, the volume, and the word of the port's doorbell.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
-/* request - the place word: whose a request is, and how it changes hands.
+/* request - the place word: the port that has a request, and how the request changes hands.
  *
  * The place is one 64-bit word (state, port, generation of that port, sequence). It alone says
- * whose the request is; queues only carry hints (index, sequence) of it.
+ * which port has the request. Queues only carry hints (index, sequence) of it.
  *
  *   from      to        when                                        by
  *   FREE      PRIVATE   xseg_req_alloc                              its origin
@@ -19,22 +19,24 @@
  * FREE the port is the origin; in AT, STARTED and APPLIED it is the holder.
  *
  * Invariants:
- *   E1  each edge is from the exact old word. Of those that two may try (whoever accepts, and who
- *       takes over or repairs) it is one compare-and-swap: one fails and lets go. What only one may
- *       change, a holder's request, what it sends on to a port of its own thread (near.c, N3) and
- *       an answer to its origin, while their process lives, he changes by a look and a store:
- *       whoever else would has proved his death before (offer.pml: a holder's own swap never fails)
- *   E2  what the origin wrote is not changed after submission; results are written before ANSWERED
- *   E3  what a process reads of a request it reads once, into its private copy, after the edge that
- *       made it the holder (xs_req_copy_in), and checks there. What it sends on and accepts itself
- *       by the same attachment, nobody having had it in between, it does not read again: while
- *       sent_on is not 0, the view says what was sent on at that place. The origin's view of it
- *       is another one, and stays what it wrote
- *   E4  a private copy has one holder in its process, and an answer is taken only of what is out:
- *       whatever somebody scribbles into places and lanes, nobody is handed what another part of
- *       the process has, or an answer that it did not ask for
- *   E5  where a place is not what its holder, or its origin, left there, and the request is still
- *       the one that it has (`pass`; it is in its pool), it puts the place right (place.c)
+ *   E1  Each edge is from the exact old word. Acceptance can race with takeover or repair, so each
+ *       of them is one compare-and-swap; the loser lets go. Some words only one port may change
+ *       while its process lives. These are a holder's request, the request that it sends on to a
+ *       port of its own thread (near.c, N3), and an answer to its origin. That port changes the
+ *       word by a look and a store. Any other process proves that process's death first (offer.pml:
+ *       a holder's own swap never fails).
+ *   E2  The origin's fields do not change after submission. Results are written before ANSWERED.
+ *   E3  A process reads each field of a request once, into its private copy (xs_req_copy_in). It
+ *       does so after the edge that made it the holder, and checks the copy. There is one
+ *       exception: a request that the same attachment sent on and accepts itself, with no holder in
+ *       between. It does not read that again. While sent_on is not 0, the view shows the request as
+ *       it was sent on at that place. The origin's view is another one, and stays as the origin
+ *       wrote it.
+ *   E4  A private copy has one holder in its process. An answer is taken only for a request that is
+ *       out. So scribbled places and lanes never give a port a request that another part of the
+ *       process has, or an answer that it did not ask for.
+ *   E5  A holder or an origin may find that a place is not as it left it. If the request is still
+ *       the one that it has (`pass`; it is in its pool), it puts the place right (place.c).
  *
  * Contract: a struct xreq is used by one thread at a time; nothing here blocks.
  */

@@ -1,17 +1,18 @@
-/* route - where peers send, to which of a peer's ports, and what can be asked about them.
+/* route - where peers send, to which of a peer's ports, and which questions about peers can be
+ * asked.
  *
- * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() and
- * xseg_route_claim() take the lock of routes, so that two of them do not make a loop together.
- * xseg_peer_get_info() only reads; what it says may be out of date when it returns.
+ * Contract: xseg_route() is one load, for any thread, at any time. The lock of routes is taken by
+ * xseg_route_set() and xseg_route_claim(), so that two of them do not make a loop together. A call
+ * of xseg_peer_get_info() only reads; its answer may be out of date when it returns.
  *
  * Invariants:
- *   U1  following routes from any peer comes to an end
- *   U2  a route's epoch changes whenever others may have changed what is below: with each route
- *       that is set here, and when a cache leaves (plug.c). A cache that enters or leaves below
- *       changes nothing of what its upper peer sees, and keeps its epoch
- *   U3  a peer that is kept (plug.c) gets no second upstream
- *   U4  which of a peer's ports a request goes to does not matter to what is done with it: a hash
- *       leads to one, and that may have it sent to another
+ *   U1  Following routes from any peer comes to an end.
+ *   U2  A route's epoch changes whenever others may have changed the data below. So it changes with
+ *       each route that is set here, and when a cache leaves (plug.c). A cache that enters or
+ *       leaves below changes nothing that its upper peer sees. So that peer keeps its epoch.
+ *   U3  A peer that is kept (plug.c) gets no second upstream.
+ *   U4  Any of a peer's ports may serve a request, with the same effect. A hash leads to one port,
+ *       and that port may have the request sent to another.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,17 +3,17 @@
  * Contract: any thread; blocks on the kernel (files, memory). Nothing here runs on the data path.
  *
  * A segment comes into being in this order: file made (exclusively) -> control lock taken -> size
- * and memory taken -> tables written -> state READY (release). An attacher who sees anything else
- * than READY says so; a half-made file whose control lock is free has a dead maker and is replaced.
- * Owner and mode are those that were asked for before it is READY.
+ * and memory taken -> tables written -> state READY (release). An attacher that sees any other
+ * state says so. A half-made file whose control lock is free has a dead maker and is replaced. The
+ * file has the owner and mode that were asked for before it is READY.
  *
  * Invariants:
- *   S1  every offset of the geometry is computed from its counts by layout.c alone: an
- *       attacher recomputes and compares, and uses its own copy from then on
- *   S2  a failed create leaves no file
- *   S3  the name of a segment that is READY is taken away under its control lock (xseg_remove())
- *   S4  the file of its pages, if they have one of their own, is made under its maker's name and
- *       lock, and removed after that name
+ *   S1  layout.c alone computes every offset of the geometry, from its counts. An attacher
+ *       recomputes and compares, and uses its own copy from then on.
+ *   S2  A failed create leaves no file.
+ *   S3  The name of a segment that is READY is taken away under its control lock (xseg_remove()).
+ *   S4  Pages may have a file of their own. It is made under its maker's name and lock, and removed
+ *       after that name.
  */
 #include <assert.h>
 #include <errno.h>

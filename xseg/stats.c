@@ -1,18 +1,18 @@
 /* stats - blocks of named counters and a latency histogram, in the segment, where any process reads
  * them.
  *
- * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores,
- * but for what a volume's I/O comes to (measure.c); any process reads. Opening takes a block by a
- * swap, and waits for nobody. A block belongs to a peer's name, not to its process, so that a
- * successor counts on.
+ * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores.
+ * The one exception is the counting of a volume's I/O (measure.c). Any process reads. Opening takes
+ * a block by a swap, and waits for nobody. A block belongs to a peer's name, not to its process, so
+ * that a successor counts on.
  *
  * Invariants:
- *   T1  a block's name, kind and keys do not change while `peer` says that it is in use
- *   T2  what a reader sees of a block was bounded before it was used (R5)
- *   T3  a block's bit in stats_open is set by the thread of this process that opens it, by a swap,
- *       and cleared last by who closes it. One that is free is taken by a swap of `peer`, which
- *       then says that it is being made (XS_STATS_MAKING); a successor frees what its predecessor
- *       was making (xs_stats_free())
+ *   T1  A block's name, kind and keys do not change while `peer` says that it is in use.
+ *   T2  A reader bounds each word that it sees of a block before it uses the word (R5).
+ *   T3  The thread of this process that opens a block sets the block's bit in stats_open, by a
+ *       swap. The thread that closes the block clears the bit last. A free block is taken by a swap
+ *       of `peer`, which then says that it is being made (XS_STATS_MAKING). A successor frees the
+ *       blocks that its predecessor was making (xs_stats_free()).
  */
 #include <errno.h>
 #include <stdio.h>

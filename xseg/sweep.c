@@ -1,20 +1,21 @@
-/* sweep - what the dead leave: who is dead, what of a dead client goes back to the segment, and
- * whose name may be forgotten.
+/* sweep - the dead: which peers are dead, which parts of a dead client go back to the segment, and
+ * which names may be forgotten.
  *
- * Contract: control path. Of the table in peer.c here is the edge to DEAD of who was found dead,
- * and all edges to FREE; they are made under the control lock, and a server's under all locks. A
- * sweep may be anybody's, at any time, and may itself be killed anywhere: the next one begins it
- * again (R4). It waits for nobody: where somebody else has the lock, it is left to the next one.
+ * Contract: control path. Of the table in peer.c, this file makes the edge to DEAD of a peer that
+ * was found dead, and all edges to FREE. Those to FREE are made under the control lock, and a
+ * server's under all locks. Any process may sweep, at any time, and may itself be killed anywhere:
+ * the next sweep begins again (R4). A sweep waits for nobody. If another process has the lock, the
+ * work is left to the next sweep.
  *
  * Invariants:
- *   W1  a peer's death is proved by the kernel's lock on its member's byte, and by nothing else: the
+ *   W1  The kernel's lock on a member's byte proves its peer's death, and nothing else does. The
  *       word says OPENING or LIVE, and then nobody has that byte (K2 of lock.c). The mark is a swap
- *       from exactly that word, so it needs no lock, and never hits a successor. A peer is alive
- *       if the byte is locked and the word is the same afterwards; a locked byte alone may be
- *       that of a newcomer in the same slot. Everybody reads states by xs_peer_now(), or marks the
- *       dead first
- *   W2  a peer's name and ports stay with it until no request of its is out, so that an answer
- *       finds where it belongs
+ *       from exactly that word, so it needs no lock, and never hits a successor. A peer is alive if
+ *       the byte is locked and the word is the same afterwards. A locked byte alone may be that of
+ *       a newcomer in the same slot. Every reader of states calls xs_peer_now(), or marks the dead
+ *       first.
+ *   W2  A peer's name and ports stay with it as long as one of its requests is out. So an answer
+ *       finds its origin.
  */
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* volume - see volume.h: which volume it is, and whether anybody serves it.
  *
- * A volume is its id at volumed, which has a generation: one of the same name that is made later
- * has another. It is learned once, by a question in text; sizes are asked for by id. Each question
- * is asked by a client of its own, which is gone afterwards: an open volume takes nothing of the
- * segment's but the place of a member, and nobody has to wait for another thread's question.
+ * A volume is its id at volumed, which has a generation: a later volume of the same name has
+ * another one. The id is learned once, by a question in text. Sizes are asked for by id. Each
+ * question is asked by a client of its own, which is gone afterwards. So an open volume takes
+ * nothing of the segment's but the place of a member, and no thread waits for another's question.
  *
  * Contract: any thread; opening and asking wait. Nothing here is on the path of data.
  */

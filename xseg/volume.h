@@ -1,10 +1,10 @@
 /* volume.h - volumes, for programs that use them: open one, and read and write it, many I/Os at a
  * time.
  *
- * What it is for
- *   xseg.h is for those who are a part of a segment: requests, pages, lanes. This is for those who
- *   want a disk: it is written upon xseg.h, and needs to know of volumed alone. Link with libxseg
- *   (pkg-config xseg). It is for C++, too; xseg.h is for C11 alone.
+ * Purpose
+ *   xseg.h is for programs that are a part of a segment: requests, pages, lanes. This header is for
+ *   programs that want a disk. It is built on xseg.h, and needs to know of volumed alone. Link with
+ *   libxseg (pkg-config xseg). It is for C++, too; xseg.h is for C11 alone.
  *
  * How an I/O is done (docs/example.c is a whole program)
  *      struct xseg_volume_params params = { .segment = "xseg", .volume = "disk" };
@@ -17,63 +17,65 @@
  *              ;			// &io is back: io.result is 65536, or a negative errno
  *
  * Units and ranges
- *   Offsets and sizes are bytes, multiples of XSEG_SECTOR (512), within the volume as it was when
- *   it was opened or asked again (xseg_volume_refresh()). Times are nanoseconds of CLOCK_MONOTONIC.
- *   An I/O may be of any size and its memory at any address: what is larger than a request is sent
- *   in parts, so of an I/O that fails any parts may have been done. I/Os that are out at the same
- *   time are done in any order; what overlaps is to be sent one after the other. Each sector is
- *   written whole or not at all.
+ *   Offsets and sizes are bytes, multiples of XSEG_SECTOR (512). They lie within the volume as it
+ *   was when it was opened or asked again (xseg_volume_refresh()). Times are nanoseconds of
+ *   CLOCK_MONOTONIC. An I/O may be of any size and its memory at any address. An I/O larger than a
+ *   request is sent in parts, so if it fails any of its parts may have been done. I/Os that are out
+ *   at the same time are done in any order; send overlapping ones one after the other. Each sector
+ *   is written whole or not at all.
  *
  * Where there is no data
- *   An INFO asks the store below about a range within one object (info.object_bytes): `result` of
- *   its first bytes may be data, all that follow are zeroes, and take no room. It sees what was
- *   acknowledged before, in a cache too; it reads nothing, and costs one request. What was written
- *   and zeroed or discarded since may still count as data.
+ *   An INFO asks the store below about a range within one object (info.object_bytes). The first
+ *   `result` bytes of the range may be data. All bytes that follow are zeroes, and take no room. It
+ *   sees data that was acknowledged before, in a cache too. It reads nothing, and costs one
+ *   request. Data that was written and zeroed or discarded since may still count as data.
  *
- * What memory is whose
- *   A struct xseg_io and what it points to are the caller's; from submission until it comes back
- *   the library alone uses them. It is zeroed before it is used for the first time, and may be used
- *   again. Nothing is allocated for an I/O: a queue takes all that it needs when it is created, and
+ * Ownership of memory
+ *   A struct xseg_io and the memory that it points to are the caller's. From submission until it
+ *   comes back the library alone uses them. It is zeroed before its first use, and may be used
+ *   again. Nothing is allocated for an I/O: a queue takes all that it needs when it is created.
  *   I/Os that find no request free wait in the queue.
  *
  * Copies
- *   Data in memory of the segment (xseg_queue_buffer()), at an address that is as far into a page
- *   as the offset is into a page of the volume, is not copied by the library. All other data is
- *   copied once. Reads with XSEG_IO_LOAN are not copied at all, but read where the cache has them;
- *   writes with XSEG_IO_GIVE are written into pages of the cache, which keeps them.
+ *   The library does not copy data in memory of the segment (xseg_queue_buffer()) at a fitting
+ *   address: as far into a page as the offset is into a page of the volume. All other data is
+ *   copied once. Reads with XSEG_IO_LOAN are not copied at all, but read where the cache has them.
+ *   Writes with XSEG_IO_GIVE are written into pages of the cache, which keeps them.
  *
- *   With XSEG_IO_DIRECT a read looks for its data in the cache's own tables first, and sends no
- *   request if it is there: nobody is woken for it, and it is back when it was submitted. It is as
- *   new as any read. It counts as such, and not as a request; what is read so is kept like what is
- *   read by requests. It is copied by the library, to memory of the segment too. A permission: what
- *   is not in one object, or is more than 64 KiB, is asked for as ever.
+ *   With XSEG_IO_DIRECT a read looks for its data in the cache's own tables first. If the data is
+ *   there the read sends no request and wakes no thread, and is back when it was submitted. It is
+ *   as new as any read. It counts as a read, and not as a request. The cache keeps its data like
+ *   data that is read by requests. The library copies it, to memory of the segment too. The flag is
+ *   a permission: a range that is not in one object, or is more than 64 KiB, is sent as a request.
  *
  * Threads
  *   A volume belongs to all threads of the process. A queue, with its I/Os and its memory, is used
- *   by one thread at a time: one that has several makes a queue for each. A child after fork() has
- *   no part of either: calls return -ENOTCONN there, what was out when it was forked comes back so,
- *   and destroying and closing free the child's memory and change nothing of its parent's.
+ *   by one thread at a time. A process with several threads makes a queue for each. A child after
+ *   fork() has no part of either. There calls return -ENOTCONN, and I/Os that were out at the fork
+ *   come back so. Destroying and closing free the child's memory and change nothing of its
+ *   parent's.
  *
- * What may happen below
- *   A process below is killed, or restarts, or a cache is plugged or unplugged: I/Os take longer,
- *   and no error is seen. Errors are
+ * Failures below
+ *   A process below may be killed or restart, or a cache may be plugged or unplugged. Then I/Os
+ *   take longer, and no error is seen. These are the errors:
  *      -ENOTCONN  volumed has been stopped, or is dead with nobody to start it again, since
- *                 params.gone_ns, or is forgotten; or what is below it was taken away. In the first
- *                 cases the queue is lost: all that is out comes back with this error, done or not,
- *                 and everything else is refused with it. Memory of the queue's that is out to be
- *                 read into may be written until volumed has served again. To go on: destroy the
- *                 queue, close the volume, and open it again.
- *      -ESTALE	   the volume has been removed, also if there is another one of its name
- *      -ENXIO	   a part is beyond the volume's end: as the caller asked for it, or as it was made
- *                 smaller meanwhile
- *      -EINVAL	   what is asked for cannot be: sizes, memory that is too small, an operation that
- *                 is none. Never sent; of what was sent it is the store's
- *      -EBUSY	   this struct xseg_io is out already, or holds a loan
- *      -EIO, -ENOSPC and others are the store's
+ *                 params.gone_ns, or is forgotten; or the peer below it was taken away. In the
+ *                 first cases the queue is lost. All its I/Os that are out come back with this
+ *                 error, done or not, and everything else is refused with it. Memory of the
+ *                 queue's that is out to be read into may be written until volumed has served
+ *                 again. To go on: destroy the queue, close the volume, and open it again.
+ *      -ESTALE	   The volume has been removed, also if there is another one of its name.
+ *      -ENXIO	   A part is beyond the volume's end: as the caller asked for it, or as it was made
+ *                 smaller meanwhile.
+ *      -EINVAL	   The I/O cannot be done: its sizes, memory that is too small, an operation that
+ *                 is none. Never sent; for an I/O that was sent it is the store's.
+ *      -EBUSY	   This struct xseg_io is out already, or holds a loan.
+ *      -EIO, -ENOSPC and others are the store's.
  *
- *   Nothing here prints, ends the process, reads the environment, or has a handler of signals. Who
- *   truncates a segment's file ends those who touch what is gone by SIGBUS, as with any mapped
- *   file; to others volumed is gone for good, at once. Destroying and closing touch nothing then.
+ *   Nothing here prints, ends the process, reads the environment, or has a handler of signals. If a
+ *   process truncates a segment's file, processes that touch the missing part end by SIGBUS, as
+ *   with any mapped file. To others volumed is gone for good, at once. Destroying and closing touch
+ *   nothing then.
  */
 #ifndef XSEG_VOLUME_H
 #define XSEG_VOLUME_H

@@ -1,6 +1,6 @@
 /* xseg.h - the public interface of libxseg: segments, peers, ports, requests, pages, statistics.
  *
- * What it is for
+ * Purpose
  *   Processes ("peers" and their clients) talk through one segment of shared memory. A peer has
  *   ports; a port has a request queue, a reply queue and requests of its own. A client is a peer
  *   that only sends.
@@ -23,8 +23,8 @@
  *
  * Where the data of a request is
  *   Byte `offset + o` of the target is in r->page[(offset % 4096 + o) / 4096], at byte
- *   (offset + o) % 4096 of that page: pages and target are aligned alike, so that a page can be
- *   handed on (to a store, to a cache) without copying, at any offset.
+ *   (offset + o) % 4096 of that page. Pages and target are aligned alike. So a page can be handed
+ *   on (to a store, to a cache) without copying, at any offset.
  *
  * Threads
  *   A struct xport and the requests received or allocated through it belong to one thread at a
@@ -34,12 +34,13 @@
  *
  * Errors
  *   0 or a negative errno. Functions that can fail for a reason that a person must know take a
- *   struct xseg_error, whose text says what and why in one line. Nothing here prints or exits.
+ *   struct xseg_error. Its text gives the error and its reason in one line. Nothing here prints or
+ *   exits.
  *
  * Trust
- *   What comes out of the segment was written by another process. A struct xreq is a private copy
- *   of a request, made and checked when it was accepted: its fields and page numbers are safe to
- *   use as they are. (rule R5; the idea of checking a private copy is that of every kernel's
+ *   All that comes out of the segment was written by another process. A struct xreq is a private
+ *   copy of a request, made and checked when it was accepted. Its fields and page numbers are safe
+ *   to use as they are. (Rule R5; the idea of checking a private copy is that of every kernel's
  *   copy_from_user.)
  */
 #ifndef XSEG_XSEG_H

@@ -1,9 +1,9 @@
 /* xcache - lookup, insertion, eviction and the life of an entry. The contract, the states, the
- * reason why lookups are safe without a lock and the invariants C1 to C5 are in xcache.h.
+ * invariants C1 to C5, and the reason why lookups are safe without a lock, are in xcache.h.
  *
- * What ends in _locked needs c->lock. Order inside a change of state: an entry leaves its old table
- * before, and enters its new one after, its state was set and the hook under the lock was called;
- * an eviction calls its hook last.
+ * A function whose name ends in _locked needs c->lock. Order inside a change of state: an entry
+ * leaves its old table first. Then its state is set and the hook under the lock is called. Then it
+ * enters its new table. An eviction calls its hook last.
  */
 #include "xtypes/xcache.h"
 

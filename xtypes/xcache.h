@@ -1,11 +1,11 @@
 /* xcache - a bounded cache of names: finds, counts references, chooses victims; knows no data.
  *
  * Entries are preallocated and addressed by index. An entry that has a name is in one of two hash
- * tables: `active`, where lookups find it, or `evicted`, where it waits until its last reference is
- * gone, unless its name is inserted again: then the same entry, with all that its user keeps under
- * its index, becomes active again. (The structure of the xcache of Archipelago, GRNET, with other
- * algorithms inside.) Order of eviction: CLOCK, or second chance (F. Corbato, MIT MAC-M-376, 1968):
- * a hit sets a bit and nothing else; the list moves when a victim is needed.
+ * tables. In `active`, lookups find it. In `evicted`, it waits until its last reference is gone. If
+ * its name is inserted again before that, the same entry becomes active again, with all that its
+ * user keeps under its index. (The structure of the xcache of Archipelago, GRNET, with other
+ * algorithms inside.) Order of eviction: CLOCK, or second chance (F. Corbato, MIT MAC-M-376, 1968).
+ * A hit sets a bit and nothing else; the list moves when a victim is needed.
  *
  *   from     to       when                               by                    hooks, in order
  *   FREE     ACTIVE   a new name is inserted             xcache_insert         init
@@ -16,40 +16,40 @@
  *   EVICTED  FREE     its last reference is put          xcache_put, and the   put, finalize, free
  *                                                        evictor's own put
  *
- * References. An active entry has one reference that belongs to the table; the evictor inherits it,
+ * References. An active entry has one reference that belongs to the table. The evictor inherits it,
  * holds it through post_evict and puts it. So an entry that nobody else uses is freed before the
  * evicting call returns, and a count of 0 means FREE. A count goes from 1 to 0 under the lock only.
  *
- * Why lookups need neither lock nor grace period. The memory of an entry and of its name is
- * type-stable (as with the kernel's SLAB_TYPESAFE_BY_RCU): it is never unmapped while the cache
- * lives, and a count is always a count. A lookup takes an index from the table, raises its count by
- * compare-and-swap if it is not 0, and only then compares the name. While it holds it, the
- * entry cannot become FREE, and names are written to FREE entries only, so it compares a name
- * that does not change, and one that was complete before the count became non-zero (release, paired
- * with the swap's acquire). If the entry was freed and reused in between, then either the count was
- * 0, or the name differs, and the lookup lets go; or the name is the same again, and it is right.
- * The worst that a late lookup does is to hold a stranger's reference for a moment.
+ * Lookups need neither lock nor grace period, for this reason. The memory of an entry and of its
+ * name is type-stable (as with the kernel's SLAB_TYPESAFE_BY_RCU). It is never unmapped while the
+ * cache lives, and a count is always a count. A lookup takes an index from the table. It raises the
+ * entry's count by compare-and-swap if the count is not 0, and only then compares the name. While
+ * it holds the entry, the entry cannot become FREE, and names are written to FREE entries only. So
+ * the compared name does not change. It was complete before the count became non-zero (release,
+ * paired with the swap's acquire). The entry may have been freed and reused in between. Then the
+ * count was 0, or the name differs, and the lookup lets go. Or the name is the same again, and the
+ * entry is right. At worst a late lookup holds a stranger's reference for a moment.
  *
  * Contract: every function from any thread of the process, unless it says otherwise. lookup, get,
- * prefetch and the counters take no lock; put takes it only for the last reference of an evicted
- * entry. All else takes `lock` (process-private, held for O(1) work plus the hooks that run under
- * it). Hooks under the lock must not block and may call only get, refs, hash_of, name and state_of;
- * hooks outside it may call everything. Any put, also the one inside a lookup that met a stranger,
- * may be the last and run put, finalize and free. Memory is allocated in xcache_init() only. Every
- * operation is O(1): searching a victim looks at a bounded number of entries.
+ * prefetch and the counters take no lock. put takes it only for the last reference of an evicted
+ * entry. All else takes `lock`, which is process-private and held for O(1) work plus the hooks that
+ * run under it. Hooks under the lock must not block. They may call only get, refs, hash_of, name
+ * and state_of; hooks outside it may call everything. Any put may be the last and run put, finalize
+ * and free, also the put inside a lookup that met a stranger. Memory is allocated in xcache_init()
+ * only. Every operation is O(1): the search for a victim looks at a bounded number of entries.
  *
- * Names are strings in the caller's memory, name_stride apart, which may be shared memory that
- * outlives the process. The name of an entry stays as it is until the entry is used again; which
- * names are alive is for the user to record (init, reinsert, evict, finalize tell him).
+ * Names are strings in the caller's memory, name_stride apart. That may be shared memory that
+ * outlives the process. The name of an entry stays as it is until the entry is used again. The user
+ * records which names are alive (init, reinsert, evict and finalize tell him).
  *
  * Invariants (xcache_check() tests them all):
- *   C1  FREE: count 0, in the free list, in no table
- *   C2  ACTIVE: count >= 1, in the LRU list, in the active table under its hash
+ *   C1  FREE: count 0, in the free list, in no table.
+ *   C2  ACTIVE: count >= 1, in the LRU list, in the active table under its hash.
  *   C3  EVICTED: count >= 1, in no list, in the evicted table under its hash. That table is chains
- *       over the list nodes, which such an entry does not need: 4 bytes an entry, as only a few are
- *       evicted and still in use
- *   C4  a name is in at most one entry that is not FREE
- *   C5  nr[s] is the number of entries in state s
+ *       over the list nodes, which such an entry does not need. It costs 4 bytes an entry, as only
+ *       a few are evicted and still in use.
+ *   C4  A name is in at most one entry that is not FREE.
+ *   C5  nr[s] is the number of entries in state s.
  */
 #ifndef XTYPES_XCACHE_H
 #define XTYPES_XCACHE_H

@@ -1,27 +1,28 @@
 /* xhash - a bounded open-addressed table from 64-bit hashes to 32-bit indices.
  *
- * Algorithm: linear probing in a table at most half full (Knuth, TAOCP 3, 6.4), Fibonacci hashing
- * for the home slot (same place), deletion by backward shift (Algorithm 6.4R), so there are no
- * tombstones and churn does not make it slower. One slot is one word: the upper half 32 bits of the
- * scrambled hash, of which the topmost name the home slot; the lower half index + 1; 0 is empty.
+ * Algorithm: linear probing in a table at most half full (Knuth, TAOCP 3, 6.4). Fibonacci hashing
+ * gives the home slot (same place). Deletion is by backward shift (Algorithm 6.4R), so there are no
+ * tombstones and churn does not make it slower. One slot is one word. The upper half is 32 bits of
+ * the scrambled hash; the topmost of these name the home slot. The lower half is index + 1. 0 is
+ * empty.
  *
  * Readers take no lock. A shift may carry an entry past a reader, so deletion runs under a sequence
- * counter, odd while it works: a reader that found nothing and saw the counter odd or changed looks
- * again. (H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?", MSPC
- * 2012. Slots are atomics; we use acquire loads and release stores of the slots where the paper has
- * fences: the same instructions on x86, and race detectors understand them.) A shift stores an
- * entry's new place before it overwrites the old one, so an entry is always somewhere.
+ * counter that is odd meanwhile. A reader that found nothing looks again if the counter was odd or
+ * has changed. (H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?",
+ * MSPC 2012. Slots are atomics. Where the paper has fences, we use acquire loads and release stores
+ * of the slots: the same instructions on x86, and race detectors understand them.) A shift stores
+ * an entry's new place before it overwrites the old one, so an entry is always somewhere.
  *
- * Contract: insert and remove are serialized by the caller. find, prefetch, peek and nr may run in
- * any thread at any time; find spins, and yields, only while a removal is in progress and only when
- * it found nothing. A reader may still find an entry that was just removed: what it finds is
- * a hint, and its `eq` callback decides (see xcache.h for how that is made safe). One (hash, idx)
- * pair must be in at most once; equal hashes with different indices are fine. Nothing allocates.
+ * Contract: the caller serializes insert and remove. Any thread may call find, prefetch, peek and
+ * nr at any time. A find that found nothing spins, and yields, only while a removal is in progress.
+ * A reader may still find an entry that was just removed. So the index is a hint, and the reader's
+ * `eq` callback decides (xcache.h says how that is made safe). One (hash, idx) pair must be in at
+ * most once; equal hashes with different indices are fine. Nothing allocates.
  *
  * Invariants:
- *   H1  nr <= capacity <= slots / 2, so every probe ends at an empty slot
- *   H2  between the home slot of an entry and its place there is no empty slot
- *   H3  seq is odd exactly while a removal is in progress; slots lose or move entries only then
+ *   H1  nr <= capacity <= slots / 2, so every probe ends at an empty slot.
+ *   H2  Between the home slot of an entry and its place there is no empty slot.
+ *   H3  seq is odd exactly while a removal is in progress; slots lose or move entries only then.
  */
 #ifndef XTYPES_XHASH_H
 #define XTYPES_XHASH_H

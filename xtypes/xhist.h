@@ -1,18 +1,18 @@
 /* xhist - a histogram of latencies with a relative error of at most 1/16, in fixed memory.
  *
- * Algorithm: log-linear buckets (G. Tene, HdrHistogram): values below 16 have a bucket each; above,
- * every power of two is cut into 16 equal buckets, up to 2^40 ns (18 minutes), where values are
+ * Algorithm: log-linear buckets (G. Tene, HdrHistogram). Values below 16 have a bucket each. Above,
+ * every power of two is cut into 16 equal buckets, up to 2^40 ns (18 minutes). Larger values are
  * clamped.
  *
- * Contract: fixed layout, no pointer, may live in shared memory. One writer (record, merge and sub
- * write to their first argument) with plain relaxed loads and stores, or several that all record
- * by xhist_record_shared(); any reader at any time, who may see a sample in some of the words and
- * not yet in others. Readers trust nothing: they compute from the buckets and their walks are
- * bounded. O(1) to record, O(XHIST_NR) else. Nothing blocks.
+ * Contract: fixed layout, no pointer, may live in shared memory. One writer uses plain relaxed
+ * loads and stores (record, merge and sub write to their first argument). Several writers must all
+ * record by xhist_record_shared(). Any reader may read at any time. It may see a sample in some of
+ * the words and not yet in others. Readers trust nothing: they compute from the buckets and their
+ * walks are bounded. Recording is O(1), all else O(XHIST_NR). Nothing blocks.
  *
  * Invariants (when no writer is inside):
- *   S1  count is the sum of the buckets
- *   S2  min <= max iff count > 0; an empty histogram has min == UINT64_MAX and max == 0
+ *   S1  count is the sum of the buckets.
+ *   S2  min <= max iff count > 0; an empty histogram has min == UINT64_MAX and max == 0.
  */
 #ifndef XTYPES_XHIST_H
 #define XTYPES_XHIST_H

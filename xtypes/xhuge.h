@@ -1,11 +1,11 @@
 /* xhuge - huge pages for large tables that are looked up at random.
  *
- * Such a table costs a miss of the TLB with each look; in pages of 2 MiB it has 512 times fewer of
- * them. It gets those that an administrator has set aside (vm.nr_hugepages) where enough are left:
- * these are there for certain, and all at once. Else it is a wish for those that the kernel makes:
- * where the system gives none, all is as it was, and what is never touched takes no memory. What
- * lies in a page of 2 MiB with other memory stays in small ones then; of the others a page of 2 MiB
- * comes as a whole with its first byte.
+ * Each lookup in such a table costs a TLB miss. In pages of 2 MiB the table has 512 times fewer
+ * pages. The table gets pages that an administrator has set aside (vm.nr_hugepages), if enough are
+ * left. These are there for certain, and all at once. Otherwise it asks for the pages that the
+ * kernel makes by itself. If the system gives none, nothing changes. Memory that is never touched
+ * is not allocated then. The parts of the table that share a page of 2 MiB with other memory stay
+ * in small pages. Every other page of 2 MiB comes as a whole with its first byte.
  *
  * Contract: any thread. Blocks on the kernel, for a moment.
  */

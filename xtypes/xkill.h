@@ -1,10 +1,10 @@
 /* xkill - kill points: named places at which a test can have the real process killed.
  *
- * A build with -DXSEG_KILL_POINTS (tests/system/kill_points.sh has one of its own) looks at each of
- * them whether this process is to die here. In every other build XKILL() is nothing. What a process
- * dies of is a table in a file that it shares with the test (tests/tools/killpoint.c): for each
- * kind of peer and each point the number of times that it is still to be passed. The one that makes
- * this 0 is the last thing that the process does: SIGKILL, with all its threads.
+ * A build with -DXSEG_KILL_POINTS (tests/system/kill_points.sh has one of its own) checks at each
+ * kill point whether this process must die there. In every other build XKILL() is nothing. The
+ * process shares a file with the test (tests/tools/killpoint.c). The file has a table: for each
+ * kind of peer and each point, the number of passes that are left. The pass that makes this 0 is
+ * the last thing that the process does: SIGKILL, with all its threads.
  *
  * Contract: XKILL() anywhere, from any thread; it takes no lock. xkill_use() once, before the
  * threads.

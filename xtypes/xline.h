@@ -1,6 +1,6 @@
-/* xline - whole cache lines: what threads write on their own shares none with others.
+/* xline - whole cache lines: data that threads write on their own shares no line with others.
  *
- * Contract: any thread; nothing blocks. What xline_alloc() allocates is given back with free().
+ * Contract: any thread; nothing blocks. Memory of xline_alloc() is given back with free().
  */
 #ifndef XTYPES_XLINE_H
 #define XTYPES_XLINE_H

@@ -8,7 +8,7 @@
  *
  * Invariants:
  *   P1  nr <= cap; idx[0 .. nr-1] are the pool's, idx[nr-1] is the next to be given
- *   P2  no index is XPOOL_NONE. That none is in twice is the caller's word.
+ *   P2  no index is XPOOL_NONE. The caller sees to it that none is in twice.
  */
 #ifndef XTYPES_XPOOL_H
 #define XTYPES_XPOOL_H

@@ -1,30 +1,31 @@
 /* xq - the lane: a ring of 64-bit words in shared memory, from one writer to one reader.
  *
  * Algorithm: Lamport's single-producer single-consumer ring (L. Lamport, "Proving the Correctness
- * of Multiprocess Programs", IEEE TSE 1977), with a private copy of the opposite side's index, so
- * that its cache line is read only when the copy says full or empty (J. Giacomoni et al.,
- * "FastForward", PPoPP 2008; P. Lee et al., "A Lock-Free, Cache-Efficient Shared Ring Buffer",
- * ANCS 2009), and one store that publishes a whole batch.
+ * of Multiprocess Programs", IEEE TSE 1977). Each side has a private copy of the opposite side's
+ * index. It reads that index's cache line only when the copy says full or empty (J. Giacomoni et
+ * al., "FastForward", PPoPP 2008; P. Lee et al., "A Lock-Free, Cache-Efficient Shared Ring Buffer",
+ * ANCS 2009). One store publishes a whole batch.
  *
  * Contract: struct xq lives in shared memory and holds no pointer. One thread at a time owns the
- * writer, one the reader; they may be in different processes. Nothing here blocks, allocates or
+ * writer, and one the reader; they may be in different processes. Nothing here blocks, allocates or
  * makes a system call, and every function is O(1) (take and publish: O(batch)). Nothing wakes the
- * reader: a writer that must do so publishes, executes a seq_cst fence and looks whether the reader
- * sleeps; the reader announces its sleep, fences and calls xq_has_work() once more.
+ * reader. A writer that must wake it publishes, executes a seq_cst fence and looks whether the
+ * reader sleeps. The reader announces its sleep, fences and calls xq_has_work() once more.
  *
- * What the other side wrote is input: the geometry is private to each side, every slot number is
- * masked with it, and a shared index that cannot be true is counted in `bad` and not followed. Then
- * somebody has scribbled over it, or had when the other side began, and the two would wait for each
- * other for ever. xq_reader_again() mends that: what the writer finds is what the reader has
- * released; and the reader gets the words of all slots again, old ones too, and is where the writer
- * is when it has released them. So words may come again, or be lost.
+ * The other side's words are input. The geometry is private to each side, and masks every slot
+ * number. A shared index that cannot be true is counted in `bad` and not followed. Then a process
+ * has scribbled over it, or had done so when the other side began. The two sides would wait for
+ * each other for ever. xq_reader_again() mends that. The reader stores its head again, so the
+ * writer finds the position that the reader has released. If the tail cannot be true, the reader
+ * gets the words of all slots before it again, old ones too. When it has released them it is where
+ * the writer is. So words may come again, or be lost.
  *
  * Invariants:
- *   Q1  head <= tail <= head + nr_slots, in arithmetic modulo 2^64, as each side sees it
- *   Q2  only the writer stores tail and the ring, only the reader stores head
- *   Q3  a word is visible to the reader only after the xq_publish() that covers it
- *   Q4  a word may be overwritten only after the xq_release() that covers it: a successor of a
- *       reader that died between take and release is given the same words again
+ *   Q1  head <= tail <= head + nr_slots, in arithmetic modulo 2^64, as each side sees it.
+ *   Q2  Only the writer stores tail and the ring, only the reader stores head.
+ *   Q3  A word is visible to the reader only after the xq_publish() that covers it.
+ *   Q4  A word may be overwritten only after the xq_release() that covers it. A successor of a
+ *       reader that died between take and release is given the same words again.
  */
 #ifndef XTYPES_XQ_H
 #define XTYPES_XQ_H

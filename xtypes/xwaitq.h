@@ -1,7 +1,7 @@
 /* xwaitq - jobs that wait for a condition: free buckets, free requests, the end of a flush.
  *
  * Algorithm: a doubly linked queue under a lock; the condition is the caller's. Strictly first in,
- * first out: only the first waiter is looked at, so that one that needs much is not starved by
+ * first out: only the first waiter is looked at. So a waiter that needs much is not starved by
  * those that need little.
  *
  * No wake-up is lost if both sides keep this order (Dekker's, as in xworkq):
@@ -14,18 +14,17 @@
  *     says true it goes on, else it was popped    w->fn(w, ctx)
  *     and its fn is or will be called
  *
- * A waiter that finds the condition true may also do what a signaller does, in place of removing
- * itself: then those before it are served first. That is what cached's do, in their port's next
- * poll.
+ * A waiter that finds the condition true may also act as a signaller, in place of removing itself.
+ * Then the waiters before it are served first. cached's waiters do that, in their port's next poll.
  *
  * Contract: any thread of the process. The lock is a process-private mutex held for a few
- * instructions; it is a leaf: nothing but xwaitq_take()'s match is called and no other lock is
- * taken while it is held. Nothing allocates. The queue calls no fn: who pops does. A waiter belongs
- * to the queue while `queued`.
+ * instructions. It is a leaf: while it is held, no other lock is taken, and nothing but
+ * xwaitq_take()'s match is called. Nothing allocates. The queue calls no fn: the popping thread
+ * does. A waiter belongs to the queue while `queued`.
  *
  * Invariants:
- *   T1  nr is the number of waiters from head to tail; `queued` is true of exactly these
- *   T2  pop returns waiters in the order of add
+ *   T1  nr is the number of waiters from head to tail; `queued` is true of exactly these.
+ *   T2  pop returns waiters in the order of add.
  */
 #ifndef XTYPES_XWAITQ_H
 #define XTYPES_XWAITQ_H

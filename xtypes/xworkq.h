@@ -1,38 +1,39 @@
 /* xworkq - the work queue of one object: one job at a time on it, in order of arrival.
  *
- * Whoever pushes a job tries to become the owner. If somebody is in, he leaves, and his job is done
- * for him: no thread ever waits for an object, and what the jobs touch needs no lock.
+ * A thread that pushes a job tries to become the owner. If there is an owner already, the thread
+ * goes on, and the owner does its job. So no thread ever waits for an object, and the data of jobs
+ * needs no lock.
  *
  * Algorithm: combining through one owner (G. Oyama, K. Taura, A. Yonezawa, "Executing Parallel
  * Programs with Synchronization Bottlenecks Efficiently", PDSIA 1999; Hendler et al., "Flat
- * Combining", SPAA 2010) over a push list (R. K. Treiber, IBM RJ 5118, 1986) that the owner takes
- * whole and reverses. Nobody pops single nodes from the shared list, so there is no ABA problem.
+ * Combining", SPAA 2010). The owner takes a push list (R. K. Treiber, IBM RJ 5118, 1986) whole and
+ * reverses it. Nobody pops single nodes from the shared list, so there is no ABA problem.
  *
- * The hand-over is Dekker's: the pusher stores its job and then looks at `owned`, the leaver stores
- * owned = 0 and then looks at the list; all four accesses are sequentially consistent, so at least
- * one of the two sees the other. (The locked instructions that these accesses are on x86 are the
+ * The hand-over is Dekker's. The pusher stores its job and then looks at `owned`. The leaver stores
+ * owned = 0 and then looks at the list. All four accesses are sequentially consistent, so at least
+ * one of the two sees the other. (On x86 these accesses are locked instructions, which are the
  * fences; separate ones would only be executed twice.)
  *
  *   owned    to       when                                          by
  *   0        1        a job was pushed and nobody was in            xworkq_push
- *   0        1        somebody wants to be alone without a job      xworkq_try_enter
+ *   0        1        a thread wants to be alone without a job      xworkq_try_enter
  *   0        1        the same, where nobody else ever is           xworkq_enter_alone
  *   1        0        nothing is left to do                         xworkq_leave, xworkq_run
  *   0        1        a job came while leaving                      xworkq_leave
  *
- * Contract: push and try_enter from any thread of the process. run and leave by the owner only,
- * which is not bound to a thread: ownership may be handed on, with the usual ordering. Who becomes
- * the owner must call run (or leave) soon; it may first put the object on a private ready list, so
- * that a job is never run inside another job. Nothing blocks, but a push repeats its swap if
- * another got in between. The queue's memory must stay mapped: a leaver looks at it once more after
- * another may have become the owner. A job belongs to the queue from push until its fn is called;
- * fn may free the job or push it again, and may push others.
+ * Contract: push and try_enter from any thread of the process. run and leave by the owner only. The
+ * owner is not bound to a thread: ownership may be handed on, with the usual ordering. A new owner
+ * must call run (or leave) soon. It may first put the object on a private ready list, so that a job
+ * is never run inside another job. Nothing blocks, but a push repeats its swap if another got in
+ * between. The queue's memory must stay mapped: a leaver looks at it once more after another may
+ * have become the owner. A job belongs to the queue from push until its fn is called. fn may free
+ * the job or push it again, and may push others.
  *
  * Invariants:
- *   W1  at most one owner; only it touches `run` and calls jobs
- *   W2  nobody owns it => `run` is empty, and `in` is empty or somebody is between his two
- *       accesses and will see it
- *   W3  jobs of `run` are older than those of `in`
+ *   W1  At most one owner; only it touches `run` and calls jobs.
+ *   W2  If there is no owner, `run` is empty. Then `in` is empty too, or a thread is between its
+ *       two accesses and will see it.
+ *   W3  Jobs of `run` are older than those of `in`.
  */
 #ifndef XTYPES_XWORKQ_H
 #define XTYPES_XWORKQ_H

@@ -1,13 +1,13 @@
-/* engine - fio's I/O on a volume, through the library (xseg/volume.h): build/lib/fio-xseg.so, for
- * ioengine=external:PATH.
+/* engine - fio's I/O on a volume, through the library (xseg/volume.h). It becomes
+ * build/lib/fio-xseg.so, for ioengine=external:PATH.
  *
- * Each job is a queue with fio's iodepth, and opens the volume itself: fio forks its jobs after
- * setup(), and a child has no part of what its parent had attached. fio's buffers are memory of the
- * segment, so what is aligned, as it is with bs of 4 KiB and more, is not copied here, as xbench
- * does not.
+ * Each job is a queue with fio's iodepth. A job opens the volume itself: fio forks its jobs after
+ * setup(), and a child does not inherit its parent's attachment. fio's buffers are memory of the
+ * segment. So aligned data, which is all data if bs is 4 KiB or more, is not copied here; xbench
+ * does not copy it either.
  *
- * Contract: fio's: functions of a job are called by its thread. fio prints; here only its log is
- * used.
+ * Contract: fio's. The functions of a job are called by its thread. fio prints; the engine uses
+ * only fio's log.
  */
 #include <errno.h>
 #include <stddef.h>

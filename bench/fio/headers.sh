@@ -1,15 +1,15 @@
 #!/bin/bash
-# headers.sh - fetches fio's headers, from Debian's source package of exactly the fio that is
-# installed, for the engine (engine.c).
+# headers.sh - fetches fio's headers for the engine (engine.c), from Debian's source package of
+# exactly the installed fio.
 #
 # Usage: bench/fio/headers.sh [--once] [DIR]
-#   --once  no second try where it went wrong, and not a word when nothing is to be done
-#   DIR     build/fio, if nothing else is said
+#   --once  no second try after a failure, and no output if there is nothing to do
+#   DIR     the target folder; build/fio by default
 #
-# An engine is a part of fio's process, so it has to know its structures as they were compiled. What
-# apt needs to know is in DIR alone: a list of source packages made from the lists of packages that
-# this machine has already. Nothing under /etc is changed, no root is needed, and what was fetched
-# is left to git's ignorance. DIR/src is what counts: it is there when all is well.
+# An engine is a part of fio's process, so it must know fio's structures as they were compiled.
+# apt's data is in DIR alone: a list of source packages, made from the lists of packages that this
+# machine already has. Nothing under /etc is changed, and no root is needed. Git ignores the fetched
+# files. DIR/src exists only if all went well.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 once=

@@ -1,31 +1,31 @@
-/* limit - the bare limit: the fastest simple program that does what a cache hit must do, without a
+/* limit - the bare limit: the fastest simple program that does the work of a cache hit, without a
  * cache.
  *
- * What it is for
- *   `make bench` states the stack's figures as ratios to this program's, taken in the same run on
- *   the same machine. A server process, pinned to one CPU, has a set of 4 KiB pages in shared
- *   memory and an index of its objects; clients on other CPUs ask for blocks at random through the
- *   same lanes (xtypes/xq.h).
- *	chase    no server: what one core gets out of the memory by itself, in latency
- *	lines    in lines that it has under way
+ * `make bench` states the stack's figures as ratios to this program's, taken in the same run on the
+ * same machine. A server process, pinned to one CPU, has a set of 4 KiB pages in shared memory and
+ * an index of its objects. Clients on other CPUs ask for blocks at random through the same lanes
+ * (xtypes/xq.h).
+ *	chase    no server: memory as one core sees it, in latency
+ *	lines    in lines that the core has in flight
  *	memcpy   and in bandwidth (limit_alone.c)
  *	echo     the lanes alone: the word comes back as it was
  *	lookup   the object is looked up by its hash, the page's number is answered, and that is all
  *	loan     the same, and the client reads the page where it is; a write gives a page that the
- *		 client has filled, which takes the place of that in the index, and gets that back
+ *		 client has filled: it replaces the page in the index, and the client gets that one
  *	copy     the same lookup, and one memcpy() a page between the set and the client's buffer
- *   A client reads the first line of each page that it is answered, and writes that of each page
- *   that it sends; with --touch=all all lines.
  *
- * What it leaves out, and a real stack cannot: states of requests and buckets, errors, checks of
- *   what another process wrote, eviction, dirty data, death of a process, doorbells, and who may be
- *   reading a page when it is used again.
+ * A client reads the first line of each answered page, and writes the first line of each page that
+ * it sends; with --touch=all all lines.
+ *
+ * It leaves out the duties of a real stack: states of requests and buckets, errors, checks of data
+ * from other processes, eviction, dirty data, death of a process, doorbells. Nor does it know
+ * whether a page that it reuses still has readers.
  *
  * Processes: the server is the parent, each client is a child made by fork(); they share one
- *   mapping. Nothing sleeps: who has nothing to do yields, at once where the CPU is shared.
+ * mapping. Nothing sleeps: a process without work yields, at once where the CPU is shared.
  *
  * Files: limit.c options and processes, limit_map.c memory and index, limit_server.c,
- *   limit_client.c, limit_report.c. Invariants are in limit.h.
+ * limit_client.c, limit_report.c. Invariants are in limit.h.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,13 @@
-/* limit.h - what the files of bench-limit share: options, the shared memory and how a word in it
- * reads.
+/* limit.h - shared by the files of bench-limit: options, the shared memory and the format of a word
+ * in it.
  *
- * Contract: the server is the parent, each client a child made by fork(); what is in struct limit
- * was set before, and is the same in all of them, but for the index, which is the server's own.
+ * Contract: the server is the parent, each client a child made by fork(). struct limit is filled in
+ * before the fork and is the same in all processes, except for the index, which is the server's
+ * own.
  *
  * Invariants
- *   L1  the first word of a page is the number of the block whose data it holds, whoever wrote it
- *       last: so every answer is checked, and a wrong one is counted as an error
+ *   L1  the first word of a page is the number of the block whose data it holds, whichever process
+ *       wrote it last: so every answer is checked, and a wrong one is counted as an error
  *   L2  a lane holds at least as many words as its client has slots, and a word is released before
  *       its answer is pushed: so a push never fails
  *   L3  a page is listed by one slot of the index, or is one client's own; a give swaps the two

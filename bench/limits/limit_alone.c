@@ -1,10 +1,10 @@
-/* limit_alone.c - what one core gets out of the memory by itself, without lanes, lookups or a
- * server that does anything: the figures that the others of a machine follow from.
+/* limit_alone.c - the memory as one core sees it, without lanes, lookups or a working server. The
+ * other figures of a machine follow from these.
  *
- *      chase    the first line of one page after the other, each at random, and where the next one
- *               is depends on what was read: the latency of memory
+ *      chase    the first line of one page after the other, each at random; the address of the next
+ *               one depends on the data of the last one: the latency of memory
  *      lines    the first line of one page after the other, each at random, and none waits for
- *               another: how many lines of memory a core has under way. All of them have the same
+ *               another: how many lines of memory a core has in flight. All of them have the same
  *               set of its first cache, so as many as that has ways. With --scatter any line of
  *               each page
  *      memcpy   blocks at random are copied from the set into buffers, or back, as the server does

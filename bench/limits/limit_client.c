@@ -1,13 +1,13 @@
-/* limit_client.c - a client of bench-limit: keeps its slots busy, touches what it is answered,
+/* limit_client.c - a client of bench-limit: keeps its slots busy, touches the data of its answers,
  * checks it, and counts.
  *
- * What a client touches of its data is --touch: the first line of each page, or all of it. A page
- * that is read is read where it is: in its own buffer after a copy, in the set when it was lent. A
- * page that is given is another one each time: that which the last answer gave back.
+ * --touch says how much of its data a client touches: the first line of each page, or all of it. A
+ * client reads a page where it is: in its own buffer after a copy, in the set after a loan. A
+ * client gives another page each time: the page that the last answer gave back.
  *
- * First lines of pages all have the same set of the first cache, which holds 8 or 12 lines: if more
- * are asked for at once the first are gone before they are looked at. So of answers that lend no
- * more than 8 are taken together.
+ * First lines of pages all have the same set of the first cache, which holds 8 or 12 lines. If a
+ * client asks for more at once, the first lines are gone before it reads them. So it takes at most
+ * 8 answers with loans together.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* limit_map.c - the shared memory of bench-limit, and the server's index.
  *
- * The memory is one mapping: anonymous, or of a file (--set), which then stays, so that a script
- * that measures many points need not have gigabytes zeroed for each. A lock on the file keeps it to
- * one bench-limit at a time; all that is in it is made anew but for the zeroes.
+ * The memory is one mapping: anonymous, or of a file (--set). The file stays, so that a script that
+ * measures many points need not have gigabytes zeroed for each. A lock on the file admits one
+ * bench-limit at a time. All contents but the zeroes are made anew.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-/* limit_server.c - the server of bench-limit: takes words from the lanes, does what the mode says,
+/* limit_server.c - the server of bench-limit: takes words from the lanes, does the mode's work,
  * pushes them back.
  *
- * The steps of a batch are done for all its words before the next step, each fetching what the next
- * one needs: so the misses of the batch overlap.
+ * The server does each step for all words of a batch before the next step. Each step prefetches the
+ * data of the next one, so the misses of the batch overlap.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,18 +1,18 @@
-/* lru - what an exact LRU of 4 KiB blocks would have hit: the yardstick of bench/ratio.sh.
+/* lru - the hits of an exact LRU of 4 KiB blocks: the yardstick of bench/ratio.sh.
  *
  * Usage: bench-lru --cache=SIZE [--warmup=PERCENT] TRACE...
  *
- * A trace is fio's iolog, version 2, as xbench --write_iolog writes it; of its lines only reads and
- * writes matter. All traces are of one space of offsets. They are taken to have run beside each
- * other from the same beginning to the same end, each at a constant rate, and are merged so. Traces
- * of runs that came one after the other are one trace when they are concatenated.
+ * A trace is fio's iolog, version 2, as xbench --write_iolog writes it; only its reads and writes
+ * matter. All traces are of one space of offsets. They are taken to have run beside each other from
+ * the same beginning to the same end, each at a constant rate, and are merged so. Traces of runs
+ * that came one after the other are one trace when they are concatenated.
  *
- * Every block of a request is looked up, and becomes the most recently used one. A read is a hit
- * when all its blocks were there, as cached counts them. Writes are not counted. The first PERCENT
- * of the accesses fill the cache and are not counted either. The result is JSON on standard output:
- * counts of all traces together, and of each in `traces`.
+ * Every block of a request is looked up, and becomes the most recently used one. A read is a hit if
+ * all its blocks were there, as cached counts it. Writes are not counted. The first PERCENT of the
+ * accesses fill the cache and are not counted either. The result is JSON on standard output: counts
+ * of all traces together, and of each in `traces`.
  *
- * Nothing is shared with the cache that this is compared with: a table of chains and one list.
+ * It shares nothing with the cache that it is compared with: a table of chains and one list.
  *
  * Invariants
  *   L1  an entry below `nr` is in exactly one chain and in the list, whose head was used last

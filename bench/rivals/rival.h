@@ -1,13 +1,13 @@
-/* rival.h - what the clients for other people's stores share: options, clock, results in xbench's
+/* rival.h - shared by the clients for other people's stores: options, clock, results in xbench's
  * JSON.
  *
- * A client makes the load that xbench makes: blocks of 4 KiB at random over a set, so many in
- * flight. A store of keys and values gets a key for each block. The first word of a value is the
- * number of its block; every answer is checked.
+ * A client makes the load that xbench makes: blocks of 4 KiB at random over a set, with a fixed
+ * number in flight. A store of keys and values gets a key for each block. The first word of a value
+ * is the number of its block; every answer is checked.
  *
- * Contract: rival.c has main(), and calls rival_run(), of which each program has one:
- * rival_socket.c for servers that speak a protocol, rival_lsm.c for libraries, which is linked with
- * one struct rival_store.
+ * Contract: rival.c has main(), and calls rival_run(). Each program has one: rival_socket.c for
+ * servers that speak a protocol, rival_lsm.c for libraries. rival_lsm.c is linked with one struct
+ * rival_store.
  */
 #ifndef BENCH_RIVALS_RIVAL_H
 #define BENCH_RIVALS_RIVAL_H

@@ -1,8 +1,8 @@
-/* rival_lsm.c - a library that keeps keys and values in files: no other process, as many threads as
- * --iodepth says.
+/* rival_lsm.c - a library that keeps keys and values in files: no other process, and --iodepth
+ * threads.
  *
- * A library's call returns when it is done, so what is in flight are threads. They share the CPUs
- * of --cpus.
+ * A library's call returns when it is done, so each I/O in flight is a thread. The threads share
+ * the CPUs of --cpus.
  */
 #include <errno.h>
 #include <pthread.h>

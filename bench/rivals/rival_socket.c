@@ -1,7 +1,7 @@
-/* rival_socket.c - one connection to a server over a socket of the machine, with so many requests
- * in flight: redis by its RESP, memcached by its text protocol. Both answer in order.
+/* rival_socket.c - one connection to a server over a socket of the machine, with --iodepth requests
+ * in flight. It speaks redis's RESP and memcached's text protocol. Both servers answer in order.
  *
- * A round takes what answers have come, and sends as many requests again by one send().
+ * A round takes the answers that have come, and sends as many new requests by one send().
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,22 +1,23 @@
-/* scale - what one hit costs in instructions and cache lines, with the tables of 1 to 16 reactors.
+/* scale - the cost of one hit in instructions and cache lines, with the tables of 1 to 16 reactors.
  *
- * What it is for
- *   Two cores cannot run sixteen reactors. But what a request costs in the end is instructions and
- *   lines of memory, and these can be counted: this program has a cache with so many ports, over
- *   memd, and as many clients, in one thread on a private segment, and under valgrind
- *   --tool=callgrind has what one port's round and one client's calls cost counted. Before each of
- *   them the simulated caches are empty, so what misses is each line that is touched, once: as if
- *   all of it had been on another core. Without valgrind it does the same and nothing is counted.
+ * Two cores cannot run sixteen reactors. But the cost of a request is in the end instructions and
+ * lines of memory, and these can be counted. This program has a cache with a given number of ports,
+ * over memd, and as many clients. All run in one thread on a private segment. Under valgrind
+ * --tool=callgrind it has one port's round and one client's calls counted. Before each of them the
+ * simulated caches are empty. So each touched line misses once, as if all of it had been on another
+ * core. Without valgrind it does the same and nothing is counted.
  *
- *   Each step is a read or a write hit of 4 KiB, by copy or by loan, `batch` of them from one
- *   client, of objects
+ * Each step is a read or a write hit of 4 KiB, by copy or by loan, `batch` of them from one client,
+ * of objects
  *      own      of one port of the cache: a client and a reactor that are a pair
  *      spread   as they come: each reactor gets its share of the batch
- *   and of each step, apart,
+ *
+ * The parts of each step are counted apart:
  *      server   the rounds of the cache's ports that have requests, until these are answered
  *      client   submitting, publishing, and taking the replies
- *   Counts are dumped as "PART RW BATCH own|spread". JSON on standard output says how many I/Os
- *   each has, and whether all of them were right.
+ *
+ * Counts are dumped as "PART RW BATCH own|spread". JSON on standard output says how many I/Os
+ * each has, and whether all of them were right.
  *
  * Nothing depends on time: the clock stands still, and the same seed does the same.
  */

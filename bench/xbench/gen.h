@@ -1,14 +1,14 @@
-/* gen - the sequence of I/Os of a job: which operation, where, how long.
+/* gen - the sequence of I/Os of a job: operation, place and length of each.
  *
  * Contract: a struct xb_gen belongs to one thread. xb_gen_next() is a pure function of the plan,
- * the job's number and how often it was called: time, answers and other jobs have no part in it, so
- * that a run can be made again without doing its I/O (verify_only). Nothing allocates or blocks.
+ * the job's number and the number of earlier calls. Time, answers and other jobs do not affect it.
+ * So a run can be made again without doing its I/O (verify_only). Nothing allocates or blocks.
  *
  * Random offsets are drawn with replacement (fio's norandommap). Zipf ranks come from rejection
- * inversion (W. Hoermann, G. Derflinger, "Rejection-inversion to generate variates from monotone
- * discrete distributions", ACM TOMACS 6(3), 1996): exact for any exponent, without tables. Ranks
- * are spread over the range by a multiplication modulo the number of blocks, so that neighbours in
- * popularity are not neighbours in place.
+ * inversion: exact for any exponent, without tables. (W. Hoermann, G. Derflinger,
+ * "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3),
+ * 1996.) Ranks are spread over the range by a multiplication modulo the number of blocks, so that
+ * neighbours in popularity are not neighbours in place.
  *
  * Invariants:
  *   G1  offset and size of each I/O are multiples of 512, within the job's range, and cross no

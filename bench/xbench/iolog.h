@@ -1,8 +1,8 @@
 /* iolog - each I/O as a line of text, in the format "fio version 2 iolog", which fio can replay
  * (--read_iolog).
  *
- * Contract: one log a job, used by its thread; lines are buffered. What fio has no word for is
- * written as the nearest: write_zeroes as trim, copy as write; info is left out.
+ * Contract: one log a job, used by its thread; lines are buffered. An operation that fio lacks is
+ * written as the nearest one: write_zeroes as trim, copy as write; info is left out.
  */
 #ifndef BENCH_XBENCH_IOLOG_H
 #define BENCH_XBENCH_IOLOG_H

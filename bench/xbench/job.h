@@ -1,21 +1,22 @@
 /* job - one thread with one port that keeps iodepth I/Os in flight, and counts them.
  *
- * Contract: create and destroy are called by the main thread while the job's thread does not run;
- * xb_job_run() is the thread's. It polls, then sleeps in xseg_port_wait(); it allocates nothing and
+ * Contract: the main thread calls create and destroy while the job's thread does not run; the job's
+ * thread calls xb_job_run(). It polls, then sleeps in xseg_port_wait(); it allocates nothing and
  * makes no other system call. It returns when the phase is over and all is answered, or at
- * XB_ABANDON with I/Os still out: then the job must not be run again. The main thread may read what
- * is marked atomic at any time.
+ * XB_ABANDON with I/Os still in flight: then the job must not be run again. The main thread may
+ * read the atomic fields at any time.
  *
- * Latency is from just before a batch is submitted to when a batch of replies is taken.
+ * Latency runs from just before a batch is submitted until a batch of replies is taken.
  *
  * Invariants:
  *   J1  inflight is the number of requests that are submitted and not answered, and
  *       nr_plain + nr_gifted + nr_unread + inflight == nr_flights
- *   J2  with verify, no I/O is issued while one that is `window` or more older is out (verify.h,
- *       V1)
- *   J3  a barrier flush is issued when nothing is out, and nothing is issued until it is answered
- *   J4  what was lent is read when the next I/Os are on their way: until then its requests are in
- *       `unread`, and spare ones are out. Never more than iodepth are
+ *   J2  with verify, no I/O is issued while one that is `window` or more older is in flight
+ *       (verify.h, V1)
+ *   J3  a barrier flush is issued when nothing is in flight, and nothing is issued until it is
+ *       answered
+ *   J4  lent pages are read when the next I/Os are on their way: until then their requests are in
+ *       `unread`, and spare ones are in flight. Never more than iodepth are
  */
 #ifndef BENCH_XBENCH_JOB_H
 #define BENCH_XBENCH_JOB_H

@@ -1,8 +1,8 @@
-/* job_life - making and ending a job: its client of the segment, and what it needs of memory and
- * requests. See job.h.
+/* job_life - makes and ends a job: its client of the segment, its memory and its requests. See
+ * job.h.
  *
  * Contract: the main thread, while the job's thread does not run. All that may fail is a step of
- * xb_job_create(); xb_job_destroy() undoes those that were done.
+ * xb_job_create(); xb_job_destroy() undoes the steps that were done.
  */
 #include "bench/xbench/job.h"
 

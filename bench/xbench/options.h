@@ -1,8 +1,8 @@
-/* options - what a run of xbench shall do: the command line, read, checked and worked out.
+/* options - the options of a run of xbench: the command line, read, checked and worked out.
  *
  * Contract: xb_options_parse() fills the struct and checks everything that can be known without a
- * segment; xb_options_fit() checks it against the size of what it is run on. Both only look and
- * compute: no printing, no exit, any thread. The text of an error is one line.
+ * segment. xb_options_fit() checks it against the size of the volume or the objects. Both only look
+ * and compute: no printing, no exit, any thread. The text of an error is one line.
  *
  * Invariants, after both:
  *   O1  bs_min, bs_max, offset, offset_increment, size and object_size are multiples of 512, and

@@ -1,8 +1,8 @@
-/* oracle - see oracle.h for the rule and the contract, sector.c for what is done with one sector.
+/* oracle - see oracle.h for the rule and the contract, sector.c for the work on one sector.
  *
  * Locks: a stripe's spin lock guards the slots of its sectors, their nodes and its list of free
- * nodes. The lock of the findings guards their list; it may be taken while a stripe's is held, not
- * the other way.
+ * nodes. The lock of the findings guards their list. It may be taken while a stripe's lock is held,
+ * not the other way.
  */
 #include "bench/xbench/oracle.h"
 

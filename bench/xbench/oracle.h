@@ -1,37 +1,38 @@
-/* oracle - what each 512-byte sector of the range may hold, from all writes and reads of the run.
+/* oracle - the possible contents of each 512-byte sector of the range, from all writes and reads of
+ * the run.
  *
- * The rule. A sector is an atomic register whose writes have unique values. Each value v has a
- * zone: f(v), the earliest time at which something that proves it was there had ended (its write
- * was acknowledged, or a read returned it), and s(v), the latest time at which something began that
- * must come before its end (its write, or a read that returned it). The history is right if and
- * only if no two values conflict, and v and w conflict when f(v) < s(w) and f(w) < s(v). (P.
- * Gibbons, E. Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997.) In words, a value
- * read is wrong if it was never written there; if its write was acknowledged before another was
- * issued that was itself complete before the read began; or if a read that was complete before
- * already returned one that comes after it.
+ * The rule. A sector is an atomic register whose writes have unique values. Each value v has a zone
+ * of two times. f(v) is the earliest end of an operation that proves that v was there: its write
+ * was acknowledged, or a read returned it. s(v) is the latest begin of an operation that must come
+ * before v's end: its write, or a read that returned it. Values v and w conflict when f(v) < s(w)
+ * and f(w) < s(v). The history is right if and only if no two values conflict. (P. Gibbons, E.
+ * Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997.) In words, a read value is wrong
+ * in three cases. It was never written there. Or its write was acknowledged before another was
+ * issued that was itself complete before the read began. Or a read that was complete before already
+ * returned a value that comes after it.
  *
- * What is kept. A sector at rest, which can hold one value only, is 16 bytes. Otherwise it has a
- * list of nodes, one a value that a read may still return; a value leaves the list when a read
+ * The memory. A sector at rest, which can hold one value only, is 16 bytes. Otherwise it has a list
+ * of nodes, one for each value that a read may still return. A value leaves the list when a read
  * issued from now on could not return it without a conflict: some w has f(v) < s(w), and f(w) lies
- * before the issue of every read in flight. So lists are as long as there are I/Os in flight on
- * the sector, and the work for a sector is O(1) but for these.
+ * before the issue of every read in flight. So lists are as long as there are I/Os in flight on the
+ * sector. The work for a sector is O(1) but for these.
  *
- * What is not sure. A write that failed may have happened or not, and may be undone later (a store
- * that lost its write cache): it proves nothing, and stays possible until a write issued after its
- * end is acknowledged. Of a sector whose writes keep failing only some are told apart, at last one:
- * then any write of the run is possible there. Zeroing has no unique value: when more than one
- * zeroing could explain a read of zeroes, or a zeroing and what the sector held before, the read
- * proves none of them. The first read of a sector never written defines what it held before.
+ * The uncertain cases. A write that failed may have happened or not, and may be undone later (a
+ * store that lost its write cache). It proves nothing, and stays possible until a write issued
+ * after its end is acknowledged. If a sector's writes keep failing, only some are told apart, at
+ * last one: then any write of the run is possible there. Zeroing has no unique value. If several
+ * zeroings could explain a read of zeroes, or a zeroing and the sector's older content, the read
+ * proves none of them. The first read of a sector that was never written defines its older content.
  *
- * Lost or stale: who reads an old value cannot know whether the newer one is gone. If the newer one
- * was read before, or is read later while nothing was written in between, it was stale, else it
- * counts as lost.
+ * Lost or stale: the reader of an old value cannot know whether the newer one is gone. If the newer
+ * one was read before, or is read later while nothing was written in between, the old one was
+ * stale. Else the newer one counts as lost.
  *
- * Contract: all functions but create, destroy and those for a state file may be called by any
- * thread at any time. begin functions are called before the request is submitted, end functions
- * after its reply was taken. A read: its floor is set to xb_oracle_now(), then to what
- * xb_oracle_read_begin() returns (its issue time), and cleared after xb_oracle_read_end(). A write:
- * its issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
+ * Contract: any thread may call all functions at any time, but create, destroy and those for a
+ * state file. begin functions are called before the request is submitted, end functions after its
+ * reply was taken. A read: its floor is set to xb_oracle_now(), then to the result of
+ * xb_oracle_read_begin() (its issue time), and cleared after xb_oracle_read_end(). A write: its
+ * issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
  *
  * Invariants:
  *   M1  nr of nodes of a sector that is at rest is 0; else it has at least one node

@@ -1,7 +1,7 @@
-/* sample - what the jobs did in each interval of --status-interval, taken from their counters while
- * they run.
+/* sample - the work of the jobs in each interval of --status-interval, taken from their counters
+ * while they run.
  *
- * Contract: the main thread's; it reads the jobs' atomics and writes run->samples and a line a
+ * Contract: the main thread's. It reads the jobs' atomics and writes run->samples and a line a
  * sample on stderr. Samples begin when the ramp is over. Allocates as samples come; without memory
  * for one, samples end.
  */

@@ -1,4 +1,5 @@
-/* sector - what one sector may hold: the list of possible values, and the rule that shortens it.
+/* sector - the possible contents of one sector: the list of possible values, and the rule that
+ * shortens it.
  *
  * Contract: private to the oracle (oracle.h has the rule and its source). The caller holds the lock
  * that guards the slot, its nodes and *lists->free. Nothing blocks or allocates: nodes come from
@@ -11,11 +12,11 @@
  *                                            acknowledged
  *
  * Invariants:
- *   N1  a slot without a list is at rest: `value` is all that it may hold
+ *   N1  a slot without a list is at rest: `value` is its only possible content
  *   N2  f and s of a node only move towards each other's side as more becomes known: f down, s up
  *   N3  a list is never empty, and has at most MAX_UNSURE + 1 unsure nodes
- *   N4  nodes do not run out: no write begins when `limit` of them are used, and what has begun by
- *       then finds the rest
+ *   N4  nodes do not run out: no write begins when `limit` of them are used, and operations that
+ *       have begun by then find the rest
  */
 #ifndef BENCH_XBENCH_SECTOR_H
 #define BENCH_XBENCH_SECTOR_H

@@ -1,11 +1,10 @@
-/* stamp - what xbench writes into each 512-byte sector when it verifies, and what it makes of one
- * it reads.
+/* stamp - the stamp that xbench writes into each 512-byte sector when it verifies, and its reading.
  *
- * A stamped sector: magic, signature of the options, run, target, offset and tag, then words that
- * follow from these, then half of the run's hash as a trailer and a CRC-32C (Castagnoli) over all
- * that stands before it. A sector put together from two writes fails its checksum, wherever the
- * seam is; one that was written to the wrong place has a right checksum and a wrong target or
- * offset.
+ * A stamped sector holds: magic, signature of the options, run, target, offset and tag. Then come
+ * words that follow from these. Last come half of the run's hash as a trailer and a CRC-32C
+ * (Castagnoli) over all before it. A sector put together from two writes fails its checksum,
+ * wherever the seam is. A sector that was written to the wrong place has a right checksum and a
+ * wrong target or offset.
  *
  * Contract: pure functions; any thread.
  *
@@ -15,6 +14,7 @@
  *   2                anything
  *   job << 48 | seq  a write of this run; job from 1
  *   bit 63 set       other content, with a hash of it
+ *
  * Bit 62 is left free (state.c marks with it).
  */
 #ifndef BENCH_XBENCH_STAMP_H

@@ -1,9 +1,9 @@
-/* state - a file of what every sector may hold, so that a later run can read it back.
+/* state - a file of the possible contents of every sector, so that a later run can read it back.
  *
  * Format (this machine's byte order): struct xb_state_head, records, CRC-32C of all before it. A
- * record is { u64 offset; u32 sectors; u32 nr; u64 value[nr] }: each of `sectors` sectors from
+ * record is { u64 offset; u32 sectors; u32 nr; u64 value[nr] }. Each of `sectors` sectors from
  * offset on may hold one of the values (stamp.h; bit 62: its write was not acknowledged). Sectors
- * of which nothing is known have no record.
+ * without knowledge have no record.
  *
  * Contract: one thread, nothing in flight. Saving writes FILE.PID.tmp, syncs it and renames it:
  * FILE is the old or the new one, whole. Loading trusts nothing in the file.

@@ -1,9 +1,9 @@
 /* verify - between the jobs, whose requests have pages, and the oracle, which knows values of
  * sectors.
  *
- * Contract: create, finish, save and print are called by one thread while no job runs. The others
- * by any job, each for its own requests, in the order of oracle.h. `slot` is the number of a
- * request slot over all jobs. Nothing but create and save blocks or allocates.
+ * Contract: one thread calls create, finish, save and print while no job runs. Any job calls the
+ * others, each for its own requests, in the order of oracle.h. `slot` is the number of a request
+ * slot over all jobs. Nothing but create and save blocks or allocates.
  *
  * Invariants:
  *   V1  a run in which every I/O was answered can be made again from its options: a job issues I/O

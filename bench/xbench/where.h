@@ -1,5 +1,5 @@
-/* where - what the load goes to: a volume, or a peer's objects of xbench's own naming; and how a
- * place in it is written into a request.
+/* where - the target of the load: a volume, or a peer's objects of xbench's own naming. It also
+ * writes a place in the target into a request.
  *
  * Contract: xb_where_find() may block for some seconds (it asks volumed) and opens a client peer of
  * its own for that time; the rest is cheap. A struct xb_where is constant once found and shared by

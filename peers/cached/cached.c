@@ -1,7 +1,7 @@
-/* cached - the cache peer: options, life, and what its port does each round.
+/* cached - the cache peer: options, life, and the work of its port in each round.
  *
- * Contract: see peers/common/runtime/peer.h. The core (all but init) reads no clock but now_ns and
- * makes no system call, but where it takes the lock of routes, in the steps of plugging.
+ * Contract: see peers/common/runtime/peer.h. The core (all but init) reads no clock but now_ns. It
+ * makes no system call, except that steps of plugging take the lock of routes.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,9 +1,17 @@
 /* filed - a blocker whose objects are files of a directory. For users: filed.8.
  *
- * Where things are: filed_dir (the directory), filed_rights (who may read it), filed_tag (whose a
- * file is), filed_marks (what is unsynced, in the arena), filed_files (the table of files),
- * filed_aio (asynchronous I/O), filed_work (threads for what blocks), filed_jobs (what those do),
- * filed_list (what a LIST names), filed.c (the way of a request), filed_life (beginning and end).
+ * Its files:
+ *   filed_dir      the directory
+ *   filed_rights   who may read it
+ *   filed_tag      the object that a file belongs to
+ *   filed_marks    the unsynced bytes, in the arena
+ *   filed_files    the table of files
+ *   filed_aio      asynchronous I/O
+ *   filed_work     threads for calls that block
+ *   filed_jobs     the work of these threads
+ *   filed_list     the names in a LIST
+ *   filed.c        the way of a request
+ *   filed_life     beginning and end
  *
  * The way of a request, an op:
  *
@@ -23,18 +31,18 @@
  *   SYNCING  SYNCED    the file, or all files, were synced after that    a worker
  *   SYNCED   answered                                                    its port
  *
- * A worker, or the port of another op, sets it as it gives the op back to its port's inbox.
+ * A worker, or the port of another op, sets the state as it gives the op back to its port's inbox.
  *
- * Contract: as peer.h says; I/O is done from poll() and by workers, so filed is never simulated.
+ * Contract: as peer.h says. poll() and workers do the I/O, so filed is never simulated.
  *
  * Invariants:
- *   O1  an op is in the hands of its port's thread, of one worker, of the kernel, or in one list
- *   O2  of two ops that overlap, of which one changes data, the later begins after the earlier was
- *       answered. What is not aligned to blocks takes part with whole blocks, and with all behind
- *       it if it changes data, as it may have to set the file's end
- *   O3  a change is marked in the arena before the kernel gets it (K1), and its mark is told of the
- *       end before it is answered
- *   O4  a LIST waits for earlier LISTs only: it has no range, no file, and a worker of its own
+ *   O1  An op is held by its port's thread, by one worker or by the kernel, or is in one list.
+ *   O2  Of two ops that overlap, of which one changes data, the later begins after the earlier was
+ *       answered. An op that is not aligned to blocks takes part with whole blocks. If it changes
+ *       data, it takes part with all bytes behind it too, as it may have to set the file's end.
+ *   O3  A change is marked in the arena before the kernel gets it (K1). Its mark is told of the end
+ *       before the change is answered.
+ *   O4  A LIST waits for earlier LISTs only: it has no range, no file, and a worker of its own.
  */
 #ifndef PEERS_FILED_FILED_H
 #define PEERS_FILED_FILED_H

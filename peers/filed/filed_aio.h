@@ -1,16 +1,16 @@
 /* filed_aio - one port's I/O through the kernel's asynchronous interface (io_submit(2), through
  * libaio).
  *
- * What is added is collected and submitted in one call a round. Completions are looked for
- * without a system call (the kernel's ring is mapped), and announced on an eventfd for a reactor
- * that sleeps.
+ * Added transfers are collected, and submitted in one call a round. Completions are looked for
+ * without a system call (the kernel's ring is mapped). An eventfd announces them to a reactor that
+ * sleeps.
  *
- * Contract: one thread; nothing blocks, but for io_submit(2) itself where the kernel has to read
+ * Contract: one thread. Nothing blocks, but for io_submit(2) itself where the kernel has to read
  * metadata or the file is not open for O_DIRECT. Memory of a transfer stays untouched until it is
  * done. Nothing allocates after open.
  *
  * Invariants:
- *   A1  every transfer that was added is returned by filed_aio_reap() once
+ *   A1  Every transfer that was added is returned by filed_aio_reap() once.
  *   A2  free + waiting to be submitted + with the kernel + failed == depth
  */
 #ifndef PEERS_FILED_FILED_AIO_H

@@ -1,14 +1,14 @@
-/* filed_dir - the directory of a filed: who may use it, where an object's file is, and what
- * O_DIRECT needs there.
+/* filed_dir - the directory of a filed: its permitted users, the place of an object's file, and the
+ * needs of O_DIRECT there.
  *
- *	DIR/xseg-filed	says what the directory is, and the version of its format
- *	DIR/ab/cd/NAME	the file of an object; ab and cd are the first bytes of its name's hash
+ * 	DIR/xseg-filed	says what the directory is, and the version of its format
+ * 	DIR/ab/cd/NAME	the file of an object; ab and cd are the first bytes of its name's hash
  *
  * Bytes of a name other than letters, digits and ._:- are written %XX, as is a first '.'.
  *
- * Contract: any thread, after open; all functions block. What is made is not durable before
- * filed_dir_sync(). What was there at open may not be durable either: only the marks of who left it
- * say so, or filed_dir_sync_all().
+ * Contract: any thread, after open; all functions block. New entries are not durable before
+ * filed_dir_sync(). Entries that were there at open may not be durable either. Only the
+ * predecessor's marks tell that; without them filed_dir_sync_all() is needed.
  */
 #ifndef PEERS_FILED_FILED_DIR_H
 #define PEERS_FILED_FILED_DIR_H

@@ -1,4 +1,4 @@
-/* filed_files - see filed_files.h for what it is for, its states, contract and invariants. */
+/* filed_files - see filed_files.h for its purpose, its states, contract and invariants. */
 #include "peers/filed/filed_files.h"
 
 #include <assert.h>

@@ -1,43 +1,45 @@
-/* filed_files - the files that filed knows of at the moment: open ones, unsynced ones, and names
- * known not to be there. What is opened is checked first (filed_tag.h).
+/* filed_files - the files that filed knows of at the moment: open files, unsynced files, and names
+ * without a file. A file is checked when it is opened (filed_tag.h).
  *
- * A bounded table; slot i has mark i in the arena (filed_marks.h). The least recently used slot
- * is given to another name when nobody has it; what is unsynced is synced before. When that fails
- * another slot is taken: the error is for those that ask for a sync of that file.
+ * The table is bounded; slot i has mark i in the arena (filed_marks.h). The least recently used
+ * slot that no request uses is given to another name. Its unsynced data is synced before. If that
+ * sync fails, another slot is taken: the error is for requests that ask for a sync of that file.
  *
  *   from            to       when                                              by
  *   FREE            CLOSED   a name that no slot has is asked for              filed_file_get
  *   FREE            CLOSED   a predecessor left a mark                         filed_files_open
  *   CLOSED, ABSENT  BUSY     it is to be opened or made                        filed_file_get
  *   BUSY            OPEN, ABSENT   that succeeded; there is no such file       filed_file_get
- *   BUSY            CLOSED, ABSENT  that failed, or it is a wrong file: what   filed_file_get
- *                                   it was before
+ *   BUSY            CLOSED, ABSENT  that failed, or it is a wrong file: its    filed_file_get
+ *                                   state before
  *   OPEN            BUSY     it was opened to be deleted, and is to be checked  filed_file_get
- *   BUSY            OPEN     it was checked, whatever that said                filed_file_get
+ *   BUSY            OPEN     it was checked, with any result                   filed_file_get
  *   OPEN, ABSENT, CLOSED  BUSY     the slot is wanted for another name         filed_file_get
  *   BUSY            FREE     it was synced and closed                          filed_file_get
- *   BUSY            OPEN, ABSENT, CLOSED  it could not be synced: what it was  filed_file_get
+ *   BUSY            OPEN, ABSENT, CLOSED  the sync failed: its state before    filed_file_get
  *   OPEN            BUSY     it is to be deleted                               filed_file_delete
  *   BUSY            ABSENT, OPEN   that succeeded; failed                      filed_file_delete
  *   OPEN            BUSY     it may have no data left: a sync of all, or its   drop_if_empty_locked
  *                            slot is wanted
  *   BUSY            ABSENT, OPEN   it had none, and was deleted; it stays      drop_if_empty_locked
  *
- * Contract: any thread. `lock` is a leaf and held for a few instructions, or for a look at each
- * slot, where one is to be given away or all are counted. The functions marked "blocks" also wait
- * while another makes the same slot BUSY or syncing, and do I/O without the lock. Who makes a slot
- * so waits for nobody until it is not, so workers never wait for each other in a ring.
+ * Contract: any thread. `lock` is a leaf and held for a few instructions. It is held for a look at
+ * each slot where one is to be given away or all are counted. The functions marked "blocks" do I/O
+ * without the lock. They also wait while another thread makes the same slot BUSY or syncing. A
+ * thread that makes a slot so waits for no other until the slot is free of it. So workers never
+ * wait for each other in a ring.
  *
  * Invariants:
- *   F1  a slot that is BUSY or syncing has one thread that makes it so
- *   F2  a descriptor is closed only after what was written through it has been synced, or the file
- *       deleted
- *   F3  a slot with lost data is not given to another name
- *   F4  refs counts the requests that use the slot; only slots without are given away
- *   F5  a file whose check failed is used by nobody, but may be deleted
- *   F6  who makes a file grow has a reference; there is one at a time
- *   F7  a file without data that nobody uses goes in a sync of all, and before its slot is given
- *       away: it reads as if it were not there. One that has lost data stays, as F3 is about it
+ *   F1  A slot that is BUSY or syncing has one thread that makes it so.
+ *   F2  A descriptor is closed only after all data written through it was synced, or the file was
+ *       deleted.
+ *   F3  A slot with lost data is not given to another name.
+ *   F4  refs counts the requests that use the slot. Only slots without users are given away.
+ *   F5  No request uses a file whose check failed, but the file may be deleted.
+ *   F6  A thread that makes a file grow has a reference. There is one such thread at a time.
+ *   F7  A file without data that no request uses is deleted in a sync of all, and before its slot
+ *       is given away. It reads as if it were not there. One that has lost data stays, because of
+ *       F3.
  */
 #ifndef PEERS_FILED_FILED_FILES_H
 #define PEERS_FILED_FILED_FILES_H

@@ -1,13 +1,12 @@
-/* filed_jobs - what workers do: the ops that block, and the bytes that O_DIRECT does not take as
- * they are.
+/* filed_jobs - the work of the workers: the ops that block, and the bytes that O_DIRECT does not
+ * take as they are.
  *
- * A range that is not aligned is moved through the worker's bounce buffer in whole blocks: bytes
- * off .. end - 1 of the file stand at bounce + off - lo, where lo .. hi are off .. end rounded
- * out. Before such a write the bytes of the first and last block that are not the request's are
- * read from the file.
+ * A range that is not aligned is moved through the worker's bounce buffer in whole blocks. Bytes
+ * off .. end - 1 of the file stand at bounce + off - lo, where lo .. hi are off .. end rounded out.
+ * Before such a write the first and last block's other bytes are read from the file.
  *
- * Contract: each function but filed_op_change() is called by a worker, which has the op to itself;
- * the order keeps all others out of the range.
+ * Contract: a worker calls each function but filed_op_change(), and has the op to itself. The order
+ * keeps all other ops out of the range.
  */
 #include <errno.h>
 #include <fcntl.h>

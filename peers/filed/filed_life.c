@@ -1,7 +1,7 @@
 /* filed_life - filed's options, how it begins and how it leaves. See filed.h.
  *
- * Contract: as peer.h says for init, quiesced, fini and admin. What init began fini ends, also
- * half of it.
+ * Contract: as peer.h says for init, quiesced, fini and admin. fini ends all that init began, even
+ * if init ended half-way.
  */
 #include "peers/filed/filed.h"
 

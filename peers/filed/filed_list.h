@@ -1,20 +1,20 @@
 /* filed_list - the names of the objects whose files are in filed's directory, in steps.
  *
- * The order is that of the upper 56 bits of the names' hashes, and the cursor is the first of these
+ * The order is that of the upper 56 bits of the names' hashes. The cursor is the first of these
  * values that was not listed yet. A file's directory "ab/cd" is the first 16 bits of its hash, so
- * the walk goes through the directories by their numbers. A directory is read whole in each step
- * that lists some of it; the names with the smallest hashes are kept, and the others come in a
- * later step. So a cursor depends on names alone: it is good for a successor, and whatever is made
- * or deleted meanwhile.
+ * the walk goes through the directories by their numbers. Each step that lists some of a directory
+ * reads all of it. It keeps the names with the smallest hashes; the others come in a later step. So
+ * a cursor depends on names alone. It is good for a successor, and while objects are made or
+ * deleted.
  *
  * Contract: one thread for a buffer; it blocks. Nothing allocates, and no lock is taken: a listing
  * waits for earlier LISTs only.
  *
  * Invariants:
- *   LI1  a name in an answer is that of a file where filed_dir_path() puts it; other files are none
- *        of filed's
- *   LI2  names of one cursor value are in one answer together, or all come again in the next
- *   LI3  a step looks into at most FILED_LIST_DIRS directories
+ *   LI1  A name in an answer is that of a file where filed_dir_path() puts it. Other files do not
+ *        belong to filed.
+ *   LI2  Names of one cursor value are in one answer together, or all come again in the next.
+ *   LI3  A step looks into at most FILED_LIST_DIRS directories.
  */
 #ifndef PEERS_FILED_LIST_H
 #define PEERS_FILED_LIST_H

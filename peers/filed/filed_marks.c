@@ -1,4 +1,4 @@
-/* filed_marks - see filed_marks.h for what it is for, its contract and its invariants. */
+/* filed_marks - see filed_marks.h for its purpose, its contract and its invariants. */
 #include "peers/filed/filed_marks.h"
 
 #include <assert.h>

@@ -1,28 +1,28 @@
-/* filed_marks - which bytes of a file were written since its last sync, and which were lost by a
- * sync that failed. They stand in filed's arena, so that a successor knows what a dead filed had
- * written and not synced.
+/* filed_marks - the bytes of a file that were written since its last sync, and those that a failed
+ * sync lost. The marks stand in filed's arena, so a successor knows the unsynced writes of a dead
+ * filed.
  *
- * A mark is a name, a state word and four bitmaps of a bit for each 4 KiB (FILED_MARK_BITS of
- * them, so 4 MiB; a larger file uses a bit for several pieces, see `wide`):
+ * A mark is a name, a state word and four bitmaps. A bitmap has a bit for each 4 KiB,
+ * FILED_MARK_BITS in all, so 4 MiB. In a larger file a bit stands for several pieces, see `wide`.
  *
- *   written    changed since the last sync began (and what was in flight when it began)
- *   syncing    what the sync in progress covers
- *   lost       what a failed sync covered, and what was written until it failed: it does not count
- *              as written, whatever the file says
+ *   written    changed since the last sync began (and writes that were in flight when it began)
+ *   syncing    the bytes that the sync in progress covers
+ *   lost       the bytes that a failed sync covered, and bytes written until it failed: they do
+ *              not count as written, whatever the file says
  *   rewritten  lost pieces that were overwritten whole; the next good sync takes them out of `lost`
  *
  * Contract: one thread at a time for a mark (filed_files.c calls with its lock held), and one alone
- * when the arena is opened. Nothing blocks or allocates. A kill may come between any two stores:
- * every state in between says too much is unsynced, never too little.
+ * when the arena is opened. Nothing blocks or allocates. A kill may come between any two stores.
+ * Every state in between says too much is unsynced, never too little.
  *
  * Invariants:
- *   K1  a bit is in `written` before the write is handed to the kernel
- *   K2  a bit leaves written|syncing only when a sync that began after the write had ended
- *       succeeded, or into `lost`
- *   K3  a bit leaves `lost` only when its piece was overwritten whole and then synced, or discarded
- *       of a file that is not there, or the file was deleted: one that somebody else took away was
- *       not
- *   K4  a mark whose state is 0 is free and its bitmaps are empty
+ *   K1  A bit is in `written` before the write is handed to the kernel.
+ *   K2  A bit leaves written|syncing only into `lost`, or when a sync succeeded that began after
+ *       the write had ended.
+ *   K3  A bit leaves `lost` only if the file was deleted, or its piece was overwritten whole and
+ *       then synced, or discarded of a file that is not there. A file that another program took
+ *       away was not deleted.
+ *   K4  A mark whose state is 0 is free and its bitmaps are empty.
  */
 #ifndef PEERS_FILED_FILED_MARKS_H
 #define PEERS_FILED_FILED_MARKS_H

@@ -1,21 +1,22 @@
-/* filed_rights - who may read filed's directory and files: this user alone, or a group, too.
+/* filed_rights - which users may read filed's directory and files: this user alone, or a group,
+ * too.
  *
- *	               no group    group = NAME
- *	directories    0700        0750, of that group
- *	files          0600        0640, of that group
+ * 	               no group    group = NAME
+ * 	directories    0700        0750, of that group
+ * 	files          0600        0640, of that group
  *
- * The umask changes nothing of it. The rights of the directory's own file, xseg-filed, say that
- * all below it have had theirs: filed_rights_mend() corrects it last. So a store of an older
- * filed, or one whose group is another now, is gone through once.
+ * The umask has no effect on it. filed_rights_mend() corrects the directory's own file, xseg-filed,
+ * last. So that file's rights say that all below the directory has had its rights. A store of an
+ * older filed, or one whose group has changed, is gone through once.
  *
  * Contract: init and mend once, at the start; settle from any thread. All block.
  *
  * Invariants:
- *   FR1  nobody but the user and that group is ever given a right; owners' rights that are taken
- *        away by hand stay away
- *   FR2  a new entry is made with no more than the user's rights, and then gets the group's
- *   FR3  others are shut out of the directory before anything below it is looked at
- *   FR4  no link is followed, and nothing but directories and files is changed
+ *   FR1  Only the user and that group are ever given a right. Owners' rights that are taken away by
+ *        hand stay away.
+ *   FR2  A new entry is made with no more than the user's rights, and then gets the group's.
+ *   FR3  Others are shut out of the directory before anything below it is looked at.
+ *   FR4  No link is followed, and nothing but directories and files is changed.
  */
 #ifndef PEERS_FILED_FILED_RIGHTS_H
 #define PEERS_FILED_FILED_RIGHTS_H

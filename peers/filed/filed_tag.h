@@ -1,28 +1,29 @@
-/* filed_tag - which object a file is of, and how long it is to be: an attribute of the file,
- * `user.xseg`, by which a file that was swapped, cut short or put in another's place is noticed.
+/* filed_tag - which object a file belongs to, and how long the file must be. Both are in an
+ * attribute of the file, `user.xseg`. It reveals a file that was swapped, cut short or put in
+ * another's place.
  *
- *	1 LENGTH SURE NAME	as text; NAME is the object's, as it is, up to the end
+ * 	1 LENGTH SURE NAME	as text; NAME is the object's, as it is, up to the end
  *
- * LENGTH is what the file has, or is about to have: a power of two from 64 KiB to 4 MiB, or a
- * multiple of 4 MiB. SURE is a length that it has reached. A file grows so:
+ * LENGTH is the length that the file has, or is about to have: a power of two from 64 KiB to 4 MiB,
+ * or a multiple of 4 MiB. SURE is a length that it has reached. A file grows in these steps:
  *
- *	1  the attribute says the new LENGTH, and as SURE what the file has
- *	2  the file gets that length
- *	3  the attribute says that it is SURE
+ * 	1  the attribute says the new LENGTH, and as SURE the file's length
+ * 	2  the file gets that length
+ * 	3  the attribute says that it is SURE
  *
- * So a kill leaves a file that is as long as SURE at least, and LENGTH at most. A power cut does,
- * too: file systems with a journal keep the order of what they do to one file.
+ * So a kill leaves a file that is as long as SURE at least, and LENGTH at most. So does a power
+ * cut: file systems with a journal keep the order of their operations on one file.
  *
- * A file without the attribute is one of an older filed, or was made and no more when filed died.
- * It is served as it is, and gets the attribute at its first change. So does one that is longer
- * than LENGTH: an older filed has written to it since.
+ * A file without the attribute comes from an older filed, or from a filed that died when it had
+ * just made the file. It is served as it is, and gets the attribute at its first change. So does a
+ * file that is longer than LENGTH: an older filed has written to it since.
  *
  * Contract: any thread; all block. One thread at a time grows a file.
  *
  * Invariants:
- *   FT1  a file that is shorter than SURE, or bears another name, is not served: what it reads as
- *        was never written
- *   FT2  bytes that flip are not seen here, but by a file system with checksums, or in RADOS
+ *   FT1  A file that is shorter than SURE, or bears another name, is not served: nobody has written
+ *        the contents that it would read as.
+ *   FT2  Flipped bits are not seen here. A file system with checksums, or RADOS, sees them.
  */
 #ifndef PEERS_FILED_FILED_TAG_H
 #define PEERS_FILED_FILED_TAG_H

@@ -1,14 +1,14 @@
-/* filed_work - the threads for what blocks: opening, syncing, deleting, unaligned I/O.
+/* filed_work - the threads for calls that block: opening, syncing, deleting, unaligned I/O.
  *
  * Contract: work is pushed from any thread and run once by one of the pool's threads, in order of
- * arrival. A piece of work belongs to the pool from push until its run() is called, which may
- * push it again. Nothing allocates after open.
+ * arrival. A piece of work belongs to the pool from push until its run() is called, which may push
+ * it again. Nothing allocates after open.
  *
- * Waking costs more than most of the work: so who pushes wakes one only where nothing waited, and
- * who takes some wakes the next one only where more waits.
+ * Waking a thread costs more than most of the work. So a push wakes one only if no work waited. A
+ * worker that takes some work wakes the next one only if more waits.
  *
  * Invariants:
- *   J1  while work waits, all workers are at work, or one has been woken for it, or is about to be
+ *   J1  While work waits, all workers are at work, or one has been woken for it, or is about to be.
  */
 #ifndef PEERS_FILED_FILED_WORK_H
 #define PEERS_FILED_FILED_WORK_H

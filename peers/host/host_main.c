@@ -1,5 +1,5 @@
 /* host_main - xseg-host: several peers in one process on shared reactors, the supervisor of a
- * stack, and the check of a stack file against the kinds that this build has.
+ * stack, and the check of a stack file against the kinds of this build.
  *
  *	xseg-host [-s SEG] NAME [NAME...]	serves these peers of the segment's stack file
  *	xseg-host [-s SEG] --supervise		starts and watches all of them

@@ -1,7 +1,8 @@
-/* load - stack files for this program: out of a file or a segment, checked against the kinds.
+/* load - reads stack files for this program, from a file or a segment, and checks them against the
+ * kinds.
  *
- * Contract: one thread; prints the one line of an error to stderr and returns an exit code (enum
- * main_exit).
+ * Contract: one thread. A function prints the one line of an error to stderr and returns an exit
+ * code (enum main_exit).
  */
 #ifndef PEERS_HOST_LOAD_H
 #define PEERS_HOST_LOAD_H

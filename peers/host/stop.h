@@ -2,23 +2,25 @@
  *
  *   from       to         when
  *   NONE       FLUSHING   it is told to stop all
- *   FLUSHING   STOPPING   all caches have flushed, while everything serves on; or somebody else
+ *   FLUSHING   STOPPING   all caches have flushed, while everything serves on; or another process
  *                         stops peers of the stack, too, as at the end of a machine (V8)
- *   STOPPING   (it ends)  all peers have stopped
+ *   STOPPING   (it ends)  all peers have stopped; or one is left running (V5)
  *   FLUSHING, STOPPING   RETURNING   a flush failed, or it is told to take the stop back
  *   FLUSHING   RETURNING  a living peer stands on one that will not come back (V5)
- *   RETURNING  NONE       what it had stopped serves again, or a process died meanwhile
+ *   RETURNING  NONE       the peers that it had stopped serve again, or a process died meanwhile,
+ *                         or a living peer has stood for 5 s on one that will not come back
  *   RETURNING  FLUSHING   it is told to stop all once more
  *
  * Invariants
- *   S1  a cache is asked to stop after a FLUSH of it that ended well while nobody alive stood above
- *       it
- *   S2  a stop that cannot end leaves the stack as it was: what the supervisor had stopped, and
- *       nothing else, is started again. A process of which a peer was asked to stop, and has not
- *       stopped yet, is killed for that: a kill loses nothing, and a cache that cannot flush would
- *       never stop
- *   S3  the segment says why a stop was taken back (SUPERVISOR_WORD_UNDONE), before it says that
- *       nothing is being stopped any more
+ *   S1  A cache is asked to stop after it has flushed: a FLUSH of it succeeded while no living peer
+ *       stood above it. A clean cache is asked without, if its store is lost (units.h). So are all
+ *       caches if there is no place for the client that sends the FLUSH.
+ *   S2  A stop that cannot end leaves the stack as it was. The peers that the supervisor had
+ *       stopped, and no others, are started again. If a peer of a process was asked to stop and has
+ *       not stopped yet, the process is killed for that. A kill loses nothing, and a cache that
+ *       cannot flush would never stop.
+ *   S3  The segment says why a stop was taken back (SUPERVISOR_WORD_UNDONE), before it says that
+ *       nothing is being stopped any more.
  *
  * Contract: one thread, the supervisor's. V1 to V9 are in supervise.h.
  */

@@ -1,18 +1,20 @@
-/* stop_flush - has caches flush for the supervisor, which stops nothing above a cache that cannot.
+/* stop_flush - flushes caches for the supervisor, which stops no peer above a cache that cannot
+ * flush.
  *
- * A cache is asked by a FLUSH of all its volumes. A store may report an old failure at the next
- * FLUSH, so a FLUSH that fails is sent again: STOP_FLUSH_TRIES in all, STOP_FLUSH_PAUSE_MS apart.
+ * The supervisor sends a cache a FLUSH of all its volumes. A store may report an old failure at the
+ * next FLUSH. So a FLUSH that fails is sent again: STOP_FLUSH_TRIES in all, STOP_FLUSH_PAUSE_MS
+ * apart.
  *
  * Contract: one thread, the supervisor's. Nothing blocks: stop_flush_run() looks for the answer.
- * One FLUSH is out at a time.
+ * One FLUSH is in flight at a time.
  *
  * Invariants
- *   F1  the FLUSH is a client's of its own, which closes with stop_flush_close(): an answer that
- *       comes later frees the request
- *   F2  an incarnation of a cache counts as flushed from a FLUSH that ended well until
- *       stop_flush_forget()
- *   F3  a cache that is off the path, or that another cache has to itself, has nothing to flush
- *       here
+ *   F1  The FLUSH is sent by a client of its own, which closes with stop_flush_close(). An answer
+ *       that comes later frees the request.
+ *   F2  An incarnation of a cache counts as flushed from a FLUSH that succeeded until
+ *       stop_flush_forget().
+ *   F3  A cache that is off the path, or that another cache has to itself, has nothing to flush
+ *       here.
  */
 #ifndef PEERS_HOST_STOP_FLUSH_H
 #define PEERS_HOST_STOP_FLUSH_H

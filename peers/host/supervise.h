@@ -1,4 +1,4 @@
-/* supervise - starts the peers of a stack, bottom up, starts dead ones again, stops them top down.
+/* supervise - starts the peers of a stack, bottom up, restarts dead ones, and stops them top down.
  *
  * A unit (units.h) is one process: a group of `together`, or a single peer.
  *
@@ -13,43 +13,45 @@
  *                       second; while all is being stopped only if V4 wants it
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
  *                       options are wrong
- *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
- *   STOPPED   WAITING, FAILED  somebody else started it, and it died before that was seen: as if it
- *                       had been RUNNING
+ *   STOPPED, FAILED  RUNNING  one of its peers is alive: another process started it
+ *   STOPPED   WAITING, FAILED  another process started it, and it died before that was seen: as if
+ *                       it had been RUNNING
  *   STOPPED   WAITING   all is to be stopped, and it stopped less than 5 s ago (V8); or the stop
  *                       is taken back, and it was stopped by that (V9)
  *   WAITING   STOPPED   the stop is taken back, and it had been stopped before
  *
- * Peers of a group that somebody else started in another process become a unit of their own: it and
- * the rest of the group live, die and are started again by themselves.
+ * Peers of a group that another process serves become a unit of their own. It and the rest of the
+ * group live, die and are restarted by themselves.
  *
  * Peers that are alive when the supervisor begins (its predecessor was killed) are left alone and
- * watched. Those that are stopping then were asked to before, and it was begun so that all serve:
- * they are started again when they have stopped.
+ * watched. Peers that are stopping then were asked to stop before. The supervisor was begun so that
+ * all serve, so these peers are started again when they have stopped.
  *
  * Invariants
- *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer
- *       "supervisor". The stack that is kept in the segment is the one that it was begun with
- *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
+ *   V1  One supervisor per segment: it holds the segment's lock, and is listed as peer
+ *       "supervisor". The segment keeps the stack that the supervisor was begun with.
+ *   V2  A signal goes only to a process that serves the peer now, as the kernel says.
  *   V3  stop.h has the steps of a stop. Caches flush first, while all serve. While stopping, a peer
- *       is asked to stop when all peers above it have stopped; those that the stack does not have
- *       are asked to, too
- *   V4  while stopping, only what is needed to lose nothing is started again, three times at most:
- *       a cache that died with dirty data, to flush it; a store that died, to sync what it was
- *       given; what a peer stands on that is alive or is to be started. These serve before they are
- *       asked to stop
- *   V5  stopping ends: when a peer that is alive stands for 5 s on one that will not come back, it
- *       is left running, with what it holds; or the stop is taken back, if all serve still
- *   V6  the segment says which dead peers it does not start again, so that nobody waits for them
- *       (xseg_peer_is_gone()): those of a FAILED unit, and those that are not in the stack
- *   V7  the segment says that it is stopping all (PEER_WORD_STOPPING of the supervisor)
- *   V8  whoever ends a session or a machine sends SIGTERM to all processes at once, and a store
- *       ends before the cache above it has flushed: one that stopped by itself while all is being
- *       stopped, or just before, is started again as if it had died, if it is stood on
- *   V9  a stop that fails, as a cache cannot flush, and one that is taken back by
- *       SUPERVISE_CANCEL_SIGNAL, leaves all serving that served before
- *   V10 who holds a lock of the segment for longer than its work takes is named in the log,
- *       within a second: a process that stands still, or one that was seen with it for 0.9 s
+ *       is asked to stop when all peers above it have stopped. Peers that the stack does not have
+ *       are asked, too.
+ *   V4  While stopping, only peers that are needed to lose nothing are started again, three times
+ *       at most. They serve before they are asked to stop. A cache that died or stopped with dirty
+ *       data is needed to flush it, and a store that died is needed to sync its data. A peer is
+ *       also needed if one above it is alive or is to be started.
+ *   V5  Stopping ends. A peer that is alive may stand for 5 s on one that will not come back. Then
+ *       it is left running, with the requests that it holds. If all serve still, the stop is taken
+ *       back instead.
+ *   V6  The segment says which dead peers are not restarted, so that no process waits for them
+ *       (xseg_peer_is_gone()). These are the peers of a FAILED unit, and peers that are not in the
+ *       stack.
+ *   V7  The segment says that the supervisor is stopping all (its PEER_WORD_STOPPING).
+ *   V8  The end of a session or a machine sends SIGTERM to all processes at once. A store then ends
+ *       before the cache above it has flushed. A unit that stopped by itself while all is being
+ *       stopped, or just before, is restarted as if it had died, if a peer stands on it.
+ *   V9  A stop that fails, as a cache cannot flush, leaves all peers serving that served before. So
+ *       does a stop that SUPERVISE_CANCEL_SIGNAL takes back.
+ *   V10 The log names a process that holds a lock of the segment for longer than its work takes,
+ *       within a second. Such a process stands still, or was seen with the lock for 0.9 s.
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

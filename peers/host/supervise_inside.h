@@ -1,5 +1,5 @@
-/* supervise_inside - what supervise.c and stop.c share of the supervisor. Nobody else includes
- * this.
+/* supervise_inside - the part of the supervisor that supervise.c and stop.c share. No other file
+ * includes it.
  *
  * Contract: one thread.
  */

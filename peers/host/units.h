@@ -1,8 +1,8 @@
-/* units - how the supervisor divides a stack into processes, and what the segment says of their
- * peers.
+/* units - how the supervisor divides a stack into processes, and the state of their peers in the
+ * segment.
  *
  * A unit is the peers of one process: a group of `together`, or a single peer. Peers of a group
- * that somebody else starts in another process are a unit of their own from then on.
+ * that another process serves are a unit of their own from then on.
  *
  * Invariants
  *   U1  each peer of the stack is in one unit, and each unit has one peer or more

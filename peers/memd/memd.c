@@ -1,10 +1,13 @@
-/* memd - see memd.h for what it is for, its contract and its invariants.
+/* memd - see memd.h for its purpose, its contract and its invariants.
  *
- * The way of a request: memd_request() checks it; with nothing configured and nothing in flight
- * it is applied and answered there. Otherwise it becomes an op, which waits in the order for
- * those that it overlaps, begins (the model says when it will be done and whether it fails), lies
- * in its port's heap until then, is applied, answered, and leaves the order, which hands out
- * those that waited for it.
+ * The way of a request: memd_request() checks it. If nothing is configured and nothing is in
+ * flight, the request is applied and answered there. Otherwise it becomes an op:
+ *
+ *   1  It waits in the order for the ops that it overlaps.
+ *   2  It begins: the model says when it will be done and whether it fails.
+ *   3  It lies in its port's heap until then.
+ *   4  It is applied, answered, and leaves the order. The order hands out the ops that waited for
+ *      it.
  */
 #include "peers/memd/memd.h"
 

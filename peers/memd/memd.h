@@ -1,20 +1,20 @@
-/* memd - a blocker whose objects are in memory: the store for tests and benchmarks, with the
- * timing of a device and faults on purpose. For users: memd.8. This header is for tests and the
- * simulator; all else goes through memd_class.
+/* memd - a blocker whose objects are in memory: the store for tests and benchmarks, with the timing
+ * of a device and injected faults. For users: memd.8. This header is for tests and the simulator;
+ * all else goes through memd_class.
  *
  * Contract: as peer.h says. Everything is simulated: no system call but for the log, no clock but
  * now_ns, random numbers from `seed`.
  *
  * Invariants:
- *   D1  a request changes data when it is completed, not when it arrives, and is answered in the
- *       same callback
- *   D2  of two requests that overlap, of which one changes data, the later begins after the earlier
- *       was answered (order.h)
- *   D3  with nothing configured a request is answered in request()
- *   D4  what changes data is STARTED first, so a successor does that again, at once, before others
- *       take pages: what was half done has room to be done
- *   D5  a LIST waits for nothing, and looks at a bounded part of the table. An object keeps its
- *       index as long as it exists, so a cursor, which is an index, is good for a successor too
+ *   D1  A request changes data when it is completed, not when it arrives, and is answered in the
+ *       same callback.
+ *   D2  Of two requests that overlap, of which one changes data, the later begins after the earlier
+ *       was answered (order.h).
+ *   D3  With nothing configured a request is answered in request().
+ *   D4  A request that changes data is STARTED first. So a successor applies it again at once,
+ *       before others take pages. Then a half-done request has room to be completed.
+ *   D5  A LIST waits for nothing, and looks at a bounded part of the table. An object keeps its
+ *       index as long as it exists. So a cursor, which is an index, is good for a successor too.
  */
 #ifndef PEERS_MEMD_MEMD_H
 #define PEERS_MEMD_MEMD_H

@@ -1,4 +1,4 @@
-/* memd_heap - what is due when: a binary heap of timers by time, ties in order of arrival.
+/* memd_heap - which timer is due next: a binary heap of timers by time, ties in order of arrival.
  *
  * Algorithm: J. W. J. Williams, "Algorithm 232: Heapsort", CACM 7 (1964). Contract: one thread; the
  * memory is the caller's; a timer is in one heap at most.

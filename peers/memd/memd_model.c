@@ -1,4 +1,4 @@
-/* memd_model - see memd_model.h for what it is for and its contract. */
+/* memd_model - see memd_model.h for its purpose and its contract. */
 #include "peers/memd/memd_model.h"
 
 #include <ctype.h>

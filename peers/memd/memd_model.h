@@ -1,18 +1,19 @@
-/* memd_model - how slow memd is and how it fails: the timing of a device, and faults on purpose.
+/* memd_model - how slow memd is and how it fails: the timing of a device, and injected faults.
  *
- * A request passes two servers one after the other, one that takes 1/iops of a second for each
- * request and one that takes size/bandwidth, each serving in order of arrival; then come the
- * latency and a uniform part of the jitter. So under a constant load the rates are exactly the
- * limits, and latency is what a request waits besides.
+ * A request passes two servers one after the other. One takes 1/iops of a second for each request,
+ * the other size/bandwidth. Each serves in order of arrival. Then come the latency and a uniform
+ * part of the jitter. So under a constant load the rates are exactly the limits, and each request
+ * waits the latency in addition.
  *
- * A fault is OP:PROBABILITY[@NTH]:WHAT. OP is a request's op or `any`, PROBABILITY a number from
- * 0 to 1 or a percentage; with @NTH only the NTH request that matches is meant, counted since the
- * fault was set. WHAT is
- *	EIO, ENOSPC ...	the request fails with that error and changes nothing
- *	short		it does the first half (whole sectors where it has several), and says so
- *	stall=TIME	it takes that much longer, 1h at most
- * Every fault is asked about every request; the first that fires decides about failing, stalls
- * add up.
+ * A fault is `OP:PROBABILITY[@NTH]:WHAT`. OP is a request's op or `any`. PROBABILITY is a number
+ * from 0 to 1 or a percentage. With @NTH only the NTH request that matches is meant, counted since
+ * the fault was set. The last part is one of
+ * 	EIO, ENOSPC ...	the request fails with that error and changes nothing
+ * 	short		it does the first half (whole sectors where it has several), and says so
+ * 	stall=TIME	it takes that much longer, 1h at most
+ *
+ * Every fault is asked about every request. The first that fires decides about failing. Stalls add
+ * up.
  *
  * Contract: any thread; memd_model_* take the model's lock, a leaf. No clock but the caller's
  * `now_ns`; random numbers come from the seed alone.

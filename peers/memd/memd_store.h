@@ -1,29 +1,29 @@
-/* memd_store - objects of up to 4 MiB in one piece of memory, which may be an arena and then
+/* memd_store - objects of up to 4 MiB in one piece of memory. The memory may be an arena, and then
  * survives a kill.
  *
  * The memory holds, one after the other: a header, a table of objects (name and one word), one
- * owner word per page, and the pages. Only pages that were written take memory; the rest of an
- * object is holes, which read as zeroes. What is in the words is true (rule R1); the two
- * hash tables and the free lists are private, and built from them at open.
+ * owner word per page, and the pages. Only pages that were written take memory. The rest of an
+ * object is holes, which read as zeroes. The words are the truth (rule R1). The two hash tables and
+ * the free lists are private, and built from the words at open.
  *
  *   object word   0: free | USED (the highest bit) + size in bytes
  *   owner word    0: free | (object + 1) << 32 + page number in the object
  *
  * Contract: the caller's `order` lets one thread at a time change a page of an object, and nobody
- * read it meanwhile, and one thread at a time create or delete an object. With that, any thread
- * may call; `lock` guards the indices and free lists when the store is shared by threads. Nothing
+ * read it meanwhile. It lets one thread at a time create or delete an object. With that, any thread
+ * may call. `lock` guards the indices and free lists when the store is shared by threads. Nothing
  * blocks, nothing allocates after open.
  *
  * Invariants:
- *   M1  an owner word is stored after the page's contents, an object's word after its name: a kill
- *       leaves what is complete, or what is free
- *   M2  an object's word is cleared after the owner words of all its pages
- *   M3  a free page's contents mean nothing; it is overwritten or zeroed before it is owned
+ *   M1  An owner word is stored after the page's contents, an object's word after its name. So each
+ *       page or object is complete after a kill, or free.
+ *   M2  An object's word is cleared after the owner words of all its pages.
+ *   M3  A free page's contents mean nothing. The page is overwritten or zeroed before it is owned.
  *
- * With `track` the store also knows what a loss of power would leave: for each page changed since
- * the last flush the contents it had then (`undo`), for each object whether it was there, and its
- * size. When the room for that is used up, the oldest change becomes durable by itself, as in a
- * disk's cache.
+ * With `track` the store also knows the state that a loss of power would leave. For each page
+ * changed since the last flush it has the contents at that time (`undo`). For each object it has
+ * the size, and whether the object was there. When the room for that is used up, the oldest change
+ * becomes durable by itself, as in a disk's cache.
  */
 #ifndef PEERS_MEMD_STORE_H
 #define PEERS_MEMD_STORE_H

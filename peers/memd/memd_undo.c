@@ -1,4 +1,4 @@
-/* memd_undo - see memd_undo.h for what it is for, its contract and its invariants. */
+/* memd_undo - see memd_undo.h for its purpose, its contract and its invariants. */
 #include "peers/memd/memd_undo.h"
 
 #include <assert.h>

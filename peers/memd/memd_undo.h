@@ -1,14 +1,14 @@
-/* memd_undo - what a loss of power would bring back: for each page and object changed since the
- * last flush, how it was then.
+/* memd_undo - the state that a loss of power would restore: each page and object changed since the
+ * last flush, as it was then.
  *
- * Contract: memd_store calls, under its lock. All memory is taken at create; it is as much as the
- * pages it speaks of, and is touched only as far as it is used. When all entries are in use, the
- * oldest is dropped: its change has become durable.
+ * Contract: memd_store calls, under its lock. All memory is taken at create: as much as the pages
+ * that it covers. It is touched only as far as it is used. When all entries are in use, the oldest
+ * is dropped: its change has become durable.
  *
  * Invariants:
- *   U1  a page has at most one entry: the contents it had at the last flush, plus what FUA writes
- *       put over that
- *   U2  an object in `touched` has its durable word in durable[]
+ *   U1  A page has at most one entry: the contents it had at the last flush, plus the data that FUA
+ *       writes put over that.
+ *   U2  An object in `touched` has its durable word in durable[].
  */
 #ifndef PEERS_MEMD_UNDO_H
 #define PEERS_MEMD_UNDO_H

@@ -1,9 +1,15 @@
 /* sosd - a blocker whose objects are in a pool of Ceph RADOS. For users: sosd.8.
  *
- * Where things are: sosd_rados and sosd_call (the pool, and trips to it), sosd_name (what objects
- * are called there), sosd_error (what errors mean), sosd_owner (who may serve them), sosd_mail
- * (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd_list
- * (the names of objects), sosd.c (the way of a request), sosd_life (options, beginning and end).
+ * Its files:
+ *   sosd_rados, sosd_call   the pool, and trips to it
+ *   sosd_name               the names of objects in the pool
+ *   sosd_error              the meaning of errors
+ *   sosd_owner              which process may serve the objects
+ *   sosd_mail               ops that librados' threads hand over
+ *   sosd_ops                the trips that each kind of request makes
+ *   sosd_list               the names of objects
+ *   sosd.c                  the way of a request
+ *   sosd_life               options, beginning and end
  *
  * The way of a request, an op. It may take several trips (sosd_ops.c):
  *
@@ -17,27 +23,27 @@
  *   LINED_UP READY     the COPY before it is done                      its port
  *   OUT      READY     the trip is done, and there is another one      its port, told by mail
  *                      to make                                         (librados)
- *   OUT      PAUSED    it failed in a way that passes, and there is    the same
+ *   OUT      PAUSED    it failed with a temporary error, and there is  the same
  *                      time left
  *   PAUSED   READY     the pause is over                               its port
  *   READY, OUT  FREE   answered                                        its port
  *
- * FLUSH is answered at once, and FUA needs nothing: RADOS acknowledges a write when it is committed
- * by all OSDs that have the object, and nothing is answered before it was acknowledged.
+ * A FLUSH is answered at once, and FUA needs nothing. RADOS acknowledges a write when all OSDs that
+ * have the object have committed it. sosd answers nothing before that acknowledgement.
  *
- * Contract: as peer.h says; I/O is librados', on threads of its own, so sosd is never simulated.
- * Those threads, and the lister, write an op's `result`, post it to its port and ring the doorbell.
+ * Contract: as peer.h says. librados does the I/O on threads of its own, so sosd is never
+ * simulated. Those threads, and the lister, write an op's `result`, post the op to its port and
+ * ring the doorbell.
  *
  * Invariants:
- *   S1  an op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the
- *       free ones; or OUT, when it may be in the lister's
- *   S2  of two ops that overlap, of which one changes data, the later is sent after the earlier was
- *       answered (R3)
- *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that
- *       its successor sends: nothing is sent by who is not OWNER of the prefix, and the OSDs are
- *       told to refuse the one before (sosd_owner.h). What this process itself gave up after
- *       io_timeout went the way that all later trips to that object go, and is done before them or
- *       never
+ *   S1  An op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the
+ *       free ones. An op that is OUT may be in the lister's list.
+ *   S2  Of two ops that overlap, of which one changes data, the later is sent after the earlier was
+ *       answered (R3).
+ *   S3  An OSD cannot do a predecessor's unanswered request after anything that its successor
+ *       sends. Only the OWNER of the prefix sends, and the OSDs are told to refuse the one before
+ *       (sosd_owner.h). A request that this process itself gave up after io_timeout went the way
+ *       that all later trips to that object go. It is done before them or never.
  */
 #ifndef PEERS_SOSD_SOSD_H
 #define PEERS_SOSD_SOSD_H

@@ -1,5 +1,6 @@
-/* sosd_call - one trip to RADOS: what is sent and what came back. See sosd_rados.h for the
- * contract. */
+/* sosd_call - one trip to RADOS: the call that is sent and its answer. See sosd_rados.h for the
+ * contract.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* sosd_error - what librados says when something fails: whether it passes, how long to wait then,
- * and what a client is told.
+/* sosd_error - the meaning of librados' errors: whether an error is temporary, how long to wait
+ * then, and the error that a client gets.
  *
- * librados itself sends again what an OSD did not answer, to whichever OSD the map names, and as
- * the same operation, so that it is done once however often it is sent. That goes on for io_timeout
- * (rados_osd_op_timeout): a dead OSD is ETIMEDOUT after that and nothing before. What is tried
- * again here is what librados hands back at once although it passes.
+ * librados itself sends again a request that an OSD did not answer. It sends it to whichever OSD
+ * the map names, and as the same operation, so the operation is done once. That goes on for
+ * io_timeout (rados_osd_op_timeout). A dead OSD is ETIMEDOUT after that and nothing before. sosd
+ * retries the temporary errors that librados returns at once.
  *
  * Contract: pure functions; errors are negative errnos.
  */

@@ -1,7 +1,7 @@
 /* sosd_life - sosd's options, how it begins and how it leaves. See sosd.h.
  *
- * Contract: as peer.h says for init, quiesced, close_how, fini and admin. What init began fini
- * ends, also half of it.
+ * Contract: as peer.h says for init, quiesced, close_how, fini and admin. fini ends all that init
+ * began, even if init ended half-way.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,20 +1,20 @@
 /* sosd_list - the names of the pool's objects, for LIST.
  *
- * RADOS lists a pool in the order of its objects' hashes, and says how far it came by a cursor that
- * only this process understands. So the space of the hashes is cut into 2^N slices of the same
- * size, and an answer holds the names of whole slices. A LIST's cursor says which slice is next and
- * what N is. If the names of a slice have no room in the answer it is cut in two; where slices
- * bring few names the next one is twice as large. All of the pool is read, also what is not of this
- * prefix: RADOS finds no object by the beginning of its name.
+ * RADOS lists a pool in the order of its objects' hashes. Its cursor has a meaning in this process
+ * only. So the space of the hashes is cut into 2^N slices of the same size, and an answer holds the
+ * names of whole slices. A LIST's cursor holds the next slice and N. If the names of a slice have
+ * no room in the answer, the slice is cut in two. If slices bring few names, the next one is twice
+ * as large. All of the pool is read, including objects of other prefixes: RADOS finds no object by
+ * the beginning of its name.
  *
  * librados lists by calls that block. So a thread of its own makes them, one LIST at a time.
  *
- * Contract: sosd_lister_open() and _close() belong to init and fini. Ports' threads hand over ops;
+ * Contract: sosd_lister_open() and _close() belong to init and fini. Ports' threads hand over ops.
  * `done` is called on the lister's thread when op->result is set, and the op is the port's again.
  *
  * Invariants
- *   L1  an object that is there all the time is named at least once: it is in one slice of each
- *       size, and a slice is named as a whole or asked for again
+ *   L1  An object that is there all the time is named at least once. It is in one slice of each
+ *       size, and a slice is named as a whole or asked for again.
  */
 #ifndef PEERS_SOSD_SOSD_LIST_H
 #define PEERS_SOSD_SOSD_LIST_H

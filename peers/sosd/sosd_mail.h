@@ -1,8 +1,8 @@
-/* sosd_mail - a list of ops that other threads hand to a port: librados' own, when RADOS has
+/* sosd_mail - a list of ops that other threads hand to a port: librados' threads, when RADOS has
  * answered, and those of other ports.
  *
- * A stack that is taken as a whole and turned round (R. K. Treiber, "Systems Programming: Coping
- * with Parallelism", 1986). As nobody takes a single entry, an address that comes again is no
+ * It is a stack that is taken as a whole and reversed (R. K. Treiber, "Systems Programming: Coping
+ * with Parallelism", 1986). No thread takes a single entry, so an address that comes again is no
  * problem.
  *
  * Contract: any thread posts; the port's thread takes. No lock, nothing blocks or allocates. An op

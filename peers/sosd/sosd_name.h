@@ -1,8 +1,8 @@
-/* sosd_name - how objects are called in the pool.
+/* sosd_name - the names of objects in the pool.
  *
- * PREFIX.TARGET, where bytes of the target that a terminal could not show, spaces and '%' are
- * written %XX. So whoever else has objects in the pool is kept apart, and `rados ls` can be read.
- * Segments of one prefix have their volumes in common; a prefix has no dot in it, so no two pairs
+ * A name is PREFIX.TARGET. Bytes of the target that a terminal could not show, spaces and '%' are
+ * written %XX. So other programs' objects in the pool are kept apart, and `rados ls` can be read.
+ * Segments of one prefix have their volumes in common. A prefix has no dot in it, so no two pairs
  * of prefix and target get the same name.
  *
  * Contract: pure functions.

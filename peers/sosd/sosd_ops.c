@@ -1,12 +1,12 @@
-/* sosd_ops - what each kind of request asks of RADOS, and what becomes of the answer.
+/* sosd_ops - the trips to RADOS of each kind of request, and the handling of their answers.
  *
- *   READ          one trip; what is not there is zeroes
+ *   READ          one trip; an object that is not there reads as zeroes
  *   WRITE         one
- *   DISCARD,      two: how large the object is; zeroes within that, as a zeroing over its end would
- *   WRITE_ZEROES  cut it. Where that is all of it the object is removed. One that is not there is
- *                 not made: a hole stays a hole
+ *   DISCARD,      two: one for the object's size; one writes zeroes within that, as zeroing over
+ *   WRITE_ZEROES  its end would cut it. If the range covers the object, it is removed. An object
+ *                 that is not there is not made: a hole stays a hole
  *   COPY          two: the range of the source into the port's buffer; from there to the object.
- *                 RADOS can copy whole objects alone by itself
+ *                 RADOS by itself can copy only whole objects
  *   INFO, DELETE  one
  *   LIST          the lister's (sosd_list.h)
  *   FLUSH         none (sosd.h)

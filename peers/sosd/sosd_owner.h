@@ -1,38 +1,41 @@
-/* sosd_owner - who may serve the objects of a prefix: one process at a time, of whatever host.
+/* sosd_owner - which process may serve the objects of a prefix: one at a time, on whatever host.
  *
- * The object PREFIX:owner, which is no object's name, has a lock (class "lock" of the OSD) that
- * expires when its holder does not renew it, and as its data the *record*: the address by which the
- * OSDs know the one who served last, or "-" if that left in order, and its name. The lock's cookie
- * is the holder's name, too: HOST/SEGMENT/PEER/MADE, MADE being when its segment was made.
+ * The object PREFIX:owner has a lock (class "lock" of the OSD) and a *record* as its data. No
+ * stored object can have that name. The lock expires when its holder does not renew it. The record
+ * has the address by which the OSDs know the last process that served, and that process's name. If
+ * that process left in order, the address is "-". The lock's cookie is the holder's name, too:
+ * HOST/SEGMENT/PEER/MADE, where MADE is the time at which its segment was made.
  *
  *   from     to       when                                              by
- *   ASKING   OWNER    it has the lock; whom the record names is         sosd_owner_open(), else the
- *                     refused by the OSDs; the record names us          keeper
- *   ASKING   LOST     another one has the lock, or had it, whom we      the keeper
- *                     only met after we had begun
- *   OWNER    LOST     it could not be renewed, as another one has it,   the keeper
- *                     or has had it, or the OSDs refuse us
+ *   ASKING   OWNER    it has the lock; the OSDs refuse the process      sosd_owner_open(), else the
+ *                     that the record names; the record names us        keeper
+ *   ASKING   LOST     after we had begun, another process was found     the keeper
+ *                     that has the lock, or has had it
+ *   OWNER    LOST     the lock could not be renewed, as another has     the keeper
+ *                     it, or has had it; or the OSDs refuse us
  *
- * Who is not OWNER sends nothing, nor does an OWNER whose last renewal was asked for longer ago
- * than it lasts (its *lease*): it may have been replaced. The time that the machine slept counts
- * (CLOCK_BOOTTIME). A lock that another one of the same name
- * has is a dead predecessor's: the segment lets one process at a time have the name. It is broken,
- * after the OSDs have been told to refuse that one.
+ * A process that is not OWNER sends nothing. An OWNER has a *lease* from the time at which it asked
+ * for its last renewal. After the lease it sends nothing either, as it may have been replaced. The
+ * time that the machine slept counts (CLOCK_BOOTTIME). A lock that another process of the same name
+ * has is a dead predecessor's, as the segment lets one process at a time have the name. Such a lock
+ * is broken, after the OSDs have been told to refuse the predecessor.
  *
  * Contract: sosd_owner_open(), _leave() and _close() block, and belong to init, close_how and fini.
  * sosd_owner_state() is one load, for any thread. The keeper is a thread of its own, which blocks
- * in librados; it calls `changed` when the state has changed.
+ * in librados. It calls `changed` when the state has changed.
  *
  * Invariants:
- *   W1  before anything is sent by an OWNER the OSDs know that they are to refuse whoever was OWNER
- *       before it and did not leave. An OSD that does what the new one sends knows the map that
- *       says so, and does nothing more of the old one: also nothing that lay in its socket
- *   W2  a segment that served before does not serve again when another one has served meanwhile:
- *       what its caches hold is out of date. That it did is in a word of the peer
- *       (SOSD_WORD_SERVED), stored before the first trip, and the other one's name in the record
- *   W3  the record names every process that may have sent something since the last one left in
- *       order, but those whom W1 is true of. It is written by who has the lock just then, which the
- *       OSD looks at in the same operation, and is of one length, so that a full pool takes it
+ *   W1  Before an OWNER sends anything, the OSDs know that they must refuse the previous OWNER,
+ *       unless that one left in order. An OSD that executes a request of the new OWNER knows the
+ *       map that says so. It executes nothing more of the old one, nor anything that lay in its
+ *       socket.
+ *   W2  A segment that served before does not serve again if another segment has served meanwhile:
+ *       the data in its caches is out of date. A word of the peer says that the segment served
+ *       (SOSD_WORD_SERVED); it is stored before the first trip. The record says the other's name.
+ *   W3  The record names every process that may have sent something since the last one left in
+ *       order, except those that W1 holds for. The process that has the lock at that moment writes
+ *       it; the OSD checks that in the same operation. The record has one length, so a full pool
+ *       takes it.
  */
 #ifndef PEERS_SOSD_SOSD_OWNER_H
 #define PEERS_SOSD_SOSD_OWNER_H

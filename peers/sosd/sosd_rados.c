@@ -1,4 +1,4 @@
-/* sosd_rados - see sosd_rados.h for the contract. This file: connecting, and the end of it. */
+/* sosd_rados - see sosd_rados.h for the contract. This file has connecting, and the end of it. */
 #include "peers/sosd/sosd_rados.h"
 
 #include <errno.h>

@@ -1,29 +1,35 @@
-/* sosd_rados - the way to the pool: connecting, what is sent, and what librados writes its answers
- * into.
+/* sosd_rados - the way to the pool: connecting, the calls, and the memory for librados' answers.
  *
- * A *call* is one trip to RADOS. As many as may be out at a time are allocated when the pool is
- * opened; librados itself allocates for each of them, which is out of our hands.
+ * A *call* is one trip to RADOS. All calls that may be out at a time are allocated when the pool is
+ * opened. librados itself allocates for each of them, and we cannot change that.
  *
- * Data that lies in one in memory goes straight from the request's pages and to them. (librados
- * copies what is written once, into its message: its C interface has no other way.) What lies in
- * pieces, as a cache's pages do, goes by a buffer: a step of a compound operation for each of them
- * costs the OSD more than the copy costs us. 16 KiB in 4 pieces took 180 us of its processor, in
- * one 85; 1 MiB in 256 pieces was read at 80 MB/s, in 16 at 470, in one at 1,020, and written at
- * 300, 600 and 600. There is one buffer for what is written, which librados has copied when it has
- * taken the call, and SOSD_BOUNCES for what is read; when all of those are in use the pieces are
- * steps, of which the OSD does all or none.
+ * Data that is contiguous in memory goes straight from the request's pages and to them. (librados
+ * copies written data once, into its message: its C interface has no other way.) Data in pieces,
+ * such as a cache's pages, goes through a buffer. Without it each piece is a step of a compound
+ * operation, and a step costs the OSD more than the copy costs us:
+ *
+ *   I/O      pieces   the OSD's processor   read         written
+ *   16 KiB   4        180 us
+ *   16 KiB   1        85 us
+ *   1 MiB    256                            80 MB/s      300 MB/s
+ *   1 MiB    16                             470 MB/s     600 MB/s
+ *   1 MiB    1                              1,020 MB/s   600 MB/s
+ *
+ * One buffer serves all writes, as librados has copied it when it has taken the call. SOSD_BOUNCES
+ * buffers serve reads. When all of those are in use, the pieces become steps. The OSD does all of
+ * the steps or none.
  *
  * Contract: sosd_rados_open() and _close() block, and belong to init and fini. sosd_call_*() are
- * called by the thread of the port that the call is of, and do not block: librados' throttles are
- * set above what can be out. The end of a call is announced by `ended` on a thread of librados,
- * also before sosd_call_*() has returned.
+ * called by the thread of the call's port. They do not block: librados' throttles are set above the
+ * number of calls that can be out. A thread of librados announces the end of a call by `ended`,
+ * which may come before sosd_call_*() has returned.
  *
  * Invariants:
- *   C1  a call is free, or out, or has ended and is in the hands of its port
+ *   C1  A call is free, or out, or has ended and is held by its port.
  *   C2  librados writes into a request's pages, a bounce buffer or a call only while the call is
- *       out; after ETIMEDOUT too, as a reply that comes later finds no operation, and no buffer is
- *       given to the messenger where there is a timeout (Ceph's #9582)
- *   C3  a buffer for reads is spare, or the call's that is out
+ *       out. That holds after ETIMEDOUT too: a late reply finds no operation. No buffer is given to
+ *       the messenger where there is a timeout (Ceph's #9582).
+ *   C3  A buffer for reads is spare, or belongs to a call that is out.
  */
 #ifndef PEERS_SOSD_SOSD_RADOS_H
 #define PEERS_SOSD_SOSD_RADOS_H

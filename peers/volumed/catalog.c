@@ -1,17 +1,21 @@
 /* catalog - the volumes' records: their form, and how a change is written to the store.
  *
- * Three objects of the store hold the catalogue. ":catalog" has VD_SLOTS records of a sector each;
- * slot n is at byte 512 n, so that a record is on the store whole or not at all. A slot that was
- * never used is all zeroes, as is all that the object does not reach to. ":catalog.copy" is the
- * same once more. ":catalog.head" is one sector: how many changes there were, which identity is
- * next, how many records are not all zeroes, and the sum of all records. Numbers are as the machine
- * has them.
+ * Three objects of the store hold the catalogue. Numbers in them are in the machine's byte order.
  *
- * A record with an identity has version 2, which an older volumed refuses; so has the record of a
- * slot whose last volume had one. Others have version 1. A record bears the number of the change
- * that wrote it, and the sum of the record that it replaced. Older programs ignore these two.
+ *   ":catalog"       VD_SLOTS records of a sector each, slot n at byte 512 n. So a record is on
+ *                    the store whole or not at all. A slot that was never used is all zeroes,
+ *                    as are all slots beyond the end of the object
+ *   ":catalog.copy"  the same once more
+ *   ":catalog.head"  one sector: the number of changes, the next identity, the number of records
+ *                    that are not all zeroes, and the sum of all records
  *
- * How a change is written, each step with FUA (the last column: what the store may have then):
+ * A record with an identity has version 2, which an older volumed refuses. So has the record of a
+ * slot whose last volume had an identity. Others have version 1. A record has the number of the
+ * change that wrote it, and the sum of the record that it replaced. Older programs ignore these
+ * two.
+ *
+ * Each step of a change is written with FUA. The last columns show the store's contents then, if
+ * the step was done:
  *
  *   step       writes                        then                copy   record  header
  *   NONE       nothing
@@ -19,25 +23,25 @@
  *   COPY       the copy of the record        RECORD              new    old     old
  *   RECORD     the record                    HEAD                new    new     old
  *   HEAD       the header                    NONE                new    new     new
- *   UNDO_HEAD, UNDO_RECORD, UNDO_COPY: the same backwards, each what it was before; then NONE
- *   MEND_COPY, MEND_RECORD, MEND_HEAD: what was found wrong when the catalogue was read (or an
- *              older store has not); then NONE
+ *   UNDO_HEAD, UNDO_RECORD, UNDO_COPY: the same backwards, each with the old value;   then NONE
+ *   MEND_COPY, MEND_RECORD, MEND_HEAD: the parts that were found wrong when the catalogue was read
+ *              (or that an older store has not);   then NONE
  *
- * RESERVE is left out where the header has reserved the identity before. A step that fails ends the
- * change; the store may have done it all the same. So nothing else is changed before that one is
- * undone (`uncertain`). Whatever step a kill comes at, the store has one of the four lines above,
- * and a successor can tell which (catalog_load.c).
+ * RESERVE is left out if the header has reserved the identity before. A step that fails ends the
+ * change, but the store may have done the step. So nothing else is changed before that step is
+ * undone (`uncertain`). A kill may come at any step. The store then has one of the four lines
+ * above, and a successor can tell which (catalog_load.c).
  *
  * Contract: encode and decode are pure. The rest runs in port 0's thread and does not block.
  *
  * Invariants
- *   C1  nothing of the catalogue is believed before all of it has been read: one record of a
- *       foreign version, and none is used or ever written
- *   C2  a damaged or lost record's slot is not written before it is recovered, nor is its name used
- *       again, as far as that can be read; the other volumes are served
- *   C3  records are written with FUA
- *   C4  next_identity only rises, in memory and in each header that is sent; a record with an
- *       identity is sent only after a header with a higher next_identity is on stable storage
+ *   C1  Nothing of the catalogue is believed before all of it has been read. If one record is of a
+ *       foreign version, no record is used or ever written.
+ *   C2  The slot of a damaged or lost record is not written before it is recovered. Its name is not
+ *       used again, as far as it can be read. The other volumes are served.
+ *   C3  Records are written with FUA.
+ *   C4  next_identity only rises, in memory and in each header that is sent. A record with an
+ *       identity is sent only after a header with a higher next_identity is on stable storage.
  */
 #include <assert.h>
 #include <errno.h>

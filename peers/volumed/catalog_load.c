@@ -1,9 +1,9 @@
-/* catalog_load - reading the catalogue, and telling whether its three objects fit together.
+/* catalog_load - reads the catalogue, and checks that its three objects fit together.
  *
- * What a kill leaves behind is mended; anything else is damage (catalog.c has the order in which a
+ * The remains of a kill are mended; anything else is damage (catalog.c has the order in which a
  * change is written).
  *
- *   copy, records, header            is                        then
+ *   copy, records, header            state                     then
  *   all three agree, and the header  sound
  *   says so
  *   the copy has one record more,    a change that was not     the copy is written as the records
@@ -18,19 +18,19 @@
  *   anything else, or the header     damage                    see below
  *   says that there was damage
  *
- * Damage. Where records or copy agree with the header, or are one change ahead of it, these are
- * right, all of them. Where neither is, a record is certain that the copy has too, or that the copy
- * says nothing of. Of others the newer one is noted, and the slot is LOST. What is certain is
- * served. All objects are listed, for volumes that no record tells of (orphans.c). Nothing is
- * mended before somebody asks for it (recover.c).
+ * Damage. If the records or the copy agree with the header, or are one change ahead of it, all of
+ * them are right. If neither is, a record is certain in two cases: the copy has it too, or the copy
+ * says nothing of it. Of two other records the newer one is noted, and the slot is LOST. Certain
+ * records are served. All objects are listed, to find volumes without a record (orphans.c). Nothing
+ * is mended before an admin asks for it (recover.c).
  *
  * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
- * tries if the others tell of volumes. While none does the store is what fails, and it is tried
- * on. Until an object that was given up is recovered the catalogue is not changed.
+ * tries if the others tell of volumes. While none does, the store itself counts as failing, and
+ * reading is retried. The catalogue is not changed until an object that was given up is recovered.
  *
  * Contract: port 0's thread. It begins when the predecessor's requests have been drained
- * (`wanted`), goes on by replies, and is tried again each second by vd_load_poll(). Meanwhile
- * requests are held.
+ * (`wanted`), and goes on by replies. vd_load_poll() tries it again each second. Meanwhile requests
+ * are held.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,27 +1,28 @@
-/* job - deletes behind the scenes what was removed: all objects of a REMOVING volume; of a
- * SHRINKING one the objects wholly beyond its new size, and the rest of the last one is overwritten
- * with zeroes, so that growing it again never shows old data.
+/* job - deletes the objects of removed and cut volumes in the background. Of a REMOVING volume it
+ * deletes all objects. Of a SHRINKING one it deletes the objects wholly beyond the new size. It
+ * overwrites the rest of the last object with zeroes, so growing the volume never shows old data.
  *
  * Older requests may still be on their way then: held, parked or retried below, at a dead peer, of
- * a dead client. Their effect may come at any time, and none keeps an order with ours. So a delete
- * is the last word only when none of them is left. But older writes may be parked for pages that
+ * a dead client. They may take effect at any time, and they have no order with our requests. So a
+ * delete is final only when no older request is left. But older writes may be parked for pages that
  * only this removal frees. So objects are deleted in rounds:
  *
- *   1  The change is recorded. Every port passes a point between two callbacks, and sends nothing
- *      for the volume, or nothing beyond its new size, from then on.
- *   2  While a look at all requests (xseg_volume_requests()) still finds older ones: a round, and
- *      looks until the next one.
- *   3  When none is left: what is to be zeroed is zeroed, and rounds follow until one finds nothing.
+ *   1  The change is recorded. Every port passes a point between two callbacks. From then on it
+ *      sends nothing for the volume, or nothing beyond its new size.
+ *   2  While a look at all requests (xseg_volume_requests()) still finds older ones, a round is
+ *      made. Further looks follow until the next round.
+ *   3  When none is left, the tail is zeroed. Rounds follow until one finds nothing.
  *   4  A FLUSH, and the record.
  *
- * A round is a LIST of the volume's objects, with a DELETE for each that is to go. So it costs what
- * the volume has, and not what its size allows. A store that knows no LIST is asked for each object
- * that the volume may have; after step 2 one such round is enough.
+ * A round is a LIST of the volume's objects, with a DELETE for each that must go. So its cost
+ * depends on the objects that the volume has, not on its size. A store that knows no LIST is asked
+ * for each object that the volume may have. After step 2 one such round is enough.
  *
- * One volume at a time, VD_JOB_DEPTH requests in flight, and a slice of VD_JOB_SLICE deletes, so
- * that a large volume keeps no small one waiting; nor does one that waits for older requests.
+ * The job handles one volume at a time, with VD_JOB_DEPTH requests in flight, in slices of
+ * VD_JOB_SLICE deletes. So neither a large volume nor one that waits for older requests delays a
+ * small volume.
  *
- *   step       what is done                              then
+ *   step       work                                      then
  *   NONE       takes the volume that has waited longest  POINT, ZERO, LIST, ASK, FLUSH; or NONE, as
  *                                                        older requests are left
  *   POINT      each port in turn, the highest first      NONE
@@ -29,21 +30,21 @@
  *   LIST       asks for names                            DELETE; ASK, the store knows no LIST
  *   DELETE     deletes those that are named              LIST, NONE
  *   ASK        deletes by number                         NONE
- *   FLUSH      what was deleted stays so after a crash   RECORD
+ *   FLUSH      makes the deletes stable                  RECORD
  *   RECORD     waits for the catalogue to be free        RECORDING
  *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE; RECORD, if the catalogue is not free
  *
- * What fails ends the slice: NONE, and the volume waits for its next turn, which comes after a
- * second at the earliest. After a FLUSH that failed all of it is done again: nothing that it
- * covered counts as done. "Is not there" is no failure, but what is wanted.
+ * A failure ends the slice: the step becomes NONE, and the volume waits for its next turn, a second
+ * at least. After a FLUSH that failed all of it is done again: nothing that it covered counts as
+ * done. "Is not there" is the wanted result, and no failure.
  *
- * Contract: all of it is done by port 0's thread, but for the points of other ports. Nothing
- * blocks. A successor begins it anew, from the volume's record. The rounds only find less then.
+ * Contract: port 0's thread does all of it, except for the points of other ports. Nothing blocks. A
+ * successor begins it anew, from the volume's record. The rounds only find less then.
  *
  * Invariants
  *   J1  When a volume has `passed`, no port sends anything more for it (REMOVING: its id is 0), or
- *       beyond its size (SHRINKING), but for the rest of split requests that begun before. These
- *       are counted (vd_port.cutting) until all is sent (S6).
+ *       beyond its size (SHRINKING). The exception is the rest of split requests that had begun.
+ *       These are counted (vd_port.cutting) until all is sent (S6).
  *   J2  A round after which the job may end began when J1 held and no older request was anywhere.
  */
 #include <assert.h>

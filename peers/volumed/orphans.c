@@ -1,12 +1,13 @@
-/* orphans - volumes that objects tell of, and no record: the names that a LIST gave, by prefix.
+/* orphans - volumes without a record, found by their objects: the names that a LIST gave, by
+ * prefix.
  *
- * A prefix that a record names is known: its objects are counted, and it is no orphan. All others
- * that can be a volume's are orphans. One with an identity tells the size of its objects. One
- * without tells the volume's name instead. How large the volume was an orphan tells only as far as
- * its last object.
+ * A prefix that a record names is known: its objects are counted, and it is no orphan. All other
+ * prefixes that can be a volume's are orphans. One with an identity tells the size of its objects.
+ * One without tells the volume's name instead. An orphan tells the volume's size only as far as its
+ * last object.
  *
- * Contract: port 0's thread. Nothing allocates; the table is vd_loading's. Of more than VD_SLOTS
- * orphans the rest is passed over, and comes to light when these are brought back.
+ * Contract: port 0's thread. Nothing allocates; the table is vd_loading's. If there are more than
+ * VD_SLOTS orphans, the rest is passed over, and comes to light when these are brought back.
  */
 #include <stdlib.h>
 #include <string.h>

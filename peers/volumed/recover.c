@@ -1,27 +1,28 @@
-/* recover - brings back what a damaged catalogue lacks: LOST slots by the record that is believed,
- * orphans by a new record. Whoever asks for it is answered when all of that is on stable storage.
+/* recover - restores the lost parts of a damaged catalogue: LOST slots by the record that is
+ * believed, orphans by a new record. The command is answered when all of that is on stable storage.
  *
  *   from     to       when                                                   by
- *   IDLE     ASKED    somebody asks, and there is damage                     vd_recover_begin
+ *   IDLE     ASKED    an admin asks, and there is damage                     vd_recover_begin
  *   ASKED    MENDING  nothing else is on its way to the catalogue            mend_begin
  *   MENDING  ORPHANS  copy, catalogue and header are written whole           vd_recover_poll
  *   ORPHANS  HEAD     each orphan that can have a name has a record          orphan_next
  *   HEAD     IDLE     the header no longer says that there is damage         recover_end
- *   any      IDLE     a write failed; the command can be given again         recover_end
+ *   MENDING, ORPHANS, HEAD  IDLE   a write failed; the command can be given  recover_end
+ *                     again
  *
- * The header keeps VD_HEAD_DAMAGED until the end. So a successor finds damage again after a kill
- * at any step, lists the objects again, and goes on with what is left. MENDING writes the copy, the
- * catalogue and the header in this order. Where one of the two was right before, it is written as
- * it was, and is still right. Only after that a record is added.
+ * The header keeps VD_HEAD_DAMAGED until the end. So after a kill at any step a successor finds
+ * damage again, lists the objects again, and goes on with the rest. MENDING writes the copy, the
+ * catalogue and the header in this order. If the copy or the catalogue was right before, it
+ * is written unchanged and is still right. Only after that a record is added.
  *
- * What was being removed, or cut, when it got lost is removed, or cut, to its end.
+ * If a volume was being removed, or cut, when it got lost, the removal or cut is completed.
  *
  * Contract: port 0's thread; nothing blocks. Other commands wait meanwhile (volumed_admin.c).
  *
  * Invariants
- *   K1  no record is given up: a slot is FREE afterwards only if no record of it can be believed,
- *       and then its objects are orphans
- *   K2  an orphan gets a name that no volume has; one without an identity can have its own alone
+ *   K1  No record is given up: a slot is FREE afterwards only if no record of it can be believed.
+ *       Then its objects are orphans.
+ *   K2  An orphan gets a name that no volume has. One without an identity can only have its own.
  */
 #include <assert.h>
 #include <inttypes.h>

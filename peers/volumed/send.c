@@ -1,4 +1,4 @@
-/* send - volumed's own requests to the peer below: sending them, and what is done with the answer.
+/* send - volumed's own requests to the peer below: sending them, and handling their answers.
  *
  * Contract: a port's thread, for its own requests.
  */

@@ -1,28 +1,29 @@
 /* split - requests that cross objects: children of the peer's own, one an object, and their sum.
  *
  * A parent stays AT volumed, which remembers it in the context of its index. Its parts are sent in
- * order, as requests are free; parents wait for that in a FIFO, and only the first of it has parts
- * sent and parts not sent. Who follows the first sends nothing before it, so a small pool of
- * requests slows large I/O down and never stops it.
+ * order, as requests are free. Parents wait for free requests in a FIFO. Only the first of them has
+ * parts sent and parts not sent; its followers send nothing before it. So a small pool of requests
+ * slows large I/O down and never stops it.
  *
  * Contract: all of a parent happens in the thread of the port that got it. Nothing allocates or
  * blocks. A successor gets the parent again and splits it again, after the old children have been
  * drained. It leaves out the parts that were done (S4).
  *
  * Invariants
- *   S1  a parent is answered once: all of its parts sent, or one failed, and no child out
- *   S2  after a part has failed no further part is sent; the parent's result is the first error
- *   S3  a parent is checked as a whole, against the volume as it is when its first part is sent.
- *       Once begun it is sent as a whole, also beyond what the volume is cut to meanwhile: so it is
- *       done before the cut, or answered as one beyond the end. A volume that is removed ends it
- *   S4  a part that was answered is not written again by a successor, also if it failed: somebody
- *       may have read what it did and overwritten it since, and have been answered. Its done bit is
- *       set before its child is freed
- *   S5  what a part of a read was lent is listed by its parent before its child is freed
- *       (xseg/loan.c, H2)
- *   S6  when a port passes a point for a volume that is cut, it counts in `cutting` its begun
- *       parents with parts not sent that reach beyond the cut, and takes each off when all is sent:
- *       until then the cut waits (job.c). A parent of which a predecessor did a part is begun
+ *   S1  A parent is answered once: all of its parts sent, or one failed, and no child out.
+ *   S2  After a part has failed no further part is sent. The parent's result is the first error.
+ *   S3  A parent is checked as a whole, against the volume as it is when its first part is sent.
+ *       After that it is sent as a whole, even beyond the size that the volume is cut to meanwhile.
+ *       So it is done before the cut, or answered as one beyond the end. A removal of the volume
+ *       ends it.
+ *   S4  A successor does not write a part again that was answered, even if the part failed. Another
+ *       client may have read the part's effect, overwritten it since, and been answered. The part's
+ *       done bit is set before its child is freed.
+ *   S5  A parent lists the pages that were lent to a part of a read before the part's child is
+ *       freed (xseg/loan.c, H2).
+ *   S6  When a port passes a point for a volume that is cut, it counts parents in `cutting`: those
+ *       begun, with parts not sent that reach beyond the cut. It takes each off when all is sent.
+ *       Until then the cut waits (job.c). A parent of which a predecessor did a part is begun.
  */
 #include <assert.h>
 #include <errno.h>

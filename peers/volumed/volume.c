@@ -1,8 +1,8 @@
 /* volume - the table of volumes: by id for the data path, by name for the admin; addresses,
  * counters.
  *
- * Contract: functions that volumed.h marks "any port" are called by any port's thread and take no
- * lock; the others by port 0's. Nothing blocks or allocates.
+ * Contract: any port's thread may call the functions that volumed.h marks "any port"; these take no
+ * lock. Only port 0's thread calls the others. Nothing blocks or allocates.
  */
 #include <assert.h>
 #include <errno.h>

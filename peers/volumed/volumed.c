@@ -1,12 +1,12 @@
 /* volumed - the volume peer's class: options, life, and the path of a request.
  *
- * The hot path is volumed_prefetch(), which names the objects of all that came together and hashes
- * those names, and then for each data_named() -> peer_forward(): a look at the table; nothing
- * allocated, nothing locked, no answer seen.
+ * The hot path begins with volumed_prefetch(). It makes the objects' names of all requests that
+ * came together, and hashes those names. Then each request takes data_named() -> peer_forward(): a
+ * look at the table, no allocation, no lock, no answer to handle.
  *
- * Contract: see peer.h; all that is kept is allocated in volumed_init(). Requests that come before
- * the catalogue has been read are held in their port's list, which has room for every request there
- * is; they go on when it is read, also after minutes of a failing store.
+ * Contract: see peer.h. volumed_init() allocates all memory. Requests that come before the
+ * catalogue has been read are held in their port's list, which has room for every request there is.
+ * They go on when the catalogue is read, even after minutes of a failing store.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,39 +1,39 @@
-/* volumed - the volume peer: maps volumes to objects of a store. What its files share.
+/* volumed - the volume peer: maps volumes to objects of a store. The parts that its files share.
  *
- * What it does
+ * Subject
  *   A volume is a name, an id, an identity and a size. Its bytes are in objects of object_size
- *   bytes, "PREFIX:%016x" (the object's number in hex). A request within one object is addressed
- *   and forwarded, so its reply goes straight to its origin; one that crosses objects is split
- *   (split.c). The volumes stand in a catalogue in the same store (catalog.c), which has a header
- *   and a copy; changes are recorded there before they are answered (volumed_admin.c); what was
- *   removed is deleted behind the scenes (job.c).
+ *   bytes, "PREFIX:%016x" (the object's number in hex). A request within one object gets the
+ *   object's name and is forwarded, so its reply goes straight to its origin. A request that
+ *   crosses objects is split (split.c). The volumes stand in a catalogue in the same store
+ *   (catalog.c), which has a header and a copy. Changes are recorded there before they are answered
+ *   (volumed_admin.c). The objects of removed volumes are deleted in the background (job.c).
  *
  * Names of objects
- *   An id is 32 bits, for requests; it may come back some day. An identity is 64 bits, and no other
- *   volume of the store ever has it. The prefix is '-', the identity in 16 digits of hex, and a
- *   letter that says how large the objects are ('a': 4 KiB, 'k': 4 MiB): 35 bytes in all. No
- *   volume's name begins with '-'. A record of version 1 has no identity (0): the prefix of such
- *   a volume is its name, until it is removed.
+ *   An id is 32 bits, for requests, and may be used again some day. An identity is 64 bits, and no
+ *   other volume of the store ever has it. The prefix is '-', the identity in 16 digits of hex, and
+ *   a letter for the size of the objects ('a': 4 KiB, 'k': 4 MiB). So an object's name has 35 bytes
+ *   in all. No volume's name begins with '-'. A record of version 1 has no identity (0). Then the
+ *   prefix is the volume's name, until the volume is removed.
  *
  * Threads
- *   A port's callbacks run in that port's thread. The catalogue, admin commands and the table of
- *   volumes are changed by port 0's thread alone. Everybody reads the table, without a lock.
- *   No file here makes a system call or reads a clock but now_ns; a removal asks who is alive,
- *   which does.
+ *   A port's callbacks run in that port's thread. Port 0's thread alone changes the catalogue, the
+ *   admin commands and the table of volumes. All threads read the table without a lock.
+ *   No file here makes a system call or reads a clock but now_ns. The exception is a removal: it
+ *   asks the kernel which clients are alive.
  *
  * Invariants
- *   V1  a volume's id is non-zero only while I/O to it is allowed; all else that the data path
+ *   V1  A volume's id is non-zero only while I/O to it is allowed. All else that the data path
  *       reads (serial, shift, prefix, name) changes only while the id is 0 and no port looks at it
- *       (J1)
- *   V2  what has been answered to an admin stands in the catalogue, on stable storage
- *   V3  one record at most is on its way to the catalogue
- *   V4  a request is at one place only: forwarded, held (catalogue not read yet), in the splitter,
- *       in the admin's queue or answered
- *   V5  a slot is used for another volume only after the old one's objects are deleted (J2) and its
- *       record says FREE
- *   V6  an identity is given to a volume after the header says, on stable storage, that it is used;
- *       so the objects of a volume are never another one's, whatever its name, size or slot
- *   V7  of the volumes of one name, one at most is not REMOVING
+ *       (J1).
+ *   V2  A change that was answered to an admin stands in the catalogue, on stable storage.
+ *   V3  One record at most is on its way to the catalogue.
+ *   V4  A request is at one place only: forwarded, held (catalogue not read yet), in the splitter,
+ *       in the admin's queue or answered.
+ *   V5  A slot is used for another volume only after the old one's objects are deleted (J2) and its
+ *       record says FREE.
+ *   V6  A volume gets an identity after the header says, on stable storage, that the identity is
+ *       used. So the objects of a volume are never another one's, whatever its name, size or slot.
+ *   V7  Of the volumes of one name, one at most is not REMOVING.
  */
 #ifndef PEERS_VOLUMED_VOLUMED_H
 #define PEERS_VOLUMED_VOLUMED_H

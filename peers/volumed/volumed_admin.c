@@ -5,25 +5,29 @@
  *      volume resize NAME size=BYTES		volume info NAME [id=N]
  *      volume remove NAME [force]		volume lost [N]			volume recover
  *
- * Commands may come to any port; those of "volume" go through the inbox to port 0's thread, which
- * does them in order of arrival, one at a time. A change is answered when its record is on stable
- * storage (V2), a shrink when what was cut off is gone, a removal as soon as it is recorded: its
- * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done. Its name
- * is free at once: another volume of that name has objects of other names. A volume that a client
- * has open is not removed without the word "force".
+ * Commands may come to any port. Those of "volume" go through the inbox to port 0's thread, which
+ * does them one at a time, in order of arrival. The time of the answer depends on the command:
  *
- * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait;
- * when it cannot be read they are answered with the reason.
+ *   a change    when its record is on stable storage (V2)
+ *   a shrink    when the part beyond the new size is gone
+ *   a removal   as soon as it is recorded
+ *
+ * The objects of a removed volume are deleted in the background; "volume info" says -ENOENT when
+ * that is done. The name is free at once: another volume of that name has objects of other names. A
+ * volume that a client has open is not removed without the word "force".
+ *
+ * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait. If
+ * it cannot be read they are answered with the reason.
  *
  * Invariants
- *   A1  a record whose write failed may or may not be on the store: the old one is written again,
- *       until that succeeds, before anything else is changed; the table never follows a record that
- *       is not certain. Nobody is told that a change is undone before it is: a successor believes
- *       the record, and does a removal or a shrink that it finds there
- *   A2  before a change is recorded its request notes the id of the volume, of which there is only
- *       one: so a successor, which is given the request again, can tell what was made, cut or
- *       removed for it from what was so before. It does those that bear a note first, so nothing
- *       has been changed in between
+ *   A1  A record whose write failed may or may not be on the store. The old record is written
+ *       again, until that succeeds, before anything else is changed. The table never follows a
+ *       record that is not certain. No admin is told that a change is undone before it is: a
+ *       successor believes the record, and does a removal or a shrink that it finds there.
+ *   A2  Before a change is recorded its request notes the id of the volume. No two volumes have one
+ *       id. So a successor, which is given the request again, knows which changes this request
+ *       made, and which were there before. It does requests with a note first, so nothing has been
+ *       changed in between.
  */
 #include <assert.h>
 #include <errno.h>

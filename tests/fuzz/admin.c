@@ -1,6 +1,6 @@
-/* admin - lines of an administrator to the peers of a live stack. The first byte says how the stack
- * is made; a line of the input begins with a character that chooses the peer, and how much room
- * there is for the answer. Every line is answered, or waits for the store; a text fits its room.
+/* admin - lines of an administrator to the peers of a live stack. The first byte chooses the stack.
+ * Each line of the input begins with a character that chooses the peer, and the room for the
+ * answer. Every line is answered, or waits for the store; a text fits its room.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,12 +1,11 @@
-/* arena - the tables that peers left in the segment, as somebody scribbled over them, and their
- * successors: volumed over cached over memd, killed with dirty data and with requests in every
- * state.
+/* arena - peers' tables in the segment, overwritten with arbitrary bytes, and their successors. The
+ * stack is volumed over cached over memd, killed with dirty data and with requests in every state.
  *
  * The tables are made once, by a run of the peers themselves, and kept as bytes. An input is a list
- * of pieces to be written into cached's head, records, entries and slots, memd's header, objects
- * and owner words, the words of extents and pages, the requests. Then the successors begin: each
- * refuses with a clear error, or serves; one that serves holds its invariants (cached_check()),
- * goes on, and stops.
+ * of pieces to write into the tables: cached's head, records, entries and slots; memd's header,
+ * objects and owner words; the words of extents and pages; the requests. Then the successors begin:
+ * each refuses with a clear error, or serves. A successor that serves holds its invariants
+ * (cached_check()), continues, and stops.
  */
 #include <assert.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* drive - plays inputs again, one after the other, where there is no libFuzzer.
+/* drive - replays inputs, one after the other, without libFuzzer.
  *
  *      fuzz_NAME FILE|FOLDER...	prints how many it played; one that goes wrong ends the
  *      program
  *
- * An input that does not end within INPUT_SECONDS is killed by SIGALRM. The name of each is printed
- * before it is played, if $FUZZ_VERBOSE is set.
+ * An input that does not end within INPUT_SECONDS is killed by SIGALRM. The name of each input is
+ * printed before its replay, if $FUZZ_VERBOSE is set.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* entry - where libFuzzer comes in; it has a main of its own. */
+/* entry - libFuzzer's entry point; libFuzzer has a main of its own. */
 #include "tests/fuzz/fuzz.h"
 
 /* What an input frees is small, and the next one begins anew. */

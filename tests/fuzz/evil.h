@@ -1,10 +1,10 @@
-/* evil - what a hostile process does to a live stack: requests with any content, offers, places,
+/* evil - the acts of a hostile process on a live stack: requests with any content, offers, places,
  * hints and tables.
  *
- * Contract: rig.h's. Two manners: within its own (its requests, its pages, its lanes, everybody's
- * hints), where others must not notice; and anywhere in the segment's tables, where nobody may
- * crash or hang. Not touched: what is one peer's own memory that happens to lie in the segment, its
- * arena, its pages, and the words that say whose they are (docs/design/members.md says why).
+ * Contract: rig.h's. There are two manners. Within its own (its requests, its pages, its lanes,
+ * everybody's hints), others must not notice it. Anywhere in the segment's tables, no peer may
+ * crash or hang. It spares one peer's own memory that happens to lie in the segment: its arena, its
+ * pages, and the words that name their owner (docs/design/members.md says why).
  */
 #ifndef TESTS_FUZZ_EVIL_H
 #define TESTS_FUZZ_EVIL_H

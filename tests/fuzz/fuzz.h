@@ -1,12 +1,12 @@
-/* fuzz - what the programs of tests/fuzz share: an input that is read piece by piece, and how a
- * program is called.
+/* fuzz - shared by the programs of tests/fuzz: an input that is read piece by piece, and the call
+ * of a program.
  *
- * A program is one file with fuzz_one(). Built with clang it is a libFuzzer target (`make fuzz`);
- * built like all else, drive.c plays the files of tests/fuzz/corpus again, and whatever else is
- * named (`make check`).
+ * A program is one file with fuzz_one(). Built with clang it is a libFuzzer target (`make fuzz`).
+ * Built like all else, drive.c replays the files of tests/fuzz/corpus, and any other named file
+ * (`make check`).
  *
  * Contract: fuzz_one() depends on its input alone, leaves nothing behind that the next call sees,
- * and ends. What it finds is an assert, a signal or a sanitizer's word.
+ * and ends. Its findings are an assert, a signal or a sanitizer's report.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

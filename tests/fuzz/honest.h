@@ -1,5 +1,5 @@
 /* honest - a client that keeps to the rules, beside an evil one, in a stack of memd, cached and
- * perhaps volumed: what it has written it reads again, whatever the evil one does within its own.
+ * perhaps volumed. It reads back its own writes, whatever the evil client does within its own.
  *
  * Contract: rig.h's. One request at a time, of one block. "Believes": the answer must be right;
  * else it only need come.

@@ -1,10 +1,9 @@
-/* reply - an evil store below volumed and cached: it answers what was not asked, with any result,
- * twice, late, never; it scribbles into the requests of those above it; and what it says the
- * catalogue is may be anything.
+/* reply - an evil store below volumed and cached. It sends answers that no one asked for, with any
+ * result, twice, late, never. It scribbles into the requests of the peers above it. Its catalogue
+ * may be anything.
  *
- * The first byte says how the stack is made. An honest client sends through the top. Nobody
- * crashes, nobody spins, cached_check() holds unless the store wrote outside of what was its to
- * write.
+ * The first byte chooses the stack. An honest client sends through the top. No peer crashes or
+ * spins. cached_check() holds unless the store wrote outside its own memory.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* request - an evil client beside volumed, cached and memd, and an honest one.
  *
- * The first byte says how the stack is made and how evil it is. Then each piece of the input lets
- * the evil one act, peers take steps, time pass, peers be killed and started again, the honest one
- * write and read.
+ * The first byte chooses the stack and how evil the client is. Then each piece of the input chooses
+ * an event: the evil client acts, peers take steps, time passes, peers are killed and started
+ * again, the honest client writes and reads.
  *
- * In the end, if the evil one kept to its own: every request of the honest one is answered, its
- * volume has what it wrote, and cached_check() holds. In any case nobody crashes, and nobody spins:
- * all comes to rest in bounded time.
+ * At the end, if the evil client kept to its own: every request of the honest one is answered, its
+ * volume has its writes, and cached_check() holds. In any case no peer crashes or spins: all comes
+ * to rest in bounded time.
  */
 #include <assert.h>
 

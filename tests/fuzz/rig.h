@@ -1,9 +1,8 @@
 /* rig - a segment, a stack of peers and two clients, in one thread, driven by the peer core like
  * the simulator's.
  *
- * The segment is made once. rig_begin() puts its tables back as they were when it was new, so that
- * each input finds the same; where the segment ends no memory is mapped, so that a look behind it
- * is a SIGSEGV.
+ * The segment is made once. rig_begin() resets its tables to their first state, so that each input
+ * finds the same. No memory is mapped beyond the segment's end, so an access there is a SIGSEGV.
  *
  * Contract: one thread; time is rig.now_ns. Peers say nothing (log_line() is the rig's).
  */

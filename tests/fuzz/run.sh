@@ -5,9 +5,9 @@
 # Usage: tests/fuzz/run.sh [PATTERN]      an extended regular expression over names such as segment
 # Environment: BUILD (build-fuzz), SECONDS_EACH (60)
 #
-# New inputs are in $BUILD/fuzz/NAME, and are gone on with next time; what went wrong is in
-# $BUILD/fuzz/NAME-*. An input that was found so, made small by `$BUILD/tests/fuzz_NAME
-# -minimize_crash=1 FILE`, goes into tests/fuzz/corpus/NAME with its fix.
+# New inputs are in $BUILD/fuzz/NAME, and the next run continues with them. Inputs that failed are
+# in $BUILD/fuzz/NAME-*. Make such an input small by `$BUILD/tests/fuzz_NAME -minimize_crash=1
+# FILE`. It goes into tests/fuzz/corpus/NAME with its fix.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

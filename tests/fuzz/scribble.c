@@ -1,14 +1,15 @@
 /* scribble - a thread that writes into the segment all the time, while a stack, an evil client and
- * an honest one work in it: what was checked may be another thing a moment later.
+ * an honest one work in it. A checked value may be another a moment later.
  *
  *      scribble [--seconds=N] [--seed=N]
  *
  * A third of the time each:
- *   payload   the pages of the evil client's writes, after they were sent: the honest one's volume
- *             is what it wrote
+ *   payload   the pages of the evil client's writes, after they were sent: the honest client's
+ *             volume has its own writes
  *   own       the evil client's requests, its lanes, everybody's hints: the same
- *   tables    any table of the segment, but for what evil.h leaves alone: nobody crashes, nobody
+ *   tables    any table of the segment, except for the parts that evil.h spares: no peer crashes or
  *             hangs
+ *
  * Prints `ok - SENTENCE` for each, as tests/run.sh counts.
  */
 #include <pthread.h>

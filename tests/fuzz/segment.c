@@ -1,10 +1,10 @@
-/* segment - the bytes of a segment's file, as somebody damaged or made them up: whoever attaches,
- * checks, mends, looks, sweeps, opens a name as a client, takes over a server's, gets a clear
- * error, or something that is within the segment.
+/* segment - the bytes of a segment's file, damaged or made up. A process attaches, checks, mends,
+ * looks, sweeps, opens a name as a client, takes over a server's. It gets a clear error, or
+ * something within the segment.
  *
- * The file is one in which there are a client, two servers that died with requests in every state,
- * a stopped one, arenas, pages, routes, statistics. An input is a list of pieces to be written into
- * it: one byte says which table, then where, how much, and what.
+ * The file is one with a client, two servers that died with requests in every state, a stopped one,
+ * arenas, pages, routes, statistics. An input is a list of pieces to write into it: one byte says
+ * which table, then come place, length and content.
  */
 #include <assert.h>
 #include <errno.h>

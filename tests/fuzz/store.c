@@ -1,8 +1,8 @@
-/* store - the arenas of the stores, as somebody scribbled over them: memd's objects and filed's
- * marks, each in a block of just its size, so that AddressSanitizer sees every byte too far.
+/* store - the arenas of the stores, overwritten with arbitrary bytes: memd's objects and filed's
+ * marks. Each is in a block of exactly its size, so that AddressSanitizer sees every byte too far.
  *
- * The first byte says which; then come pieces to be written into an arena that was in use, then
- * what the successor does with it. It refuses with a clear error, or works.
+ * The first byte chooses the store. Then come pieces to write into an arena that was in use, then
+ * the work of the successor on it. It refuses with a clear error, or works.
  */
 #include <assert.h>
 #include <errno.h>

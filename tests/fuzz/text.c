@@ -1,8 +1,8 @@
-/* text - what people write: stack files, values of options, command lines, memd's faults, lists of
- * processors, words and lines of administrators. The first byte says which; the rest is the text.
- * It is read, or refused with one line that says why.
+/* text - texts that people write: stack files, values of options, command lines, memd's faults,
+ * lists of processors, words and lines of administrators. The first byte chooses the kind; the rest
+ * is the text. It is read, or refused with one line that says why.
  *
- * What was read holds what the parser promises: K1 to K3 of stack.h; a number that is shown and
+ * A text that was read holds the parser's promises: K1 to K3 of stack.h. A number that is shown and
  * read again is the same.
  */
 #include <assert.h>

@@ -1,12 +1,13 @@
 #!/bin/bash
-# deps.sh - finds which Debian packages are missing, says why they are wanted, and installs them.
+# deps.sh - finds missing Debian packages, says why they are wanted, and installs them.
 #
 # Usage: tests/lib/deps.sh [--quiet | --list] [--without=FILE] GROUP...
-#   --quiet         not a word when nothing is missing
-#   --list          only says what is missing, on stderr; exit 1 if anything is
-#   --without=FILE  these can be done without: what cannot be installed is said, is no error, and is
-#                   not tried again while FILE is there
+#   --quiet         no output if nothing is missing
+#   --list          only lists the missing packages, on stderr; exit 1 if any is missing
+#   --without=FILE  these are optional: a package that cannot be installed is named, is no error,
+#                   and is not tried again while FILE is there
 #   GROUP           build, rados, check, ceph, long, demo, bench, rivals, tidy or fuzz
+#
 # A package may be written a|b: either will do, and the first one is installed.
 set -u
 

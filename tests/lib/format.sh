@@ -3,11 +3,11 @@
 #
 # Usage: tests/lib/format.sh [--check] FILE...      exit 1 when --check finds anything
 #
-# Where a statement is broken into lines and how comments, tables and macros are aligned is the
-# author's: clang-format knows one way only. So its output and the source are compared as
-# statements, with the lines of a statement joined and every run of blanks within taken as one;
-# indentation of a statement counts. Only statements that differ are formatted. `/* clang-format off
-# */` and `on` keep a piece as it is. No line has more than 100 columns, but for the names of tests.
+# The author breaks statements into lines, and aligns comments, tables and macros; clang-format
+# knows one way only. So its output and the source are compared as statements. The lines of a
+# statement are joined, and every run of blanks within is taken as one; indentation of a statement
+# counts. Only statements that differ are formatted. `/* clang-format off */` and `on` keep a piece
+# as it is. No line has more than 100 columns, but for the names of tests.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

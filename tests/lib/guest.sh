@@ -1,9 +1,9 @@
 # guest.sh - a virtual machine with a disk: Debian's cloud kernel, an initramfs of a few programs of
-# this machine, and qemu without KVM. Sourced by tests/system/guest.sh and bench/guest.sh, after
+# this machine, and qemu without KVM. tests/system/guest.sh and bench/guest.sh source it, after
 # BUILD is absolute.
 #
-# What a script does with it
-#	# prints what is not there, a word or more; nothing when all is
+# A script uses it like this:
+#	# prints the missing parts, a word or more; nothing if all is there
 #	guest_missing
 #	# the kernel, into $BUILD/guest, if it is not there
 #	guest_fetch || echo "$guest_why"
@@ -15,8 +15,8 @@
 #	guest_tell WORD
 #
 # The kernel's package is fetched through the machine's own lists and unpacked there; nothing is
-# installed, and no root is needed. In a job, programs stand in /bin, busybox's too; /proc, /sys and
-# /dev are there, and virtio's drivers. What it prints is on the console, where the kernel prints as
+# installed, and no root is needed. In a job, programs are in /bin, busybox's too. /proc, /sys and
+# /dev are there, and virtio's drivers. The job prints on the console, where the kernel prints as
 # well: lines that count begin with `guest: `.
 
 guest_modules='virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk'

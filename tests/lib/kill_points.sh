@@ -1,9 +1,9 @@
-# kill_points.sh - for tests/system/kill_*.sh, after system.sh: which kind of peer dies at which
-# kill point (xtypes/xkill.h), what makes it pass there, and how it is killed.
+# kill_points.sh - for tests/system/kill_*.sh, after system.sh. It says which kind of peer dies at
+# which kill point (xtypes/xkill.h), which load or command passes there, and how the peer is killed.
 #
-# Nothing is left to chance: a point that the load does not pass all the time has a cause, a command
-# that passes it, which is given again and again until the peer has died. Commands are given while
-# peers die, and all of them have to succeed.
+# Nothing is left to chance. A point that the load does not pass all the time has a cause, a command
+# that passes it. The command is repeated until the peer has died. Commands run while peers die, and
+# all of them have to succeed.
 
 [ -x "$BUILD/kill/bin/cached" ] ||
 	skip_all "there are no programs with kill points; 'make kill-build' makes them"

@@ -1,7 +1,8 @@
-# leftovers.sh - ends what a test left behind; sourced by tests/run.sh and tests/lib/system.sh.
+# leftovers.sh - ends the processes that a test left behind; sourced by tests/run.sh and
+# tests/lib/system.sh.
 #
 # Contract: a test's processes are those that were started with XSEG_SEGMENT=NAME in their
-# environment, wherever they went since (daemons leave their process group). Nothing else is ever
+# environment, even if they have left their process group, as daemons do. Nothing else is ever
 # killed.
 
 # segment_pids NAME: processes of the test, without this shell. One program looks at all of them,

@@ -1,13 +1,14 @@
-# nbdkit.sh - an nbdkit that can load a plug-in which was built with a sanitizer; sourced after
-# system.sh by tests that start one.
+# nbdkit.sh - an nbdkit that can load a plug-in which was built with a sanitizer; tests that start
+# one source it after system.sh.
 #
-# nbdkit itself was not. So under SAN there is a script of its name, first in PATH, that has it load
-# the sanitizer's runtime before all else, and write what that says, leaks too, into files:
-# nbdkit_is_clean, at the end of a test, fails on any of them. For nbdkit alone, and not for the
-# programs of this tree, strict_string_checks is off: its strndup() of what a client sent has no 0
-# to find. Nor does it free a locale: at its exit a library of its own does, and then waits for ever
-# for a lock of the C library's, now and then, and only with AddressSanitizer. A command of its
-# option --run is to begin with $alone, or it has the runtime too.
+# nbdkit itself was built without one. So under SAN there is a script of its name, first in PATH.
+# The script makes nbdkit load the sanitizer's runtime before all else, and write its findings,
+# leaks too, into files. nbdkit_is_clean, at the end of a test, fails on any of them.
+#
+# strict_string_checks is off for nbdkit alone, not for the programs of this tree: its strndup() of
+# a client's data finds no 0. Nor does nbdkit free a locale. At its exit a library of its own does,
+# and then now and then waits for ever for a lock of the C library, only with AddressSanitizer. A
+# command of its option --run must begin with $alone, or it has the runtime too.
 
 alone=
 

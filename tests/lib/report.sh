@@ -1,4 +1,4 @@
-# report.sh - how a test script says what it found; sourced by every test script written in bash.
+# report.sh - how a test script reports its results; sourced by every test script written in bash.
 #
 # Contract: one line a test on standard output, which tests/run.sh counts:
 #	ok - SENTENCE

@@ -1,4 +1,4 @@
-# system.sh - helpers of the system tests; sourced first by every tests/system/*.sh.
+# system.sh - helpers of the system tests; every tests/system/*.sh sources it first.
 #
 #	#!/bin/bash
 #	# plug.sh - a cache is plugged and unplugged while I/O runs.
@@ -9,14 +9,15 @@
 #	expect_err 4 "exists" "a second one of that name is refused" xseg create --memory 64M
 #	finish
 #
-# What a script has after this
+# A script has after this:
 #   PATH          begins with build/bin and build/tests
 #   XSEG_SEGMENT  a name of its own, exported; further segments are called "$XSEG_SEGMENT-WORD"
 #   TMP           a directory on a real disk (O_DIRECT works), its working directory, removed at the
 #                 end (KEEP=1 keeps it)
 #   LONG          1 in `make check-long`, else empty;  SAN  asan, tsan or empty
-# Whatever way the script ends, its processes are killed, its mounts in TMP undone and its segments
-# removed: what it started is known by XSEG_SEGMENT in its environment, so scripts never need a
+#
+# However the script ends, its processes are killed, its mounts in TMP undone and its segments
+# removed. Its processes are known by XSEG_SEGMENT in their environment, so scripts never need a
 # pkill.
 
 . "$(dirname "${BASH_SOURCE[0]}")/report.sh"

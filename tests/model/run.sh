@@ -5,12 +5,14 @@
 #
 # The good form must be searched to the end, without a failed assertion or an invalid end state.
 # Each BUG_ variant named anywhere in a model must fail an assertion, or the model proves nothing
-# about that rule; without --long one variant in four is tried. One line a case; the last line counts
-# them; exit 1 if one failed. Under a minute, and 900 MiB for each of the models that are checked at
-# the same time, one a processor. A model that has a smaller form (SHORT) is searched in that.
-# --long, one at a time, searches it as it is, also shows that the good forms cannot run for ever (no
-# cycle at all, so no livelock), and searches the larger form of a model that has one (LONG): some
-# minutes and 2 GiB.
+# about that rule; without --long one variant in four is tried. One line a case; the last line
+# counts them; exit 1 if one failed. It takes under a minute, and 900 MiB for each of the models
+# that are checked at the same time, one a processor. A model that has a smaller form (SHORT) is
+# searched in that.
+#
+# --long checks one model at a time, as it is. It also shows that the good forms cannot run for ever
+# (no cycle at all, so no livelock). It searches the larger form of a model that has one (LONG). It
+# takes some minutes and 2 GiB.
 set -u
 
 models=$(cd "$(dirname "$0")" && pwd)

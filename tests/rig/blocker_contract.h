@@ -1,5 +1,6 @@
-/* blocker_contract - what every blocker does, however it keeps its objects: one table of tests, for
- * the test program of each blocker. */
+/* blocker_contract - the contract of every blocker, however it keeps its objects: one table of
+ * tests, for the test program of each blocker.
+ */
 #ifndef TESTS_UNIT_BLOCKER_CONTRACT_H
 #define TESTS_UNIT_BLOCKER_CONTRACT_H
 

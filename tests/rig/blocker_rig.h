@@ -1,11 +1,11 @@
 /* blocker_rig - one object store and one client in one thread, over a private segment: for the
  * tests of blockers.
  *
- * Contract: one thread. Everything asserts (cmocka's assert_*): what goes wrong here is a failed
- * test. Requests are sent with rig_send() and wait in the store until rig_wait() or rig_settle()
- * steps it. Without a real clock time stands still but for rig_advance() and rig_wait(), which
- * goes to the store's next deadline when nothing else can happen. With one nothing has a limit of
- * time here, as the machine may be slow: tests/run.sh ends what hangs.
+ * Contract: one thread. Everything asserts (cmocka's assert_*): an error here is a failed test.
+ * Requests are sent with rig_send() and wait in the store until rig_wait() or rig_settle() steps
+ * it. Without a real clock time stands still but for rig_advance() and rig_wait(), which goes to
+ * the store's next deadline when nothing else can happen. With a real clock nothing has a limit of
+ * time here, because the machine may be slow: tests/run.sh ends a test that hangs.
  */
 #ifndef TESTS_UNIT_BLOCKER_RIG_H
 #define TESTS_UNIT_BLOCKER_RIG_H

@@ -1,14 +1,14 @@
 /* cached_rig - for cached's tests: a client, cached and a tiny object store, all stepped in one
  * thread, with a clock that the test moves.
  *
- * The store notes every request in the order of arrival (a "call"). It answers at once, or, held,
- * only what the test tells it to: in any order, with errors, in part, late. It takes nothing on
- * trust: a page of a write that changes while the write is in flight fails the test, the pages of a
- * read hold rubbish until it is answered, and two writes of one sector at a time are refused. What
- * a FLUSH or FUA made stable is kept beside what was written.
+ * The store notes every request in the order of arrival (a "call"). It answers at once. If it is
+ * held, it answers only when the test tells it to: in any order, with errors, in part, late. It
+ * takes nothing on trust. A page of a write that changes while the write is in flight fails the
+ * test. The pages of a read hold rubbish until it is answered. Two writes of one sector at a time
+ * are refused. The data that a FLUSH or FUA made stable is kept beside the written data.
  *
  * Contract: one thread. Everything asserts (cmocka's assert_*). After every step of cached all its
- * invariants are checked (cached_check); a cached that asks to be called at once, again and again,
+ * invariants are checked (cached_check). A cached that asks to be called at once, again and again,
  * without anything happening, fails the test.
  */
 #ifndef TESTS_UNIT_CACHED_RIG_H

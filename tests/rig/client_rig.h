@@ -1,8 +1,8 @@
 /* client_rig - a real stack on threads over a private segment, for the tests of volumes and queues:
  * memd, cached above it, volumed on top.
  *
- * Contract: the tests' thread. Everything asserts: what goes wrong here is a failed test. cached is
- * there to lend.
+ * Contract: the tests' thread. Everything asserts: an error here is a failed test. cached is there
+ * to lend.
  */
 #ifndef TESTS_UNIT_CLIENT_RIG_H
 #define TESTS_UNIT_CLIENT_RIG_H

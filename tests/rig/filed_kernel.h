@@ -1,4 +1,4 @@
-/* filed_kernel - filed's system calls, which fail when a test wants them to, and accounts of what
+/* filed_kernel - filed's system calls, which fail on a test's demand, and accounts of the data that
  * they have made durable.
  *
  * The linker leads the calls of a test program through here (--wrap, see the Makefile). Syncs are

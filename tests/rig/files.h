@@ -1,4 +1,4 @@
-/* files - how many files a test has open, of which none is to be left over. */
+/* files - the number of files that a test has open; none may be left over. */
 #ifndef TESTS_UNIT_FILES_H
 #define TESTS_UNIT_FILES_H
 

@@ -1,8 +1,8 @@
-/* no_tick - a reactor sleeps until it is rung, or a port of its wants to be called: not until the
- * tick of one second comes, which would hide that a wake-up was lost.
+/* no_tick - a reactor sleeps until it is rung, or until one of its ports wants to be called. It
+ * does not wake at the tick of one second, which would hide a lost wake-up.
  *
  * The linker leads xseg_bell_wait(), by which reactors sleep, through here, in the programs for
- * which the Makefile says so (--wrap). There a wake-up that is lost is a reactor that sleeps on.
+ * which the Makefile says so (--wrap). After a lost wake-up the reactor there sleeps on.
  */
 #ifndef TESTS_UNIT_NO_TICK_H
 #define TESTS_UNIT_NO_TICK_H

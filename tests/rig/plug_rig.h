@@ -1,5 +1,5 @@
-/* plug_rig - a client, an upper peer, a store and a cache beside them: what the tests of plugging
- * have in common. What goes wrong here is a failed test. Included once by each test.
+/* plug_rig - for the tests of plugging: a client, an upper peer, a store and a cache beside them.
+ * An error here is a failed test. Included once by each test.
  */
 #ifndef TESTS_UNIT_PLUG_RIG_H
 #define TESTS_UNIT_PLUG_RIG_H

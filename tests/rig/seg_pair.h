@@ -1,8 +1,8 @@
-/* seg_pair - a private segment for each test and, where it wants them, one client "me" and one
- * server "memd" in it. Included once by each test.
+/* seg_pair - a private segment for each test and, if it wants them, one client "me" and one server
+ * "memd" in it. Included once by each test.
  *
  * Contract: T() and P() are rows of a test's table: T has the segment, P the pair as well. A test
- * may close either and open it again in the same variable; who is there at the end is closed, and
+ * may close either and open it again in the same variable. At the end the open ones are closed, and
  * then the segment must be sound. U() is P for a test that leaves it unsound.
  */
 #ifndef TESTS_UNIT_SEG_PAIR_H

@@ -1,8 +1,8 @@
 /* seg_rig - segments, peers and short cuts for the tests of libxseg.
  *
- * Contract: everything asserts (cmocka's assert_*): what goes wrong here is a failed test. Named
- * segments are removed when the process exits or aborts; a forked child leaves by _exit() and
- * removes nothing.
+ * Contract: everything asserts (cmocka's assert_*): an error here is a failed test. Named segments
+ * are removed when the process exits or aborts; a forked child leaves by _exit() and removes
+ * nothing.
  */
 #ifndef TESTS_UNIT_SEG_RIG_H
 #define TESTS_UNIT_SEG_RIG_H

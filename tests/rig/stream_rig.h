@@ -1,6 +1,7 @@
-/* stream_rig - one table of streams for the tests of peers/cached/bucket/stream.c: srig_note() makes a
- * read, checks the invariants of stream.h that can be seen from outside, and counts what was
- * advised. */
+/* stream_rig - one table of streams for the tests of peers/cached/bucket/stream.c. srig_note()
+ * makes a read, checks the invariants of stream.h that can be seen from outside, and counts the
+ * advised reads.
+ */
 #ifndef TESTS_UNIT_STREAM_RIG_H
 #define TESTS_UNIT_STREAM_RIG_H
 

@@ -1,8 +1,8 @@
-/* toys - a toy kind of peer that stands for all kinds, peers of it on real threads over a private
- * segment, and a client: for the tests of the runtime.
+/* toys - for the tests of the runtime: a toy kind of peer that stands for all kinds, peers of it on
+ * real threads over a private segment, and a client.
  *
- * Contract: the client is the test's thread. Everything asserts (cmocka): what goes wrong here is a
- * failed test.
+ * Contract: the client is the test's thread. Everything asserts (cmocka): an error here is a failed
+ * test.
  */
 #ifndef TESTS_UNIT_TOYS_H
 #define TESTS_UNIT_TOYS_H

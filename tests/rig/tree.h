@@ -1,5 +1,6 @@
-/* tree - a directory of a test's, taken away with all that is in it; no other file system that is
- * mounted there is entered. What is not there is no error. */
+/* tree - a test's directory, removed with all its contents. No other file system that is mounted
+ * there is entered. A missing directory is no error.
+ */
 #ifndef TESTS_UNIT_TREE_H
 #define TESTS_UNIT_TREE_H
 

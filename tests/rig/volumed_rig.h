@@ -1,6 +1,7 @@
 /* volumed_rig - for volumed's tests: a client, volumed and a tiny object store, all stepped in one
- * thread with a clock of its own. The store keeps objects in memory, notes what it is asked, and
- * fails or holds on demand. Included once by each test. */
+ * thread with a clock of its own. The store keeps objects in memory, notes its requests, and fails
+ * or holds on demand. Included once by each test.
+ */
 #ifndef TESTS_UNIT_VOLUMED_RIG_H
 #define TESTS_UNIT_VOLUMED_RIG_H
 

@@ -1,4 +1,4 @@
-/* xcache_rig - for xcache's tests: one cache of names, hooks that note what they are called for,
+/* xcache_rig - for xcache's tests: one cache of names, hooks that note the entries of their calls,
  * and short cuts. Everything asserts. Included once by each test.
  *
  * Hooks write one letter each into `trace`: i init, e evict, p post_evict, r reinsert, z put,

@@ -1,9 +1,9 @@
-/* chaos - what disturbs a run, between two steps: kills, losses of power, deaths of clients, faults
- * of the store, options changed live, caches plugged and unplugged, threads that are not run.
+/* chaos - disturbs a run, between two steps: kills, losses of power, deaths of clients, faults of
+ * the store, options changed live, caches plugged and unplugged, threads that are not run.
  *
- * Contract: called by the scheduler. What it does is in the script, in its place between the I/Os.
- * What cannot be done just then (the peer is dead, the administrator waits for an answer) is left
- * out.
+ * Contract: called by the scheduler. Its events are in the script, in their place between the I/Os.
+ * An event that is impossible just then (the peer is dead, the administrator waits for an answer)
+ * is skipped.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* client - the simulated clients: what they send, and what they make of the answers.
+/* client - the simulated clients: they send requests, and judge the answers.
  *
  * Contract: client_issue() and client_replies() are steps of the scheduler. Requests go to the top
  * peer: to volumed by volume and offset, to an object peer by object name.

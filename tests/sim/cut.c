@@ -1,14 +1,14 @@
 /* cut - kills in the middle of a callback: after any number of its changes to the segment.
  *
  * The linker leads the calls by which peers change shared memory through here (--wrap, see the
- * Makefile). When a cut is armed, the call that it fell on is the last thing, or the first thing
- * not, that the peer does: the scheduler goes on outside, and closes the peer as a kill would leave
- * it. What the callback had in private memory is gone with it, and so are its locks. A cut may be
- * aimed: at looks at pages, too, so that it falls between two pages of one request's data; or at
- * slots alone, so that it often falls between two of one write.
+ * Makefile). An armed cut falls on one of these calls. That call is the last one that the peer
+ * does, or the first one that it does not do. The scheduler goes on outside, and closes the peer as
+ * a kill would leave it. The callback's private memory and its locks are gone. A cut may be aimed.
+ * At looks at pages, too, so that it falls between two pages of one request's data. Or at slots
+ * alone, so that it often falls between two of one write.
  *
- * Contract: one thread. No cut falls while the control lock is held: what is done under it is
- * finished by whoever takes it next, and here there is nobody whose process ends
+ * Contract: one thread. No cut falls while the control lock is held. After a real kill the next
+ * process that takes the lock finishes the work under it; here no process ends
  * (tests/unit/memory/xseg_kill_test.c kills there).
  */
 #include "peers/cached/life/cached.h"

@@ -1,4 +1,4 @@
-/* dump - what a cached looks like inside, for a run that hangs. */
+/* dump - the internal state of a cached, for a run that hangs. */
 #include <inttypes.h>
 
 #include "peers/cached/life/cached.h"

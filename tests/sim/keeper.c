@@ -1,19 +1,20 @@
 /* keeper - the volumes of a run: they shrink, grow, go and come again by the same name, while
  * clients use them.
  *
- * The keeper is a second administrator, with one line out at a time, as a shrink is answered late.
- * A change is a list of sizes, which a volume is given one after the other. Size 0 removes it. The
- * keeper repeats a line until it succeeds: after an error of the store, when volumed says that an
- * older job is not done, and when the keeper died with the clients. So in the end the size of each
- * volume is known.
+ * The keeper is a second administrator, with one line out at a time, because a shrink is answered
+ * late. A change is a list of sizes, which a volume is given one after the other. Size 0 removes
+ * it. The keeper repeats a line until it succeeds: after an error of the store, when volumed says
+ * that an older job is not done, and when the keeper died with the clients. So at the end the size
+ * of each volume is known.
  *
- *   step    what                                 then
+ *   step    meaning                              then
  *   IDLE    there is no change                   SEND, by the script
  *   SEND    a line is due at retry_ns            OUT
  *   OUT     the line has been sent               IDLE or SEND, by its answer; SEND, by his death
  *
- * What clients may see meanwhile: `least` and `most` are the smallest and the largest size that a
- * volume may have, 0 if it may be gone. An I/O notes both, over the time that it is out:
+ * Clients meanwhile see a range of sizes: `least` and `most` are the smallest and the largest size
+ * that a volume may have, 0 if it may be gone. An I/O notes both, over the time that it is in
+ * flight:
  *
  *   V1  it is refused (-ENXIO; -ENOENT if the volume is gone) only if it reaches beyond the
  *       smallest size, and is done only if it does not reach beyond the largest
@@ -21,7 +22,8 @@
  *       split, and volumed was killed meanwhile
  *   V3  a request with the id of a volume that is gone is refused, also when there is another
  *       volume of that name
- *   V4  a new volume, and what a volume has grown by, is zeroes until it is written (oracle.h)
+ *   V4  a new volume, and the part by which a volume has grown, is zeroes until it is written
+ *       (oracle.h)
  *   V5  when all jobs are over each object of the store belongs to a volume, and is within its size
  *
  * Contract: between two steps of the scheduler. Only with a volumed.

@@ -1,15 +1,16 @@
 #!/bin/bash
-# mutants.sh - shows that the simulator finds bugs: each file of tests/sim/mutants describes one
-# (tests/sim/mutate.py says how), which is put into a copy of the tree, and some seed must fail there.
+# mutants.sh - shows that the simulator finds bugs. Each file of tests/sim/mutants describes one bug
+# (tests/sim/mutate.py has the format). The bug is put into a copy of the tree, and some seed must
+# fail there.
 #
 # Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the mutants' names
 # Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
-# A mutant whose second line is `test: unit/NAME` needs something that the simulator lacks; that test
-# must fail in place of a seed. One line a mutant says which seed caught it, and with what message. A
-# mutant that survives is a hole in the simulator. A mutant that does not fit, or does not compile,
-# must follow the code. Objects that a mutant does not touch are taken from $BUILD, which is made
-# first.
+# A mutant whose second line is `test: unit/NAME` needs something that the simulator lacks; that
+# test must fail in place of a seed. One line a mutant names the seed that caught it, and the
+# message. A mutant that survives is a hole in the simulator. A mutant that does not fit, or does
+# not compile, must follow the code. Objects that a mutant does not touch are taken from $BUILD,
+# which is made first.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 SEEDS=${SEEDS:-2000}

@@ -12,11 +12,11 @@ A mutant names functions, not files, so that it survives when code moves to anot
     -a line that goes
     +a line that comes
 
-A hunk's lines that stand or go must stand in a row in FUNCTION, at exactly one place of all
-functions of that name in xtypes, xseg and peers. Space at the beginning of a line does not count
-in that search. FUNCTION may also be a macro, a structure, or the variable of a table.
+The context and removed lines of a hunk must stand in a row in FUNCTION. The place must be the only
+one in all functions of that name in xtypes, xseg and peers. Space at the beginning of a line does
+not count in that search. FUNCTION may also be a macro, a structure, or the variable of a table.
 
---check changes nothing. It says for each mutant that does not fit why, and ends with 1.
+--check changes nothing. It gives the reason for each mutant that does not fit, and ends with 1.
 """
 import pathlib
 import re

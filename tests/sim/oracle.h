@@ -1,27 +1,29 @@
-/* oracle - says which values a read may return, sector by sector, and what a loss of power may
- * leave.
+/* oracle - says which values a read may return, sector by sector, and which values a loss of power
+ * may leave.
  *
  * Each write has a number, stamped into every 512-byte sector of it together with the sector's
- * place, so a sector tells by itself which write it is from. A sector's candidates are the writes
+ * place. So a sector tells by itself which write it is from. A sector's candidates are the writes
  * that a read may still return. Time is a count of events: issues and completions.
  *
- * The rule, for a candidate W that takes effect at some moment e(W) between its issue and by(W),
- * the first of its completion and the first read that returned it: X is surely after W if by(W) <
- * issue(X). W is stale for a read issued at t if an X surely after W had taken effect by t, or if a
- * read that ended by t returned a value V != W while by(W) lay before that read's issue (then e(W)
- * < e(V)). A write that failed may have been applied, by its completion, or not at all: it makes
- * nothing stale until a read returns it. Where the store fails requests, nor does it then, nor one
- * that is not answered yet: what a cache has of it, and the store has refused, may be given up.
- * (Concurrent writes may land in either order, so "the newest acknowledged" would give false alarms.)
+ * The rule, for a candidate W. W takes effect at some moment e(W) between its issue and by(W), the
+ * first of its completion and the first read that returned it. X is surely after W if by(W) <
+ * issue(X). W is stale for a read issued at t in two cases. An X surely after W had taken effect by
+ * t. Or a read that ended by t returned a value V != W while by(W) lay before that read's issue
+ * (then e(W) < e(V)).
+ *
+ * A write that failed may have been applied, by its completion, or not at all: it makes nothing
+ * stale until a read returns it. If the store fails requests, it makes nothing stale even then. Nor
+ * does a write that is not answered yet: a cache may give up its data that the store has refused.
+ * (Concurrent writes may land in either order, so "the newest acknowledged" would give false
+ * alarms.)
  *
  * Durability (P1): a value is durable when its own write was FUA and acknowledged, or acknowledged
  * before the issue of a FLUSH of its volume that was answered. A loss of power may bring back every
- * value that is not surely before a durable one.
- *
- * So when something has been promised the store's durable contents must be one of these.
+ * value that is not surely before a durable one. So after a promise the store's durable contents
+ * must be one of these.
  *
  * A cut (a volume shrinks, or is removed) is a durable write of zeroes to all that is cut off. One
- * thing is different: when a cut is answered, every write that was sent by then is before it, also
+ * thing is different: when a cut is answered, every write that was sent by then is before it, even
  * if that write is not answered yet. A write beyond the end is refused, and has no effect at all.
  *
  * A bucket of 4 KiB is written whole: a read must not show parts of two writes in one bucket that

@@ -1,17 +1,16 @@
-/* parts - rule S4 of volumed's split.c, looked at as it is broken and not when its consequences are
- * read: those take a kill at that point, and another client's write of the same range between it
- * and the second doing.
+/* parts - rule S4 of volumed's split.c, checked when it is broken, not when a read shows the
+ * consequences. Those take a kill at that point, and another client's write of the same range
+ * between it and the second execution.
  *
  *   when a child is freed         its part is marked in its parent: else a successor does it again
- *   when a child is sent          its part is not marked: it has been answered, and somebody may
- *                                 have written over it since. Reads are done again: they bring
+ *   when a child is sent          its part is not marked: it has been answered, and another client
+ *                                 may have written over it since. Reads are done again: they bring
  *                                 nothing back
  *   when a part exchanges a page  it does so where the split request lists that page
  *   when a parent is answered     none of its parts had failed or was cut short, or it fails or
  *                                 says so
  *
- * Contract: called with what a peer is about to do; looks at the requests where they stand, and
- * changes nothing.
+ * Contract: called before a peer acts; looks at the requests where they are, and changes nothing.
  */
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"

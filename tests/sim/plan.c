@@ -1,8 +1,9 @@
-/* plan - what a seed chooses before anything runs: geometry, and the options of the peers.
+/* plan - the choices that a seed makes before anything runs: geometry, and the options of the
+ * peers.
  *
- * Contract: reads and writes nothing but s->plan, the script's options and the random numbers. What
- * is chosen may be given other values afterwards (plan_apply): the run takes all that it does from
- * the plan as it is then.
+ * Contract: reads and writes nothing but s->plan, the script's options and the random numbers. The
+ * choices may be given other values afterwards (plan_apply): the run does everything by the plan as
+ * it is then.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
-/* promise - when a FLUSH or a FUA write has been answered: whether it is true (P1); and the same
- * for a write that waits for the store.
+/* promise - checks an answered FLUSH or FUA write: is the promise true (P1)? The same for a write
+ * that waits for the store.
  *
- * What the store would be left with by a loss of power is looked at at that moment, sector by
- * sector, so that no power needs to be lost just then for a broken promise to be seen. Only in runs
- * whose store knows what is durable (plan.track).
+ * At that moment it looks, sector by sector, at the data that a loss of power would leave in the
+ * store. So a broken promise shows without a loss of power just then. This is only in runs whose
+ * store knows its durable data (plan.track).
  *
- * A write that no cache on its way answers before the store did is looked for in the store as it
- * is. Only in runs where that holds for all writes: no cache begins with write-back, or is given
- * another policy.
+ * If no cache on its way answers a write before the store does, the write is looked for in the
+ * store as it is. This is only in runs where that holds for all writes: no cache begins with
+ * write-back, or is given another policy.
  *
  * Contract: a step of the scheduler.
  */

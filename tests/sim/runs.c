@@ -1,8 +1,7 @@
-/* runs - runs in a process of their own: however one ends, it is known which it was and what it
- * said.
+/* runs - runs in a process of their own: however a run ends, its seed and its output are known.
  *
- * Contract: the caller runs nothing itself. What a run leaves behind when it fails is its
- * process's, and goes with it.
+ * Contract: the caller runs nothing itself. The remains of a failed run belong to its process, and
+ * go with it.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,18 +1,18 @@
-/* sched - the scheduler: which step comes next, and how time passes.
+/* sched - the scheduler: chooses the next step, and lets time pass.
  *
- * A step is: one port of one peer handles one request, or one reply, or polls (and publishes what
- * it has to send); or one client takes its answers, or sends. They are chosen by chance, but for a
- * port that is asleep, as a thread that the kernel does not run. When chance finds nothing to do a
- * sweep gives every one its turn; when that finds nothing either, time goes on to the next moment
- * at which somebody wants to be called.
+ * A step is one port of one peer that handles one request, or one reply, or polls (and publishes
+ * its offers). Or it is one client that takes its answers, or sends. Steps are chosen by chance,
+ * except that a sleeping port gets none, like a thread that the kernel does not run. When chance
+ * finds nothing to do, a sweep gives every port and client its turn. When the sweep finds nothing
+ * either, time goes on to the next moment at which a port or client wants to be called.
  *
- * Each port has the time from when its round began, which others may have looked at since. In some
+ * Each port has the time from when its round began; others may have read the time since. In some
  * runs time goes on by an hour at once, as for a machine that was stopped.
  *
- * A port polls when it asked for that, after it has handled something, when another port kicks it,
- * and port 0 when a word in the segment asks something of its peer, as a reactor that is rung:
- * never else, so that who forgets to ask, or to kick, hangs here, where a real reactor would wake
- * up for another reason soon.
+ * A port polls when it asked for that, after it has handled something, and when another port kicks
+ * it. Port 0 also polls when a word in the segment asks something of its peer, like a reactor that
+ * is rung. It never polls otherwise. So a port that forgets to ask, or to kick, hangs here, where a
+ * real reactor would soon wake up for another reason.
  */
 #include <inttypes.h>
 #include <stdio.h>

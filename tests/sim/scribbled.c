@@ -1,8 +1,8 @@
-/* scribbled - a place word that somebody wrote over, of a request that a dead peer does not use: its
- * successor has to see that nobody holds it, whatever the place says.
+/* scribbled - overwrites the place word of a request that a dead peer does not use. Its successor
+ * has to see that no port holds the request, whatever the place says.
  *
- * Contract: after the node was killed, just before its successor begins. Which word becomes what is
- * chosen from the seed and the item, and takes no random number of the run.
+ * Contract: after the node was killed, just before its successor begins. The word and its new value
+ * are chosen from the seed and the item. The choice takes no random number of the run.
  */
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"

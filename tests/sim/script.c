@@ -1,11 +1,11 @@
-/* script - what happens in a run, in order: I/O, kills, losses of power, faults of the store,
- * options that are changed.
+/* script - the events of a run, in order: I/O, kills, losses of power, faults of the store, options
+ * that are changed.
  *
  * All of it is chosen from the seed before the run begins, so that a run can be repeated with parts
- * of it left out: who sends an I/O, and after which step, is the scheduler's. Options that the
- * peers begin with are items, too, the first ones.
+ * of it left out. The scheduler chooses the client that sends an I/O, and the step after which it
+ * does. Options that the peers begin with are items, too, the first ones.
  *
- * Contract: script_make() after plan_make(), with the same random numbers. What it makes is for the
+ * Contract: script_make() after plan_make(), with the same random numbers. Its script is for the
  * plan as the seed chose it: a run with a smaller one fits the I/O to that (client.c).
  */
 #include <assert.h>

@@ -1,10 +1,10 @@
 /* shrink - from a run that fails to a short one that fails in the same way.
  *
- * Algorithm: delta debugging (A. Zeller, R. Hildebrandt, "Simplifying and Isolating
- * Failure-Inducing Input", IEEE TSE 28(2), 2002) over the items of the script, large parts first
- * and single ones last, then over the knobs of the plan; again, until nothing more can go. To leave
- * something out changes the order of all steps after it, and what fails in one order may pass in
- * another: so each candidate is tried in a few orders.
+ * Algorithm: delta debugging over the items of the script, large parts first and single ones last,
+ * then over the knobs of the plan. It repeats until nothing more can go. (A. Zeller, R.
+ * Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002.) Leaving
+ * an item out changes the order of all steps after it, and a failure in one order may pass in
+ * another. So each candidate is tried in a few orders.
  *
  * Contract: runs nothing in this process (runs.c).
  */

@@ -1,13 +1,13 @@
-/* sim - the simulator's main(): options, one run after the other, what is printed.
+/* sim - the simulator's main(): options, one run after the other, the output.
  *
  *      sim [--seeds N] [--seed S] [--ops N] [--threads N] [--verbose] [--paranoid] [--no-shrink]
  *          [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]
  *
- * Runs seeds S .. S + N - 1 and ends with "N passed, N failed"; at the first that fails it stops,
- * says what is wrong and how to repeat it, and exits with 1. Unless told not to it then looks for a
- * short script that fails in the same way (shrink.c), which --with, --only and --order repeat.
+ * Runs seeds S .. S + N - 1 and ends with "N passed, N failed". At the first failure it stops,
+ * names the error and the way to repeat it, and exits with 1. By default it then looks for a short
+ * script that fails in the same way (shrink.c). --with, --only and --order repeat that script.
  *
- * The runs are in a process of their own: so however they end, it is told which seed it was.
+ * The runs are in a process of their own: so the failing seed is named however a run ends.
  */
 #include <assert.h>
 #include <getopt.h>

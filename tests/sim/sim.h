@@ -2,34 +2,36 @@
  * one thread.
  *
  * One seed chooses everything: geometry, policy, options, the store's delays and faults, every step
- * of the scheduler, when peers are killed, when clients die and when power is lost. Time is
- * simulated. So any interleaving that a seed finds it finds again.
+ * of the scheduler, the kills of peers, the deaths of clients and the losses of power. Time is
+ * simulated. So a seed that finds an interleaving finds it again.
  *
  * Contract: one thread; no clock, no system call after a world is open but those of peer_open() and
- * peer_close(). What goes wrong ends in sim_fail(), which does not return.
+ * peer_close(). Errors end in sim_fail(), which does not return.
  *
  * Invariants that every run checks:
- *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power
- *       what P1 (oracle.h) allows; when a FLUSH or a FUA write is answered the store holds,
- *       durably, what P1 allows; a write that waits for the store is there when it is answered
+ *   S1  a read returns the values that oracle.h allows, also over kills of any peer; after a loss
+ *       of power the values that P1 (oracle.h) allows; when a FLUSH or a FUA write is answered
+ *       the store holds, durably, the values that P1 allows; a write that waits for the store is
+ *       there when it is answered
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning
  *       without effect)
  *   S4  cached_check() holds after each step, and xseg_check() finds nothing at any moment
  *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its
  *       maximum; one at its minimum loses nothing to others
- *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not
- *       left there until it has other work
- *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
- *   S8  a part of a split request that was answered is marked before anybody could forget it, is
+ *   S6  if anything waits for a port's poll, that port is going to poll: work for it does not stay
+ *       there until it has other work
+ *   S7  work that a kill leaves half done is STARTED, and is finished before anything that it
+ *       overlaps
+ *   S8  a part of a split request that was answered is marked before any peer could forget it, is
  *       not sent again, and its failure is told
- *   S9  what a read was lent does not change before the client lets go of it; nor do pages that a
+ *   S9  a read's lent pages do not change before the client lets go of them; nor do pages that a
  *       write was lent, but by the client
- *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked
+ *   S10 at the end nothing is left half plugged, the store alone has everything, nothing is leaked
  *       and xseg_check() finds nothing
  *   S11 no request is counted as one that took longer than the run
- *   S12 what was cut off a volume, or was one that is gone, is not seen again and does not stay in
- *       the store; a write beyond the end is done before the cut, or refused (keeper.c)
+ *   S12 data that was cut off a volume, or was of a removed one, is not seen again and does not
+ *       stay in the store; a write beyond the end is done before the cut, or refused (keeper.c)
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H

@@ -1,8 +1,8 @@
-/* spared - the promise of a minimum (share.h), looked at as it is broken: a volume that has no more
+/* spared - the promise of a minimum (share.h), checked when it is broken. A volume that has no more
  * pages than its minimum loses none of them to another's need, while the minima hold.
  *
- * It is looked at when a clean bucket is emptied from outside of its object: so pages are taken for
- * others. What the administrator drops goes all the same; and whom a COPY takes pages for cannot be
+ * The check runs when a clean bucket is emptied from outside its object: so pages are taken for
+ * others. The administrator's drops are exempt. The volume for which a COPY takes pages cannot be
  * seen, so runs with copies are left out.
  *
  * Contract: before the slot is changed, in the thread of the run; changes nothing.

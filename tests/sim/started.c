@@ -1,5 +1,5 @@
-/* started - rule R3, looked at as it is broken and not when its consequences are read: those take
- * more luck than a seed has.
+/* started - rule R3, checked when it is broken, not when its consequences are read: those take more
+ * luck than a seed has.
  *
  *   when a cache is killed   no slot has data of a write that is still AT it: its successor would
  *                            take that for a new one
@@ -10,7 +10,7 @@
  *                            anything else of their object, and a write that goes past the cache
  *                            holds its buckets
  *
- * Contract: looks at the clients' own requests only, where they stand; changes nothing.
+ * Contract: looks at the clients' own requests only, where they are; changes nothing.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* theme - what a run is about: in some nothing in particular, in the others what has to come
- * together for a bug of some kind to show, and by chance alone seldom does.
+/* theme - the subject of a run. Some runs have none in particular. The others bring together the
+ * parts that a bug of some kind needs, which chance alone seldom does.
  *
- * A theme is a row of the table: which peers there are, what there is more of (struct about), and
- * options that take the place of those that were chosen before. All else is as the seed has it. A
- * mutant that is caught late shows which row is missing.
+ * A theme is a row of the table: which peers there are, which events are more frequent (struct
+ * about), and options that take the place of those that were chosen before. All else is as the seed
+ * has it. A mutant that is caught late shows which row is missing.
  *
- * Contract: theme_choose() before plan_make() chooses anything, theme_apply() when it has; both
+ * Contract: theme_choose() runs before plan_make() chooses anything, theme_apply() after it; both
  * draw from the same random numbers.
  */
 #include "tests/sim/sim.h"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# cache_shares.sh - how much of a cache single volumes have, through the tool: a noisy neighbour and
+# cache_shares.sh - the shares of single volumes in a cache, through the tool: a noisy neighbour and
 # a quiet volume.
 # tags: san
 # timeout: 240

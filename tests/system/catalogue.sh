@@ -1,7 +1,7 @@
 #!/bin/bash
-# catalogue.sh - the objects of the catalogue are cut short, emptied or removed in a stopped store:
-# that is said, what is certain is served, no name that is lost is given away, and what is lost
-# comes back with its data.
+# catalogue.sh - the objects of the catalogue are cut short, emptied or removed in a stopped store.
+# The damage is reported, the certain part is served, no lost name is given away, and lost volumes
+# come back with their data.
 # tags: san
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# client.sh - programs that use the library for volumes, while what is below them is killed,
-# plugged, stopped, resized and removed: by copy, from memory of the segment, by loan and gift, and
-# in an event loop; each checks all that it reads.
+# client.sh - programs that use the library for volumes, while the peers below them are killed,
+# plugged, stopped, resized and removed. They work by copy, from memory of the segment, by loan and
+# gift, and in an event loop. Each checks all that it reads.
 # tags: san
 # timeout: 150
 . "$(dirname "$0")/../lib/system.sh"

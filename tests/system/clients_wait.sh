@@ -1,6 +1,6 @@
 #!/bin/bash
 # clients_wait.sh - a peer is not stopped under clients; restarted, it lets them wait; down names
-# them, and goes on.
+# them, and continues.
 # tags: san
 # timeout: 150
 # shellcheck source=tests/lib/system.sh

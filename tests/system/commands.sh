@@ -1,10 +1,10 @@
 #!/bin/bash
-# commands.sh - commands that take peers away, put them in and let them die, in any order: whatever
-# they leave behind, no command waits without end for something that nobody will do, and `down`
-# comes to an end.
+# commands.sh - commands that remove peers, insert them and let them die, in any order. Whatever
+# they leave behind, no command waits for ever for an event that cannot come, and `down` comes to an
+# end.
 #
-# A command that cannot end says at once, or after a few seconds, what it needs and which command
-# gives it that. What is run here for ever would run into the limits of time, which are long.
+# A command that cannot end names, at once or after a few seconds, the missing thing and the command
+# that provides it. A command that hangs here would run into the time limits, which are long.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq

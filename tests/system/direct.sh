@@ -1,7 +1,7 @@
 #!/bin/bash
-# direct.sh - clients read past the cache's queue, under verified load of several of them: while it
-# evicts, is killed, leaves the path and enters it again, and changes its policy. Nothing is read
-# that is wrong; and some of it was read so.
+# direct.sh - clients read past the cache's queue, under verified load of several of them. Meanwhile
+# the cache evicts, is killed, leaves the path and enters it again, and changes its policy. No read
+# is wrong; and some reads were direct.
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,13 +1,13 @@
 #!/bin/bash
-# down.sh - peers die while their stack is being stopped: only what is needed to lose nothing is
-# started again, `down` comes to an end, and what was acknowledged is in the store. A stop that
-# cannot flush is taken back, and so is one that somebody wants back: all serves again.
+# down.sh - peers die while their stack is being stopped. Only the peers that are needed to lose
+# nothing are started again, `down` comes to an end, and acknowledged data is in the store. A stop
+# that cannot flush is taken back, and so is a stop that another command cancels: all serves again.
 #
-# Caches flush while all serves, and nothing is stopped before. So in most of what follows somebody
-# else has told cached to stop just before, as at the end of a machine: then all stops at once.
+# Caches flush while all serves, and nothing is stopped before. So in most of these tests another
+# command has told cached to stop just before, as when a machine shuts down: then all stops at once.
 #
-# What is to happen in the middle of a stop is made to happen there by SIGSTOP: a peer that is
-# frozen does not stop, and those above it, which have sent it something, neither.
+# SIGSTOP places an event in the middle of a stop. A frozen peer does not stop, and neither do the
+# peers above it, which have sent it something.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq

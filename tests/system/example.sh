@@ -1,7 +1,7 @@
 #!/bin/bash
-# example.sh - docs/example.c, built outside the repository with what `make install` puts there,
-# shared and static, runs on a real stack; and the library shows what its headers declare, and no
-# more.
+# example.sh - docs/example.c, built outside the repository with the files of `make install`, shared
+# and static, runs on a real stack. The library exports the functions that its headers declare, and
+# no more.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 command -v pkg-config >/dev/null 2>&1 || skip_all "pkg-config is not there"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # filesystem.sh - a real file system on a volume: nbdfuse shows an export as a file, a loop device
-# is made of it, and ext4 on that. Trees of real files are unpacked, checked and compared, while
-# what is below comes and goes; and once the export is killed under it.
+# is made of it, and ext4 on that. Trees of real files are unpacked, checked and compared, while the
+# peers below come and go. Once the export is killed under it.
 #
-# Nothing of it outlives the script, whatever its end: it runs in a mount namespace of its own, so
-# mounts go with its last process, and the loop device goes with the last who has it open (losetup
-# --detach, while it is).
+# Nothing of it outlives the script, whatever its end. It runs in a mount namespace of its own, so
+# mounts go with its last process. The loop device goes with the last process that has it open
+# (losetup --detach, while it is).
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached filed jq nbdkit nbdfuse losetup mkfs.ext4 e2fsck \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# fio.sh - fio's engine on a real stack: what fio verifies itself in every mode, its state of a run
+# fio.sh - fio's engine on a real stack: fio's own verification in every mode, its state of a run
 # that was cut short, syncs, trims, errors.
 # timeout: 150
 . "$(dirname "$0")/../lib/system.sh"

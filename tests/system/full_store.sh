@@ -1,7 +1,7 @@
 #!/bin/bash
-# full_store.sh - a store whose file system is full under write-back: the status says since when and
-# for what; store_full=fail refuses writes, wait lets them wait; volumes are listed, read and
-# removed meanwhile; and when there is room again all that was acknowledged gets there.
+# full_store.sh - a store whose file system is full under write-back. The status says since when and
+# for which object. store_full=fail refuses writes, wait lets them wait. Meanwhile volumes are
+# listed, read and removed. When there is room again all acknowledged data gets there.
 #
 # Its mounts are in a mount namespace of its own, so they go with its last process.
 # timeout: 180

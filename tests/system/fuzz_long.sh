@@ -1,6 +1,6 @@
 #!/bin/bash
-# fuzz_long.sh - each program of tests/fuzz goes on finding inputs for some minutes, where there is
-# a clang.
+# fuzz_long.sh - each program of tests/fuzz looks for new inputs for some minutes, if there is a
+# clang.
 # tags: long
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,8 +1,7 @@
 #!/bin/bash
-# guest.sh - a virtual machine (tests/lib/guest.sh) has a volume for its disk: it makes a file
+# guest.sh - a virtual machine (tests/lib/guest.sh) has a volume as its disk. It makes a file
 # system, writes, reads back and compares while a cache comes and goes, is killed, and changes its
-# policy. What it wrote holds in the store alone. First by NBD, then with the same disk by
-# vhost-user-blk.
+# policy. The store alone has all its data. First by NBD, then with the same disk by vhost-user-blk.
 # tags: long
 # timeout: 30
 . "$(dirname "$0")/../lib/system.sh"

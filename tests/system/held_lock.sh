@@ -1,7 +1,7 @@
 #!/bin/bash
-# held_lock.sh - a process is stopped while it has the lock that clients take: --timeout and signals
-# end what waits for it, log and status name it within a second, peers that are killed are replaced,
-# and I/O goes on.
+# held_lock.sh - a process is stopped while it has the lock that clients take. --timeout and signals
+# end the processes that wait for it, log and status name it within a second, killed peers are
+# replaced, and I/O goes on.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed hold_lock jq

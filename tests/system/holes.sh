@@ -1,6 +1,6 @@
 #!/bin/bash
-# holes.sh - a fresh volume that is discarded and zeroed as a whole has no object in the store, through
-# every policy; what has data keeps it, and what is emptied goes.
+# holes.sh - a fresh volume that is discarded and zeroed as a whole has no object in the store,
+# through every policy. Objects with data keep it, and emptied objects go.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xbench

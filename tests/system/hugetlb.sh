@@ -1,9 +1,9 @@
 #!/bin/bash
-# hugetlb.sh - a segment whose pages are in huge pages that were set aside, in a hugetlbfs: it is
-# used where it may be, as any other, and nothing of it stays behind.
+# hugetlb.sh - a segment whose pages are in reserved huge pages, in a hugetlbfs. It is used where it
+# may be, as any other, and nothing of it stays behind.
 # timeout: 120
 #
-# The hugetlbfs is mounted in a namespace of this test, so that no other one's segment gets there.
+# The hugetlbfs is mounted in a namespace of this test, so that no other test's segment gets there.
 if [ -z "${HUGETLB_TEST:-}" ] && unshare --mount true 2>/dev/null; then
 	HUGETLB_TEST=1 exec unshare --mount bash "$0" "$@"
 fi

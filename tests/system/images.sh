@@ -1,5 +1,5 @@
 #!/bin/bash
-# images.sh - an import spares volumes that others use, an export spares files that are there; an
+# images.sh - an import spares volumes that others use, and an export spares existing files. An
 # image has its name only when it is whole.
 # tags: san
 # timeout: 120

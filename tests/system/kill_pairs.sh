@@ -1,7 +1,7 @@
 #!/bin/bash
-# kill_pairs.sh - the real processes die at each kill point, and each time their successors at each
-# point of their recovery; then at points at random. Nothing is lost, no client and no command sees
-# an error, nothing is leaked.
+# kill_pairs.sh - the real processes die at each kill point, and each time their successors die at
+# each point of their recovery; then at points at random. Nothing is lost, no client and no command
+# sees an error, nothing is leaked.
 # tags: long
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

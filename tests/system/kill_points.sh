@@ -1,10 +1,10 @@
 #!/bin/bash
 # kill_points.sh - the real processes die at each kill point under verified load, each once, and at
-# points of their recovery; the supervisor starts them again, nothing is lost, no client and no
+# points of their recovery. The supervisor starts them again, nothing is lost, no client and no
 # command sees an error, nothing is leaked.
 #
-# Each kind of peer goes through its points by itself, so they die together as well as apart. A
-# point that kills nobody fails, and so does one that is in none of the lists.
+# Each kind of peer goes through its points by itself, so peers die together as well as apart. A
+# point that kills no peer fails, and so does one that is in none of the lists.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/kill_points.sh"

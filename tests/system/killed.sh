@@ -1,11 +1,11 @@
 #!/bin/bash
 # killed.sh - peers are killed, one or several at a time, under verified load and started again;
-# clients are killed beside them, with requests out. All of them read by loan and write by give. The
-# load sees a pause, nothing that was acknowledged is lost, and at the end nothing is missing from
+# clients are killed beside them, with requests in flight. All of them read by loan and write by
+# give. The load sees a pause, no acknowledged data is lost, and at the end nothing is missing from
 # the segment.
 #
-# The cache is write-back, and dirty when it dies. The load is one run of xbench, so what it wrote
-# before a kill is checked after it, and at the end all of it is read from the store, through peers
+# The cache is write-back, and dirty when it dies. The load is one run of xbench, so its writes
+# before a kill are checked after it. At the end all of it is read from the store, through peers
 # that were started anew. First with a process for each peer, then with all in one.
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# leaving.sh - how a cache with dirty data leaves: SIGTERM flushes, a second SIGINT leaves it in the
-# arena and says so. Peers with nothing to do sleep.
+# leaving.sh - the exit of a cache with dirty data: SIGTERM flushes, a second SIGINT leaves the data
+# in the arena and says so. Peers with nothing to do sleep.
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# listed.sh - a volume whose data is in caches only is removed: nothing of it is left, and nothing
-# is asked for that was never there. Two caches, one above the other, list what each of them has.
+# listed.sh - a volume whose data is in caches only is removed: nothing of it is left, and no
+# request asks for objects that were never there. Two caches, one above the other, list their own
+# objects.
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
-# little_memory.sh - there is less memory than a segment needs, or no /dev/shm to make it in: that is
-# said before anything is taken, as the kernel would kill whoever takes it.
+# little_memory.sh - there is less memory than a segment needs, or no /dev/shm to make it in. The
+# command says so before it takes any, because the kernel would kill the process that takes it.
 #
-# What the kernel says is replaced by files of this test, in a mount namespace of its own.
+# Files of this test replace the kernel's figures, in a mount namespace of its own.
 # timeout: 60
 if [ -z "${LITTLE_TEST:-}" ] && unshare --mount true 2>/dev/null; then
 	LITTLE_TEST=1 exec unshare --mount bash "$0" "$@"

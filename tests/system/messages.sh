@@ -1,6 +1,6 @@
 #!/bin/bash
-# messages.sh - what the tool says to those who do not know it yet: groups of commands, help that
-# fits a terminal, what is not theirs, what has been left out, and what has ended.
+# messages.sh - the tool's messages to new users: groups of commands, help that fits a terminal,
+# options that do not belong to a command, missing arguments, and stacks that have ended.
 # timeout: 60
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed memd jq

@@ -1,6 +1,6 @@
 #!/bin/bash
-# nbd.sh - volumes by NBD, through `xseg export` and nbdkit with the plug-in: what clients are told,
-# images in and out, promises, errors, and clients that verify while what is below comes and goes.
+# nbd.sh - volumes by NBD, through `xseg export` and nbdkit with the plug-in: the export's answers,
+# images in and out, promises, errors, and clients that verify while the peers below come and go.
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

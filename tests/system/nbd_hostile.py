@@ -1,10 +1,10 @@
-"""nbd_hostile.py - what nbd_hostile.sh does to an export. It speaks NBD itself, as no library would.
+"""nbd_hostile.py - the clients of nbd_hostile.sh. It speaks NBD itself, as no library would.
 
     work SOCKET BEGUN UNTIL  writes the first MiB and reads it back, by two requests at a time,
                          until there is a file UNTIL; makes a file BEGUN, and says how often
-    leave SOCKET N SEED  N times each: clients that close, or say nonsense, under their answers
-    hold SOCKET          clients that stand still; says "held", then "handshake ended" when that of
-                         a client who does not go on with it was ended, and stays until its input
+    leave SOCKET N SEED  N times each: clients that close, or send nonsense, under their answers
+    hold SOCKET          clients that stand still; says "held", then "handshake ended" when the
+                         export ended the handshake of a silent client, and stays until its input
                          ends
 """
 import os

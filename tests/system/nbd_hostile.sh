@@ -1,6 +1,6 @@
 #!/bin/bash
-# nbd_hostile.sh - clients of an export that close under their answers, say nonsense or stand still
-# harm only themselves: one that works beside them goes on, and its data is right all along.
+# nbd_hostile.sh - clients of an export that close under their answers, send nonsense or stand still
+# harm only themselves. A client that works beside them goes on, and its data is right all along.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd jq nbdkit nbdinfo python3 pgrep

@@ -1,6 +1,6 @@
 #!/bin/bash
 # nbd_many.sh - many connections to an export, and many clients of volumes: commands work meanwhile,
-# and a client that was there goes on.
+# and a client that was there before goes on.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed memd jq nbdkit python3

@@ -1,7 +1,10 @@
-"""nbd_tools - the sentences of tests/system/nbd_tools.sh that libnbd's Python module says, and those of a client that speaks no NBD.
+"""nbd_tools - the sentences of tests/system/nbd_tools.sh that need libnbd's Python module, and
+those of a client that speaks no NBD.
 
-Two exports serve one volume of SIZE bytes, in objects of OBJECT bytes, both all zeroes: $URI, and $READER only to be read. $SCRATCH is that of a volume whose data nobody
-minds, and its socket is $SCRATCH_SOCKET. Each test is one line `ok - SENTENCE` or `not ok - SENTENCE`; randomness is from $SEED, which is printed.
+Two exports serve one volume of SIZE bytes, in objects of OBJECT bytes, both all zeroes: $URI, and
+$READER, which is read only. $SCRATCH is the export of a volume with unimportant data, and its
+socket is $SCRATCH_SOCKET. Each test is one line `ok - SENTENCE` or `not ok - SENTENCE`. Randomness
+is from $SEED, which is printed.
 """
 import errno
 import json

@@ -1,7 +1,7 @@
 #!/bin/bash
-# nbd_tools.sh - exports as the tools of libnbd and QEMU see them: nbdinfo, nbdcopy past what is no
-# data, every command, flag and error by libnbd's Python module, bytes that are no NBD
-# (nbd_tools.py), qemu-io's patterns, qemu-img's maps.
+# nbd_tools.sh - exports as the tools of libnbd and QEMU see them: nbdinfo, nbdcopy past holes,
+# every command, flag and error by libnbd's Python module, bytes that are not NBD (nbd_tools.py),
+# qemu-io's patterns, qemu-img's maps.
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # older_store.sh - a store that commit 05ab3fc made opens and serves, and is brought over volume by
-# volume: what is made in it from now on has an identity, and an older program refuses it.
+# volume. Objects that are made in it from now on have an identity, and an older program refuses it.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # plug.sh - a cache is plugged and unplugged again and again under verified load, and every process
-# is killed in the middle: no error, nothing lost. And what is refused.
+# is killed in the middle: no error, nothing lost. Also the refused commands.
 # tags: san
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # plug_points.sh - the cache and the peer above it die at each kill point of plugging and
-# unplugging, under verified load: what was asked for is gone on with by their successors, or can be
-# taken back, and then done again; no error, nothing lost, nothing leaked.
+# unplugging, under verified load. Their successors continue the command, or it can be taken back
+# and then done again. No error, nothing lost, nothing leaked.
 #
-# Each point kills once while what was asked for goes on, and once more before it is taken back;
-# then some die at two points, one after the other.
+# Each point kills once while the command continues, and once more before it is taken back. Then
+# some die at two points, one after the other.
 # tags: long
 # timeout: 400
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,8 @@
-"""python_test - the sentences of tests/system/python.sh: a segment with volumed upon cached upon memd, in $XSEG_SEGMENT, is there.
+"""python_test - the sentences of tests/system/python.sh. $XSEG_SEGMENT is a segment with volumed
+upon cached upon memd.
 
-Each test is one line `ok - SENTENCE` or `not ok - SENTENCE`; it has a volume of its own. Randomness is from $SEED, which is printed.
+Each test is one line `ok - SENTENCE` or `not ok - SENTENCE`; it has a volume of its own. Randomness
+is from $SEED, which is printed.
 """
 import asyncio
 import ctypes

@@ -1,8 +1,8 @@
 #!/bin/bash
 # readme.sh - the first hour of README.md, command by command as it stands there.
 #
-# The blocks marked sh from the heading on are one script, run by `bash -e` in order. Changed are
-# only the segment's name, where the programs are, and where the tour's directory is.
+# The blocks marked sh from the heading on are one script, run by `bash -e` in order. Only the
+# segment's name, the programs' path and the tour's directory are changed.
 # timeout: 150
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed

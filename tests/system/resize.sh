@@ -1,7 +1,7 @@
 #!/bin/bash
 # resize.sh - a cache grows and shrinks again and again under verified load, and is killed in
-# between: no error, nothing lost, and in the end it has the size that was asked for, and the
-# segment has the rest.
+# between. No error, nothing lost. At the end the cache has the requested size, and the segment has
+# the rest.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,11 +1,12 @@
 #!/bin/bash
 # scribbled.sh - a hostile client writes into every table of the segment, and peers are killed
-# meanwhile: service comes back by itself, by `check --fix`, or when the peers are started again,
-# and no data is lost that other clients were told is written.
+# meanwhile. Service comes back by itself, by `check --fix`, or when the peers are started again.
+# Acknowledged data of other clients is not lost.
 #
-# Excepted are pages, owner words and extents, which say whose memory is whose, and the superblock's
-# head, without which nobody can attach. The copies of what the tables of peers and ports say
-# (xseg/kept.c) are written over only where those are not: of what is lost twice nothing can tell.
+# Exempt are pages, owner words and extents, which name the owner of memory, and the superblock's
+# head, without which no process can attach. The tables of peers and ports have copies
+# (xseg/kept.c). The copies are overwritten only where the tables are not: data that is lost twice
+# cannot come back.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed poke_tables jq

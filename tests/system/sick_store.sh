@@ -1,7 +1,7 @@
 #!/bin/bash
 # sick_store.sh - a store that fails, runs full or stalls at one request in twenty, under verified
-# load and every policy: errors reach their requests only, nothing acknowledged is lost, and when
-# the store is well again nobody waits and all is written.
+# load and every policy. Errors reach their requests only, and no acknowledged data is lost. When
+# the store is well again no request waits and all is written.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,10 +1,10 @@
 #!/bin/bash
-# sosd.sh - volumes in a pool of Ceph RADOS, on a cluster of the test's own: what is written is
-# there, also for Ceph's tools; an OSD that is killed or stands still is a pause, in both policies;
-# so is a sosd, cached or volumed that is killed.
+# sosd.sh - volumes in a pool of Ceph RADOS, on a cluster of the test's own. Written data is there,
+# also for Ceph's tools. An OSD that is killed or stands still is a pause, in both policies; so is a
+# sosd, cached or volumed that is killed.
 #
-# One load writes, reads and verifies for each policy, through all of it; at the end what it was
-# acknowledged is read back through a stack that has no cache.
+# One load writes, reads and verifies for each policy, through all of it. At the end its
+# acknowledged data is read back through a stack that has no cache.
 # timeout: 200
 . "$(dirname "$0")/../lib/system.sh"
 need ceph-mon ceph-osd ceph rados xseg xseg-host xbench volumed cached sosd jq

@@ -1,8 +1,8 @@
 #!/bin/bash
 # sosd_hosts.sh - two segments, as of two hosts, and one pool: one at a time serves the objects of a
-# prefix. The second is refused, and told who does; it takes over when the first one was not heard
-# of for too long. That changes nothing any more when it wakes, also not what its cache still holds
-# dirty, and does not serve again what it has old copies of. A volume with a prefix of its own moves
+# prefix. The second is refused, and told which host serves it. It takes over when the first one was
+# not heard of for too long. When the first one wakes, it changes nothing any more, not even by its
+# cache's dirty data, and does not serve its old copies. A volume with a prefix of its own moves
 # from one host to the other, while the rest stays.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# stale.sh - everything dies at once, peers, supervisor and a client with requests out: the segment
-# is what is left. It says in which state it is, and `xseg up` takes it over, with what was
+# stale.sh - everything dies at once, peers, supervisor and a client with requests in flight: only
+# the segment is left. It says in which state it is. `xseg up` takes it over, with data that was
 # acknowledged and never flushed.
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"

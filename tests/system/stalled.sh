@@ -1,7 +1,7 @@
 #!/bin/bash
-# stalled.sh - the cache is killed while its store stands still, with flushes and loads of it under
-# way. The next one serves what is cached at once; only what those requests are about waits until
-# the store goes on. Nothing is lost.
+# stalled.sh - the cache is killed while its store stands still, with its flushes and loads in
+# flight. The successor serves cached data at once. Only the data of those requests waits until the
+# store goes on. Nothing is lost.
 # timeout: 60
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq holds

@@ -1,6 +1,6 @@
 #!/bin/bash
-# store_errors.sh - a store that fails, runs full, stalls or does half of what it is asked: who is
-# told, and what is kept.
+# store_errors.sh - a store that fails, runs full, stalls or does half of a request: which client is
+# told, and which data is kept.
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# strangers.sh - a process that is none of ours is never signalled, whatever pid stands in the segment;
-# nobody else reads the files of a store; and a segment that another user made is let in only if the
-# caller says so.
+# strangers.sh - a process that is not part of the stack is never signalled, whatever pid stands in
+# the segment. No other user reads the files of a store. A segment that another user made is
+# accepted only if the caller says so.
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
 

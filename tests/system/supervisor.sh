@@ -1,7 +1,7 @@
 #!/bin/bash
-# supervisor.sh - a group of `together` of which one peer was started elsewhere by hand: whatever
-# dies is started again, in the process where it was, and what lives is left alone. And its log,
-# which nobody else can lead elsewhere.
+# supervisor.sh - a group of `together` of which one peer was started elsewhere by hand. A dead peer
+# is started again, in the process where it was, and a live one is left alone. Also the group's log,
+# which no other user can lead elsewhere.
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# together.sh - peers of one process and one thread hand requests to each other without lanes; under
+# together.sh - peers of one process and one thread hand requests to each other without lanes. Under
 # verified load one after the other leaves it for a process of its own.
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"

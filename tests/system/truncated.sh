@@ -1,7 +1,7 @@
 #!/bin/bash
-# truncated.sh - somebody truncates the segment's file under load: everybody whom it concerns says
-# so and leaves, an export and programs of the library too, nobody hangs, and a new segment over the
-# same store has all that was flushed.
+# truncated.sh - the segment's file is truncated under load. Each affected process says so and
+# leaves, an export and programs of the library too, and none hangs. A new segment over the same
+# store has all flushed data.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq python3

@@ -1,7 +1,7 @@
 #!/bin/bash
-# unreadable.sh - a stack runs with dirty data, and its segment cannot be asked: it is of another
+# unreadable.sh - a stack runs with dirty data, and its segment cannot be read. It is of another
 # version, as after an upgrade, or its file was removed, as at a logout by logind's RemoveIPC=. The
-# command says how that stack is stopped, and what it says loses nothing.
+# command says how to stop that stack, and its advice loses nothing.
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq

@@ -1,6 +1,6 @@
 #!/bin/bash
-# unsynced.sh - the storage below filed fails to sync: only the volume that it is of is told, and
-# what nobody wrote again is not forgotten with the segment.
+# unsynced.sh - the storage below filed fails to sync. Only the affected volume is told, and data
+# that was not written again is not forgotten with the segment.
 #
 # The filed is one that cannot sync while there is a file `sick` (tests/tools/sick_filed.c).
 # tags: san

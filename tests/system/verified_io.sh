@@ -2,8 +2,8 @@
 # verified_io.sh - verified random I/O through volumed, cached and a store, while the cache is much
 # smaller than the volume.
 #
-# All policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one; then
-# everything is stopped and started again, and what was acknowledged is read back.
+# All policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one. Then
+# everything is stopped and started again, and acknowledged data is read back.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# wrong_files.sh - the files of a store were swapped, cut short or put back by halves while it was
-# stopped: what is wrong is an error, through the whole stack, and never data.
+# wrong_files.sh - the files of a store were swapped, cut short or partly put back while it was
+# stopped. Wrong content is an error, through the whole stack, and never data.
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
 need xseg volumed cached filed python3 jq

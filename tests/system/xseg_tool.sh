@@ -1,5 +1,5 @@
 #!/bin/bash
-# xseg_tool.sh - the admin command: what each command does, what it refuses, its exit codes and its
+# xseg_tool.sh - the admin command: the effect of each command, its refusals, its exit codes and its
 # JSON.
 # tags: san
 # timeout: 170

@@ -2,8 +2,8 @@
 # documents.sh - the documents name only functions, files and links that are there, and their tables
 # of states and floors are those of the sources (tests/tidy/tables.py).
 #
-# A function is a name with () in backquotes, a file one that ends as a source does; both count as
-# there wherever they are in the tree. What is of liburcu is not looked for.
+# A function is a name with () in backquotes, a file one that ends as a source does. Both may be
+# anywhere in the tree. Names of liburcu are not checked.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 work=$(mktemp -d) || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# failures.sh - the tests that docs/FAILURES.md names beside each failure are there; each mutant of
-# the simulator fits the code as it is; and nobody reads a clock that can jump.
+# failures.sh - the tests that docs/FAILURES.md names beside each failure are there. Each mutant of
+# the simulator fits the current code. No code reads a clock that can jump.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 doc=docs/FAILURES.md

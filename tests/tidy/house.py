@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""house.py - the shape of the tree: cycles of files and of rooms, structures and folders that are too
-large; by ctags, and by looking for calls.
+"""house.py - the shape of the tree: cycles of files and of rooms, structures and folders that are
+too large. It uses ctags, and looks for calls.
 
 Usage: tests/tidy/house.py [--edges FROM TO] ROOT
-    prints one line a finding: the check (folder, structure, cycle, rooms or floor), a tab, what is
-    wrong; and nothing if all is well
+    prints one line a finding: the check (folder, structure, cycle, rooms or floor), a tab, the
+    fault; and nothing if all is well
 
 --edges lists, in place of that, the calls from one folder or file to another.
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# house.sh - the shape of the tree: rooms use those on lower floors (tests/tidy/floors), no cycles of
-# rooms or of files, no structure and no folder that is too large (tests/tidy/house.py). And the
-# check itself finds what it should.
+# house.sh - the shape of the tree: rooms use those on lower floors (tests/tidy/floors), no cycles
+# of rooms or of files, no structure and no folder that is too large (tests/tidy/house.py). It also
+# tests that the check itself finds faults.
 # timeout: 90
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1

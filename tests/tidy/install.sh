@@ -1,6 +1,6 @@
 #!/bin/bash
-# install.sh - a program outside the repository builds with what `make install` puts there;
-# uninstall leaves no file, and takes none that is not its own, also where a path has spaces.
+# install.sh - a program outside the repository builds with the files of `make install`. uninstall
+# leaves no file, and takes none that is not its own, also where a path has spaces.
 # timeout: 120
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1

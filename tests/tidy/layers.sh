@@ -1,5 +1,5 @@
 #!/bin/bash
-# layers.sh - the rules of docs/OVERVIEW.md on who may include and call what, and rules for
+# layers.sh - the rules of docs/OVERVIEW.md for includes and calls between rooms, and rules for
 # every file.
 # timeout: 150
 . "$(dirname "$0")/../lib/report.sh"

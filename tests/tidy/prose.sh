@@ -1,9 +1,7 @@
 #!/bin/bash
-# prose.sh - the documents are in plain English, by tests/tidy/prose.py: short sentences that name their
-# things, and no word that only this project would use.
-#
-# Measured are README.md and all of docs but the manual pages. Those and the heads of files follow as
-# they are rewritten.
+# prose.sh - the prose is in plain English, by tests/tidy/prose.py: short sentences that name their
+# things, and no word that only this project would use. Measured are README.md, docs, the manual pages
+# and the heads of sources, scripts and tests.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 need python3
@@ -11,10 +9,10 @@ log=$(mktemp) || exit 1
 trap 'rm -rf "$log" "$work"' EXIT
 work=$(mktemp -d) || exit 1
 
-if tests/tidy/prose.py --show README.md docs/*.md docs/design/*.md docs/decisions/*.md >"$log"; then
-	ok "the documents: $(head -n 1 "$log")"
+if tests/tidy/prose.py --show >"$log"; then
+	ok "the prose of the project: $(head -n 1 "$log")"
 else
-	not_ok "the documents are in plain English" "$log"
+	not_ok "the prose of the project is in plain English" "$log"
 fi
 
 # The check itself: each of these has to be refused.

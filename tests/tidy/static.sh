@@ -1,5 +1,6 @@
 #!/bin/bash
-# static.sh - clang-tidy and cppcheck over the sources; only in `make tidy`, for it takes minutes.
+# static.sh - clang-tidy and cppcheck over the sources; only in `make tidy`, because it takes
+# minutes.
 # tags: static
 # timeout: 900
 . "$(dirname "$0")/../lib/report.sh"

@@ -1,5 +1,5 @@
-/* greedy - takes what a segment has left, says how much that was, and keeps it until it is killed:
- * all ports, or the memory but for some pieces of 2 MiB. For tests.
+/* greedy - takes all of a segment's free ports, or its free memory but for some pieces of 2 MiB. It
+ * says how much that was, and keeps it until it is killed. For tests.
  *
  *	greedy SEGMENT [LEFT]
  */

@@ -1,4 +1,4 @@
-/* hold_lock - takes a lock of a segment and keeps it until it is killed: as a process does that is
+/* hold_lock - takes a lock of a segment and keeps it until it is killed, like a process that is
  * stopped while it changes the segment's tables.
  *
  *      hold_lock SEGMENT		the control lock

@@ -2,11 +2,12 @@
  * xtypes/xkill.h.
  *
  *      killpoint list			every point, a name a line
- *      killpoint say POINT		what has been done when a process dies there
+ *      killpoint say POINT		the work that is done when a process dies there
  *      killpoint make FILE		a table in which nothing is armed
- *      killpoint arm FILE KIND POINT [N]	the N-th time (1) that a peer of that kind passes
- *      the point from now on it dies killpoint disarm FILE		nothing is armed any more
- *      killpoint armed FILE		what is armed and has not killed yet, KIND POINT a line
+ *      killpoint arm FILE KIND POINT [N]	a peer of that kind dies at the N-th pass (1)
+ *					of the point from now on
+ *      killpoint disarm FILE		nothing is armed any more
+ *      killpoint armed FILE		the armed points that have not killed yet, KIND POINT a line
  *
  * Exit codes: 0; 1, it failed; 2, wrong usage.
  */

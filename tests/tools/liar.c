@@ -1,15 +1,16 @@
-/* liar - a store that lies on purpose: what the verifier of xbench must find. For tests.
+/* liar - a store that lies on purpose, so that xbench's verifier must find the lies. For tests.
  *
  *	liar -s SEGMENT [--name=liar] [--size=16M] [--object_size=4M]
  *	     [--lie=KIND] [--every=N] [--fail=N]
  *
  * It serves xbench's objects from its own memory, one thread, first come, first served. Lies, each
  * Nth time that one is possible:
- *   stale      a read returns, for one sector, what was there before its last write
+ *   stale      a read returns, for one sector, the data from before its last write
  *   lost       a write is answered and not done
  *   torn       a write does only the first half of its first sector
- *   misplaced  a read returns, for one sector, what is in the sector before it
+ *   misplaced  a read returns, for one sector, the data of the sector before it
  *   short      a read is answered with 512 bytes less than it asked for
+ *
  * --fail=N: every Nth write fails with EIO, and is done all the same every second time.
  *
  * Ends orderly at SIGTERM; prints the number of lies told.

@@ -2,8 +2,8 @@
  *
  *      poke_tables SEGMENT SECONDS SEED TABLE...
  *
- * About 2,000 words a second, into the tables that are named. A word gets a bit turned, a byte, a
- * small number, or anything. Half of them go where something is in use: the first entries.
+ * About 2,000 words a second, into the named tables. A word gets a bit turned, a byte, a small
+ * number, or anything. Half of them go into used parts: the first entries.
  * Exit codes: 0; 1, there is no such segment; 2, wrong usage.
  */
 #include <stdio.h>

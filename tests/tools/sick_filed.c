@@ -1,5 +1,5 @@
-/* sick_filed - a filed whose files cannot be synced while there is a file of the name that
- * $SICK_SYNC says: for tests/system/unsynced.sh, as `filed` beside an xseg. Directories can.
+/* sick_filed - a filed whose files cannot be synced while the file that $SICK_SYNC names exists.
+ * Directories can. tests/system/unsynced.sh runs it as `filed` beside an xseg.
  *
  * fdatasync() is this program's own, as in tests/unit/stores/filed_test.c.
  */

@@ -1,16 +1,16 @@
-/* volume_load - I/O through the library for volumes, by several threads, each of which knows what
- * it wrote: for tests/system/client.sh.
+/* volume_load - I/O through the library for volumes, by several threads, each of which knows its
+ * own writes: for tests/system/client.sh.
  *
  *      volume_load SEGMENT VOLUME THREADS SECONDS WAY [GONE_MS]
  *
- * WAY is how data goes and how a thread waits: "copy" and "memory" (of the segment) wait in the
- * queue, "lend" reads by loan and writes by gift, "loop" has two queues in one epoll loop. Runs
- * until the time is over, or something failed. The last line is
+ * WAY is the way of the data and of a thread's wait. "copy" and "memory" (of the segment) wait in
+ * the queue, "lend" reads by loan and writes by gift, "loop" has two queues in one epoll loop. Runs
+ * until the time is over, or an I/O failed. The last line is
  *
  *      ios=N wrong=N error=E refreshed=E
  *
- * with the first error of an I/O, and what xseg_volume_refresh() says at the end (names of errno,
- * or 0). Exit code 0: neither wrong nor failed.
+ * with the first error of an I/O, and the final result of xseg_volume_refresh() (names of errno, or
+ * 0). Exit code 0: neither wrong nor failed.
  */
 #include <errno.h>
 #include <inttypes.h>

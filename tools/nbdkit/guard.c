@@ -1,12 +1,12 @@
 /* guard - keeps one client of an nbdkit from ending it under all others:
  * build/lib/xseg-nbdkit-guard.so, which `xseg export` has the dynamic linker preload into nbdkit.
- * Why it is done so: docs/decisions/001-one-nbd-client-throws-others-out.md.
+ * The reasons are in docs/decisions/001-one-nbd-client-throws-others-out.md.
  *
- * nbdkit 1.32 has several threads a connection. One that cannot send its answer, or reads nonsense,
- * shuts the socket; another one that is about to send then fails an assertion, and nbdkit ends with
- * all its clients. So the library stands between nbdkit and the C library: accept4(), read(),
- * send() and close() of a client's socket go through it, and nbdkit is told that a connection has
- * ended when no other thread of it can send.
+ * nbdkit 1.32 has several threads a connection. A thread that cannot send its answer, or reads
+ * nonsense, shuts the socket. Another thread that is about to send then fails an assertion, and
+ * nbdkit ends with all its clients. So the library stands between nbdkit and the C library:
+ * accept4(), read(), send() and close() of a client's socket go through it. It tells nbdkit that a
+ * connection has ended when no other thread of the connection can send.
  *
  *   phase       to       when                                            by
  *   HANDSHAKE   SERVED   a second thread reads: nbdkit has begun its     read
@@ -14,24 +14,25 @@
  *   any         ENDED    the client has closed, an error, nonsense; in   read
  *                        HANDSHAKE also when its time is over
  *
- * Contract: of a connection, one thread reads at a time, and one sends (nbdkit has locks for both);
- * nbdkit has two threads or more for each (--threads). read() waits for other threads' answers at
- * the end of a connection, and at no other time. An answer ends with the send() that does not say
- * MSG_MORE. Of TLS nothing is seen here.
+ * Contract: of a connection, one thread reads at a time, and one sends (nbdkit has locks for both).
+ * Each connection has two threads of nbdkit or more (--threads). At the end of a connection read()
+ * waits for other threads' answers, and at no other time. An answer ends with the send() that does
+ * not say MSG_MORE. The library sees nothing of TLS.
  *
- * Settings are in the environment: $XSEG_GUARD_CONNECTIONS, how many sockets there may be; and
- * $XSEG_GUARD_CUT, a descriptor: when it ends, sockets that are owed nothing are shut at once,
- * others when they are owed nothing any more, or CUT_S later.
+ * Settings are in the environment:
+ *   $XSEG_GUARD_CONNECTIONS   how many sockets there may be
+ *   $XSEG_GUARD_CUT           a descriptor. When it ends, sockets that are owed nothing are shut at
+ *                             once, others when they are owed nothing any more, or CUT_S later
  *
  * Invariants
- *   G1  a connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0
- *   G2  send() of a thread that does requests never fails: what cannot be sent is dropped, and the
- *       socket is shut, so that its reader finds the end
- *   G3  `owed` is the number of requests that nbdkit has read, and not yet answered
- *   G4  there are no more sockets than the bound; one more is closed when it is accepted, by which
- *       nbdkit's other clients lose nothing
+ *   G1  A connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0.
+ *   G2  send() of a thread that does requests never fails. If it cannot send, the data is dropped
+ *       and the socket is shut, so that its reader finds the end.
+ *   G3  `owed` is the number of requests that nbdkit has read, and not yet answered.
+ *   G4  There are no more sockets than the bound. One more is closed when it is accepted, so
+ *       nbdkit's other clients lose nothing.
  *   G5  HANDSHAKE_NS after it was accepted, a client that is still in its handshake reads the end.
- *       One that takes no answer in it is not ended by that: its send() may wait until it is cut
+ *       One that takes no answer in it is not ended by that: its send() may wait until it is cut.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -1,27 +1,28 @@
 /* plugin - a volume for nbdkit, through the library (xseg/volume.h):
  * build/lib/nbdkit-xseg-plugin.so. `xseg export` starts nbdkit with it.
  *
- * nbdkit calls from many threads at once, each of which waits for its I/O: 16 a connection, if it
- * is told nothing else. So there is a pool of lanes, each a queue of the library with one I/O; a
- * call takes one, and waits where all are taken. They are made when nbdkit begins, and nothing is
- * allocated later; who asks for more connections than lanes gets slower, and takes no more of the
- * segment.
+ * nbdkit calls from many threads at once, each of which waits for its I/O: 16 a connection by
+ * default. So there is a pool of lanes, each a queue of the library with one I/O. A call takes a
+ * lane, and waits if all are taken. The lanes are made when nbdkit begins, and nothing is allocated
+ * later. An nbdkit with more connections than lanes gets slower, and takes no more of the segment.
  *
  *   lane    to      when                                                    by
  *   IDLE    TAKEN   a call takes it, or waits for it                        lane_get
  *   TAKEN   IDLE    its I/O is back; if nobody served it, without a queue   lane_put
- *   A lane without a queue gets a new one from the next call that takes it: so the export goes on
- *   when volumed does.
+ *
+ * A lane without a queue gets a new one from the next call that takes it. So the export goes on
+ * when volumed does.
  *
  * Contract: nbdkit's (nbdkit-plugin(3)), with its parallel thread model. Until after_fork() there
- * is one thread; in it volume and lanes are made, as a child has no part of what its parent
- * attached, and nbdkit goes to the background before. nbdkit prints, by nbdkit_error().
+ * is one thread. In after_fork() volume and lanes are made. nbdkit goes to the background before
+ * it, and a child has no part in its parent's attachment. Errors are printed by nbdkit, through
+ * nbdkit_error().
  *
  * Invariants
- *   N1  a lane is on the list of idle ones, or is one thread's alone
- *   N2  who has a lane never waits for another
- *   N3  a flush may go through any lane and any connection: the library's covers all that was
- *       answered before (so: multi-conn)
+ *   N1  A lane is on the list of idle ones, or is one thread's alone.
+ *   N2  A thread that has a lane never waits for another.
+ *   N3  A flush may go through any lane and any connection: the library's covers all that was
+ *       answered before (so: multi-conn).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,13 @@
 /* xseg - the admin command: segments, stacks, peers, volumes, caches and their statistics.
  *
- * What it is for
- *   main.c has the table of commands, finds the one that was asked for, reads the options and calls
- *   its handler. Options of all commands may stand anywhere, a command's own after its first word.
+ * Subject
+ *   main.c has the table of commands. It finds the command that was asked for, reads the options
+ *   and calls its handler. Options of all commands may stand anywhere, a command's own after its
+ *   first word.
  *
  * Invariants
- *   M1  each command stands once, in the table below, which feeds dispatch, help and suggestions
- *   M2  what follows "--" is never an option
+ *   M1  Each command stands once, in the table below, which feeds dispatch, help and suggestions.
+ *   M2  Words after "--" are never options.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* admin - what people are told of the cache, and the settings of single volumes.
+/* admin - texts about the cache for people, and the settings of single volumes.
  *
  * Contract: any port's thread, outside of any object, unless it says otherwise.
  */

@@ -1,4 +1,4 @@
-/* status - what cached says of itself: the counters' names, `cache status`, `cache drop`.
+/* status - the texts of cached about itself: the counters' names, `cache status`, `cache drop`.
  *
  * Contract: status_text() from any port's thread; it reads other ports' counters while they count.
  */

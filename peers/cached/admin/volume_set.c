@@ -4,10 +4,11 @@
  *      volume-get id=N
  *      volume-forget id=N	the volume was removed
  *
- * All settings of a volume are one word of its record, stored at once (rule R1): a kill leaves the
- * old ones or the new ones. A policy that is left empty is the cache's; a min or a max (share.h)
- * that is empty or 0 is none. A switch away from write-back holds for what comes from then on, and
- * is answered at once; what is dirty of the volume is flushed in the background.
+ * All settings of a volume are one word of its record, stored at once (rule R1). So a kill leaves
+ * the old ones or the new ones. With an empty policy the volume has the cache's policy. A min or a
+ * max (share.h) that is empty or 0 means none. A switch away from write-back holds for requests
+ * that come after it, and is answered at once. The volume's dirty data is flushed in the
+ * background.
  *
  * Contract: any port's thread. volume_lock is held while settings change, and dirty_lock is taken
  * under it.

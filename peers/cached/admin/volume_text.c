@@ -1,4 +1,4 @@
-/* volume_text - what an administrator is told of single volumes.
+/* volume_text - texts about single volumes for administrators.
  *
  *      volume-status id=N	"key=value" lines about one volume
  *      volumes [FROM]		a line for each record from FROM on, of "key=value" words; at its

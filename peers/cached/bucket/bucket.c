@@ -1,4 +1,4 @@
-/* bucket - the table of legal edges between bucket states. See bucket.h for what they mean. */
+/* bucket - the table of legal edges between bucket states. bucket.h explains the states. */
 #include "peers/cached/bucket/bucket.h"
 
 #define TO(s) (1u << BUCKET_##s)

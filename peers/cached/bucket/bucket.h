@@ -1,11 +1,11 @@
 /* bucket - one 4 KiB piece of a cached object: its slot word, and its states.
  *
  * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-34), loan (35-39), flags
- * (40-47), epoch (48-63). It is the durable truth about its bucket (rule R1); it is changed by one
- * store, by whoever is inside the object's work queue and so is alone.
+ * (40-47), epoch (48-63). It is the durable truth about its bucket (rule R1). One store changes it.
+ * The thread that makes the store is inside the object's work queue, and so is alone.
  *
- * States (bucket_set_at() is the only writer while the cache serves; what becomes of those that a
- * predecessor left is in arena.c):
+ * States (bucket_set_at() is the only writer while the cache serves; arena.c treats the states that
+ * a predecessor left):
  *
  *   from      to        when                                               by
  *   FREE      LOADING   a read misses, or reads ahead; a write's edge      load_send, edge_load
@@ -37,33 +37,43 @@
  *   BYPASS    INVALID   and is answered                                    around_done
  *   INVALID   LOADING, DIRTY   like FREE
  *
- * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page,
- * nor has BYPASS, which is not to be loaded or written until the store has answered a write that
- * the cache does not see.
+ * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page.
+ * Nor has BYPASS. A BYPASS bucket must not be loaded or written until the store has answered a
+ * write that the cache does not see.
  *
- * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
- * still being written, so it must not be flushed again yet (two writes of one bucket never
- * overlap). GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside
- * LOADING: its data is there and may be read; its page is kept for the write whose edge it is
- * (write.c). ZERO, beside VALID, DIRTY or WRITING: its data is zeroes, and it has no page. WRITTEN,
- * beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD, beside VALID:
- * it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has
- * (read.c). UNPROMISED, beside DIRTY or WRITING: no acknowledged write is in what it has newer than
- * the store; REFUSED, beside UNPROMISED and DIRTY: the store has failed to take it, and it may be
- * given up (unpromised.c). WRITTEN and the epoch, beside UNPROMISED: those of the data below it, at
- * the store. LENT, beside VALID, DIRTY or WRITING: its page was lent, in the era of bits 37-39, and
- * may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that, though perhaps
- * nobody was lent it yet: others may lend themselves the page, at any time (direct.c).
+ * Flags, and the states that they stand beside:
+ *
+ *   flag         beside           meaning
+ *   REF          any with data    it was hit since it was last offered for eviction
+ *   INFLIGHT     DIRTY            an older page of it is still being written, so it must not be
+ *                                 flushed again yet (two writes of one bucket never overlap)
+ *   GEN          DIRTY, WRITING   which of its object's two dirty sets it belongs to (ticket.c)
+ *   LOADED       LOADING          its data is there and may be read; its page is kept for the
+ *                                 write whose edge it is (write.c)
+ *   ZERO         VALID, DIRTY,    its data is zeroes, and it has no page
+ *                WRITING
+ *   WRITTEN      VALID            a flush has cleaned it, in the epoch of bits 48-63 (sync.c)
+ *   AHEAD        VALID            it was read ahead, and no request has read it yet
+ *   ONCE         AHEAD            it goes when a request has read it (read.c)
+ *   UNPROMISED   DIRTY, WRITING   no acknowledged write is in its data that is newer than the store
+ *   REFUSED      UNPROMISED and   the store has failed to take it, and it may be given up
+ *                DIRTY            (unpromised.c)
+ *   WRITTEN and  UNPROMISED       those of the data below it, at the store
+ *   the epoch
+ *   LENT         VALID, DIRTY,    its page was lent, in the era of bits 37-39, and may be on loan;
+ *                WRITING          the flag stays as long as the page does (loan.c)
+ *   DIRECT       LENT             clients may pin the page at any time without asking; perhaps no
+ *                                 client was lent it yet (direct.c)
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
  * Invariants (object_check() tests them):
  *   B1  LOADING, VALID, DIRTY and WRITING have a page, or (but for LOADING) ZERO; the others have
- *       neither
- *   B2  object->nr[s] == number of the object's slots in state s
- *   B3  acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction:
- *       what bears UNPROMISED has none
- *   B4  a page stands in at most one slot; INFLIGHT stands only beside DIRTY
+ *       neither.
+ *   B2  object->nr[s] == number of the object's slots in state s.
+ *   B3  Acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction: a
+ *       bucket with UNPROMISED has none.
+ *   B4  A page stands in at most one slot; INFLIGHT stands only beside DIRTY.
  */
 #ifndef PEERS_CACHED_BUCKET_H
 #define PEERS_CACHED_BUCKET_H

@@ -1,7 +1,7 @@
-/* counters - what cached counts, and why something was done or had to wait.
+/* counters - the counters of cached, and the reasons why it did something or had to wait.
  *
- * The order of the counters is that of cache_keys[] (status.c); each port counts by itself, sums
- * are what counts.
+ * The counters are in the order of cache_keys[] (status.c). Each port counts by itself; only the
+ * sums over all ports mean something.
  */
 #ifndef PEERS_CACHED_COUNTERS_H
 #define PEERS_CACHED_COUNTERS_H

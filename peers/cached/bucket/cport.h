@@ -1,9 +1,9 @@
 /* cport - the cache and a port's side of it, as far as every room knows them, with the counters.
  *
- * Each room has a part of the cache, and a part of each port's side. A room's header declares how
- * to get them: flush_of() and flush_port(). These are plain functions (life/wiring.c), which the
- * linker turns into additions. So a room sees its own parts and those of the rooms below, and no
- * others.
+ * Each room has a part of the cache, and a part of each port's side. A room's header declares the
+ * functions that return them: flush_of() and flush_port(). These are plain functions
+ * (life/wiring.c), which the linker turns into additions. So a room sees its own parts and those of
+ * the rooms below, and no others.
  *
  * Contract: a port's side is for the port's thread, unless a part says otherwise.
  */

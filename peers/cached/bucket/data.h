@@ -1,23 +1,27 @@
-/* data - the data of pages: asked for before it is wanted, and copied.
+/* data - the data of pages: prefetched before it is needed, and copied.
  *
- * What a core can do about data is bounded by the lines that it waits for at a time. Two things
- * make a copy faster than memcpy() alone: lines are asked for while something else is done; and
- * lines that are overwritten as a whole need not come from memory first.
+ * A core waits for a limited number of cache lines at a time. That bounds its rate of copying. Two
+ * things make a copy faster than memcpy() alone. Lines are prefetched while something else is done.
+ * Lines that are overwritten as a whole need not come from memory first.
  *
- * data_copy_past() does the latter: its stores go past the caches, to memory. So half of what such
- * a copy reads is not read, and what others have in the caches stays there. Its stores are in no
- * order with others: data_settle() waits for them, before anything is stored that says that they
- * are there. What was written so comes from memory when it is read; of what is written into a cache
- * of gigabytes little would be in the processor's any more.
+ * data_copy_past() does the latter: its stores go past the caches, to memory. So such a copy reads
+ * half as much, and other data stays in the caches. Its stores are in no order with others. The
+ * function data_settle() waits for them. It must be called before any store that says that the data
+ * is there. Data that was written so comes from memory when it is read. In a cache of gigabytes,
+ * little of it would still be in the processor's caches anyway.
  *
- * What is best differs between processors, by up to half the rate (docs/BENCHMARKS.md). Of a read
- * of several pages are asked for, while one is copied:
+ * The best way differs between processors, by up to half the rate (docs/BENCHMARKS.md). While
+ * data_copy() copies one page of a read of several pages, it prefetches:
+ *
  *   AMD			  all lines of the next but one: it fetches few others by itself
  *   AMD, since Zen 5		  the same where pages lie side by side; else the first lines of the
  *				  next one, from where it goes on by itself
  *   Intel, and others		  two lines of each eight of the next but one: it fetches those
  *				  beside them by itself; with AVX-512 of the next one, bit by bit
- * And through the caches copies the C library on AMD, else what gcc makes of a size that it knows.
+ *
+ * Through the caches, the C library copies on AMD. Elsewhere, data_copy_between() copies if there
+ * is AVX-512 and a next page to prefetch. Otherwise the code copies that gcc makes for a known
+ * size.
  *
  * Contract: any thread. Pages are whole, and aligned to their size.
  */

@@ -1,4 +1,4 @@
-/* part - what a request from above covers, as far as the request alone says it.
+/* part - the range that a request from above covers, as far as the request alone says it.
  *
  * Contract: any thread; the request is the caller's.
  */

@@ -1,4 +1,4 @@
-/* stream - the table of sequential readers; what it recognises and advises is said in stream.h. */
+/* stream - the table of sequential readers. See stream.h for its rules and its advice. */
 #include "peers/cached/bucket/stream.h"
 
 #include <string.h>

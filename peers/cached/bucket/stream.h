@@ -1,58 +1,61 @@
-/* stream - recognises sequential readers among the reads of a cache: what to read ahead, what not
- * to keep.
+/* stream - recognises sequential readers among the reads of a cache, and advises which range to
+ * read ahead and which data not to keep.
  *
- * A table of 64 streams. A read counts as the pages that it touches. A stream knows its *edge*, up
- * to where it was read, and which of the 64 *pieces* from the edge on were read already. A piece is
- * a page, or about half of a read if that is more. A read belongs to the stream whose edge is
- * nearest, if it begins at most 64 pieces beyond it (256 KiB, or 32 reads if that is more; of reads
- * of 1 MiB 16) or 128 before it. It is
+ * The table has 64 streams. A read counts as the pages that it touches. A stream knows its *edge*,
+ * the offset up to which it was read. It also knows which of the 64 *pieces* from the edge on were
+ * read already. A piece is a page, or about half of a read if that is more.
+ *
+ * A read belongs to the stream with the nearest edge, if it begins near enough. Near is at most 64
+ * pieces beyond the edge, or 128 before it. (64 pieces are 256 KiB, or 32 reads if that is more; of
+ * reads of 1 MiB 16.) The read is
  *
  *   in order  it covers the edge: the edge moves to its end, and on over early pieces    score +2
  *   early     it begins beyond the edge: its pieces are marked                           score  0
  *   late      it ends at the edge or before: it may fill a gap that was given up         score -1
  *
- * and what fits nowhere begins a stream with score 0. The score is 0 to 8; from 4 on the stream is
- * *recognised*. So three reads in order make a stream, or two that no other read came between. When
- * more than half of the pieces are early the gap at the edge is given up, for it was lost or is in
- * the cache: the edge moves over it and the run of pieces behind it. If the run is two reads or
- * longer the score is raised by 1, else lowered by 1.
+ * A read that fits no stream begins one, with score 0. The score is 0 to 8. From 4 on the stream is
+ * *recognised*. So three reads in order make a stream, or two that no other read came between.
  *
- * With score 0: an early read that goes on where another one ended takes the edge there at once,
- * and the score is 1. A late read more than 16 pieces back begins the stream anew, and then a read
- * in order wins 1 only.
+ * When more than half of the pieces are early, the stream gives up the gap at the edge. The data of
+ * the gap was lost or is in the cache. The edge moves over the gap and the run of pieces behind it.
+ * If the run is two reads or longer, the score rises by 1, else it falls by 1.
  *
- * So reads that come out of order among some 16 of a stream leave it recognised, and so do gaps of
- * what was cached. A stride, reads of the same data and random reads in a small region lose more
- * than they win. (A stride whose gaps are smaller than half a read is taken for a stream.)
+ * With score 0, two rules differ. An early read that goes on where another one ended takes the edge
+ * there at once, and the score becomes 1. A late read more than 16 pieces back begins the stream
+ * anew, and then a read in order wins 1 only.
+ *
+ * So reads that come out of order among some 16 of a stream leave it recognised. So do gaps of
+ * cached data. A stride, reads of the same data and random reads in a small region lose more than
+ * they win. (A stride whose gaps are smaller than half a read is taken for a stream.)
  *
  * Random reads begin streams all the time. So a stream with a score is replaced only when there are
- * more than 48 of them, or when it had no read among the last 1024; else the one without a score
- * goes that had no read for the longest time.
+ * more than 48 of them, or when it had no read among the last 1024. Otherwise the replaced stream
+ * is the one without a score that had no read for the longest time.
  *
- * Length: the bytes from the first read to the edge, less the gaps that it was moved over, plus
- * late reads as far as they can have filled those. It is exact while there are no such gaps and all
- * reads are of whole pieces; else it is within a few percent. It begins anew when the score falls
- * to 0.
+ * Length: the bytes from the first read to the edge, less the gaps that the edge was moved over.
+ * Late reads count as far as they can have filled those gaps. The length is exact while there are
+ * no such gaps and all reads are of whole pieces. Otherwise it is within a few percent. It begins
+ * anew when the score falls to 0.
  *
- * Read-ahead: after a read that goes on where another one ended, when half of the *window* or less
- * is left of what was read ahead, the range from there to a window beyond the reader. The window is
- * 32 KiB at first, or twice the read, and each range doubles it, up to the limit that was set. It
- * is whole at once in the next object of a volume. How long objects are nobody says: 4 MiB, until a
- * stream has seen where two of them begin. (The scheme of on-demand read-ahead in Linux, Wu
- * Fengguang, "Sequential File Prefetching in Linux", 2010; the score stands for its look into the
- * page cache.)
+ * Read-ahead follows a read that goes on where another one ended, when half of the *window* or less
+ * is left of the data read ahead. The advice is the range from there to a window beyond the reader.
+ * The window is 32 KiB at first, or twice the read if that is more. Each range doubles it, up to
+ * the limit that was set. In the next object of a volume the window is whole at once. The length of
+ * objects is not known beforehand: it is 4 MiB until a stream has seen where two of them begin.
+ * (The scheme is on-demand read-ahead in Linux: Wu Fengguang, "Sequential File Prefetching in
+ * Linux", 2010. The score stands for its look into the page cache.)
  *
  * Contract: stream_note() and streams_set() from any thread. The lock is a leaf, held for some tens
  * of nanoseconds. Nothing is allocated, no clock is read. The answer depends on the calls and their
  * order alone.
  *
  * Invariants (the unit test checks them after each read):
- *   S1  a range is of whole pages, within the object that was read, as far as its length is known,
- *       beyond the read, not longer than the limit
- *   S2  ranges of one stream ascend and do not overlap; one that was replaced and comes back is
- *       another stream
- *   S3  no range without a limit, no cut-off without a threshold, neither at a first read
- *   S4  each stream is in one list: `proven` if it has a score, else `tried`
+ *   S1  A range is of whole pages, within the object that was read, as far as its length is known,
+ *       beyond the read, not longer than the limit.
+ *   S2  Ranges of one stream ascend and do not overlap; a stream that was replaced and comes back
+ *       is another stream.
+ *   S3  No range without a limit, no cut-off without a threshold, neither at a first read.
+ *   S4  Each stream is in one list: `proven` if it has a score, else `tried`.
  */
 #ifndef PEERS_CACHED_STREAM_H
 #define PEERS_CACHED_STREAM_H

@@ -1,7 +1,7 @@
 /* creq - see creq.h.
  *
- * States (creq_set_state() is the only writer). Whoever has the creq sets it, before he puts it
- * where another finds it.
+ * States (creq_set_state() is the only writer). The owner of the creq sets the state, before it
+ * puts the creq where another thread can find it.
  *
  *   from           to              when                                       by
  *   IDLE           RUNNING         it arrives                                 creq_init
@@ -17,15 +17,15 @@
  *                                  waits for, are out                         sync_send, around.c,
  *                                                                             flush_add, ops.c,
  *                                                                             begins_again
- *   WAITS_...      RUNNING         what it waited for is there, or it is      entry_retry,
- *                                  voided                                     object_wake,
+ *   WAITS_...      RUNNING         the thing that it waited for is there, or  entry_retry,
+ *                                  it is voided                               object_wake,
  *                                                                             change_catch,
  *                                                                             take_due,
  *                                                                             sync_retry,
  *                                                                             creq_retry
- *   AT_STORE       RUNNING         the flushes are over, or what they were    through_cover,
- *                                  of is deleted; or a walk is over; or the   through_deleted,
- *                                  store has answered its FLUSH               sync_all,
+ *   AT_STORE       RUNNING         the flushes are over, or their data is     through_cover,
+ *                                  deleted; or a walk is over; or the store   through_deleted,
+ *                                  has answered its FLUSH                     sync_all,
  *                                                                             redirty_end,
  *                                                                             sync_done
  *   RUNNING,       IDLE            it is answered, or forwarded               creq_finish,

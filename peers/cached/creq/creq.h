@@ -1,10 +1,10 @@
-/* creq - a request from above, while cached has it: what it is, what it waits for, its end.
+/* creq - a request from above, while cached has it: its content, its waits, its end.
  *
  * The rooms above (lend/, flush/, evict/, request/) park requests and let them go on. They never
- * know what one does next: that is its `step`.
+ * know a request's next action: its `step` does.
  *
- * Contract: what takes a struct creq runs inside its object, unless it says otherwise. States:
- * creq.c.
+ * Contract: a function that takes a struct creq runs inside its object, unless it says otherwise.
+ * States: creq.c.
  */
 #ifndef PEERS_CACHED_CREQ_H
 #define PEERS_CACHED_CREQ_H

@@ -1,5 +1,5 @@
-/* lists - where larger writes list their new pages: one of a few lists, or a place in the queue for
- * one.
+/* lists - the lists in which larger writes keep their new pages: one of a few lists, or a place in
+ * the queue for one.
  *
  * Contract: list_get() and list_put() inside the object.
  */

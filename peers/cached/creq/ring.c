@@ -1,5 +1,5 @@
-/* ring - the changes of an object that are not applied, in the order in which they came: a ring,
- * whose first one the object names. What the order is for is in request/change.c.
+/* ring - the changes of an object that are not applied yet, in the order in which they came: a
+ * ring, with its first change named by the object. See request/change.c for the use of the order.
  *
  * Contract: inside the object.
  */

@@ -1,28 +1,29 @@
-/* admit - which objects may keep data, and what becomes of requests for those that may not.
+/* admit - which objects may keep data, and how requests for the others are served.
  *
  * The option `objects` says how many objects may keep data: these are *admitted*. There are some
- * entries more, for objects that only *pass*. Where as many as may be are admitted, the least
- * recently used one makes room. If it is clean, that is done before the request goes on. If it has
- * to be flushed first, nobody waits for that: the new object passes, its reads are forwarded to the
- * store and its writes go there past the cache (around.c), as fast as they would without a cache.
- * Meanwhile what is dirty of the old one goes to the store in large pieces, and when it is gone the
- * next object is admitted. So where objects are scarce, those that are here stay long enough to be
- * worth it, and the store's time is spent on requests, not on emptying objects for each other.
+ * more entries, for objects that only *pass*. When the limit is reached, the least recently used
+ * object makes room. If it is clean, it is emptied before the request goes on. If it is dirty, no
+ * request waits for its flush: the new object passes. Its reads are forwarded to the store and its
+ * writes bypass the cache (around.c), as fast as without a cache. Meanwhile the dirty data of the
+ * old object goes to the store in large pieces. When the old object is gone, the next one is
+ * admitted. So where objects are scarce, the admitted ones stay long enough to be worth it. The
+ * store's time is spent on requests, not on emptying objects for each other.
  *
- * An object that passes has no buckets but BYPASS, and its entry is free when the last request for
- * it ends. Those of a predecessor that have to be done through the cache admit theirs in any case.
- * INFO and DELETE bring nothing here, so they admit none: who asks for a volume's extents, or
- * removes it, does not drive other objects out. Nor does what goes past the cache by its policy:
- * its object is admitted if there is room, and passes if not (an entry to pass with is made, if so
- * many pass at once that none is left).
+ * An object that passes has only BYPASS buckets. Its entry is free when the last request for it
+ * ends. Requests of a predecessor that must be redone through the cache admit their objects in any
+ * case. INFO and DELETE bring no data into the cache, so they admit no object. A program that asks
+ * for a volume's extents, or removes the volume, does not drive other objects out. Requests that
+ * bypass the cache by their policy do not either. Their object is admitted if there is room, and
+ * passes if not. (An entry to pass with is made, if so many objects pass at once that none is
+ * left.)
  *
  * Contract: object_admit() with a reference, outside of any object, or inside o if it must;
  * object_leave() from anywhere.
  *
  * Invariants (cached_check):
- *   E1  nr_admitted is the number of entries whose object is admitted; from one that is, until it
- *       is free, nobody takes that away
- *   E2  an object that is not admitted has no buckets but BYPASS
+ *   E1  nr_admitted is the number of entries with an admitted object. An admitted object stays so
+ *       until its entry is free.
+ *   E2  An object that is not admitted has only BYPASS buckets.
  */
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/object/object.h"

@@ -1,6 +1,7 @@
-/* evict - which data leaves, and who gets the room: emptying objects (reclaim.c), whether an object
- * may keep anything (admit.c), who gets pages, chunks and lists (room.c), shares of single volumes
- * (share.h).
+/* evict - which data leaves, and which requests get the room.
+ *
+ * Emptying objects is in reclaim.c, and whether an object may keep data in admit.c. The requests
+ * that get pages, chunks and lists are in room.c, and shares of single volumes in share.h.
  *
  * Contract: inside the object where one is given, unless it says otherwise.
  */

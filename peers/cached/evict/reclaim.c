@@ -1,19 +1,21 @@
-/* reclaim - how an object is emptied: because its entry or its pages are wanted, because the store
- * has it no more, because the cache has left the path.
+/* reclaim - empties an object: because its entry or its pages are wanted, because the store has
+ * deleted it, or because the cache has left the path.
  *
- * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is
- * emptied by a job inside it, which writes what is dirty and drops what is clean; its entry is free
- * when nobody refers to it. If its name is inserted in between, the same entry is active again and
- * the emptying stops. So it is if it has buckets that were used again since they last survived, or
- * that are spared as its volume is at its minimum (share.h): these stay, the others go.
+ * An object is evicted in two steps. First it leaves the active table (object_reclaim_one). Then a
+ * job inside the object empties it: dirty data is written back, clean data is dropped. The entry is
+ * free when no reference to it is left. If its name is inserted in between, the same entry is
+ * active again and the emptying stops. The entry also becomes active again if buckets stay, while
+ * the others go. A bucket stays if it was used again since it last survived. It also stays if it is
+ * spared, as its volume is at its minimum (share.h).
  *
- * Contract: what takes a struct object runs inside of it; object_reclaim_one() and zeroes_drop()
- * outside of any.
+ * Contract: a function with a struct object runs inside that object. object_reclaim_one() and
+ * zeroes_drop() run outside of any.
  *
  * Invariants:
- *   W1  `reclaims` counts the askings of objects to empty themselves that have not ended; each has
- *       a reference to its object
- *   W2  what is dirty goes by a flush, but where the store says that the object is deleted
+ *   W1  `reclaims` counts the requests to objects to empty themselves that have not ended. Each has
+ *       a reference to its object.
+ *   W2  Promised dirty data leaves by a flush, except when the store says that the object is
+ *       deleted. Unpromised data may be dropped (unpromised.c).
  */
 #include <assert.h>
 #include <errno.h>

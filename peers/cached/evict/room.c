@@ -1,33 +1,36 @@
-/* room - what a request needs of memory before it is applied: pages, chunks, a list of pages, an
- * entry; and who waits for it.
+/* room - the memory that a request needs before it is applied: pages, chunks, a list of pages, an
+ * entry; and the queues of requests that wait for it.
  *
- * A request gets all that it asked for, or nothing and the name of what to wait for. Whoever lets
- * something go sets `freed`; the port's round then has pages_signal() wake those who can go on.
+ * A request gets all that it asked for, or nothing and the name of the thing to wait for. A thread
+ * that lets memory go sets `freed`. In the port's round pages_signal() then wakes the requests that
+ * can go on.
  *
- * A request is *urgent* if it takes data away (DELETE, DISCARD, WRITE_ZEROES) or is for an object
- * whose name begins with ':' (the catalogue of volumes). By these a full store gets room again. An
- * urgent request waits for no other request, is not bound by its volume's maximum, and may take the
- * pages of a *reserve*. It needs few: for the edges of its range, and for chunks. If the reserve is
- * in use, and nothing of its range is newer here than at the store, it goes past the cache
- * (around.c). Else it waits before all others. In their turn these replace pages, so they give back
- * as many as they take. So an urgent request never waits for a flush of dirty data, which a full
- * store does not take.
+ * A request is *urgent* if it takes data away (DELETE, DISCARD, WRITE_ZEROES), or is for an object
+ * with a name that begins with ':' (the catalogue of volumes). Such requests make room in a full
+ * store. An urgent request waits for no other request, and its volume's maximum does not bind it.
+ * It may take the pages of a *reserve*. It needs few: for the edges of its range, and for chunks.
+ * If the reserve is in use, and nothing of its range is newer here than at the store, it bypasses
+ * the cache (around.c). Else it waits before all others. Urgent requests that wait in this way
+ * replace pages, so they give back as many as they take. So an urgent request never waits for a
+ * flush of dirty data, which a full store does not take.
  *
- * Two others may take the reserve, as they give it back when the store has answered, whatever it
- * answers: a write that goes past the cache, for its chunks; and a read of a range that is newer
- * here in parts, for one bucket at a time.
+ * Two other kinds of requests may take the reserve. They give it back when the store has answered,
+ * whatever the answer is:
  *
- * What comes free, in whatever port, fills the reserve again before others get it; port 0 evicts
- * for it. Clean zeroes give up their chunks for it. While an urgent request waits nobody else gets
- * pages.
+ *   - a write that bypasses the cache, for its chunks
+ *   - a read of a range that is partly newer here, for one bucket at a time
+ *
+ * Memory that comes free, in any port, fills the reserve again before others get it. Port 0 evicts
+ * for it. Clean zeroes give up their chunks for it. While an urgent request waits, no other request
+ * gets pages.
  *
  * Contract: pages_get() and room_get() run inside the object; pages_signal() outside of any.
  *
  * Invariants:
- *   G2  whoever waits for pages holds none, and no list; those who wait in a queue are served in
- *       order, newcomers behind them; those in want_urgent before those in want_owed before those
- *       in want_pages
- *   G3  pages of the reserve go to urgent requests, and to those two
+ *   G2  A request that waits for pages holds none, and no list. Requests in a queue are served in
+ *       order, newcomers behind them. Those in want_urgent go before those in want_owed, and those
+ *       before the ones in want_pages.
+ *   G3  Pages of the reserve go to urgent requests, and to those two kinds.
  */
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"

@@ -1,19 +1,20 @@
 /* share - how clean pages of volumes with a share (memory/account.h) are listed, chosen, trimmed.
  *
- * A clean page of a volume that has a share is in the list of its volume, others in the common one.
- * Victims come from the lists by turns, a sixteenth of each list at a time: so the hands of all
- * clocks go round in the same time. When a volume gets its first share, the common list is turned
- * round once, a few pages a poll, and its pages go over; they keep their order.
+ * A clean page of a volume with a share is in the list of its volume, others in the common one. The
+ * lists take turns to lose pages, a sixteenth of each list at a time. So the hands of all clocks go
+ * round in the same time. When a volume gets its first share, the common list is turned round once,
+ * a few pages a poll. The volume's pages go over, and keep their order.
  *
  * Contract: any thread; _locked under mem_lock. share_run() in port 0's poll.
  *
  * Invariants (shares_check):
- *   A1  used of a record is the number of its objects' buckets that have a page
- *   A2  a clean page that stays is in its own volume's list, or in the common one, where those of
- *       volumes with shares are only until it has been turned round; page_use says in which
- *   A3  min_sum is the sum of minima; record 0 has no share
- *   A4  a share flushes its group only while somebody waits in its queue, or it is above its
- *       maximum, or share_run() is to come
+ *   A1  `used` of a record is the number of its objects' buckets that have a page.
+ *   A2  A clean page that stays is in its own volume's list, or in the common one. Pages of volumes
+ *       with shares are in the common list only until it has been turned round. page_use says in
+ *       which list a page is.
+ *   A3  min_sum is the sum of minima. Record 0 has no share.
+ *   A4  A share flushes its group only while a request waits in its queue, or it is above its
+ *       maximum, or share_run() is to come.
  */
 #ifndef PEERS_CACHED_SHARE_H
 #define PEERS_CACHED_SHARE_H

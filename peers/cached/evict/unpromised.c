@@ -1,13 +1,13 @@
-/* unpromised - dirty data that nobody has been promised, and how it is given up.
+/* unpromised - dirty data that was never acknowledged, and how it is given up.
  *
  * A policy that answers after the store (write-through, or FUA) keeps the data of a write in its
  * buckets until a flush has taken it. If the store fails the flush, the writer is answered with an
- * error, and the data stays dirty: the store may take it later. It is not promised to anybody. So
- * it must not fill the cache: a page that is needed may come from such a bucket.
+ * error. The data stays dirty, as the store may take it later. It is promised to no client, so it
+ * must not fill the cache: a page that is needed may come from such a bucket.
  *
  *   a bucket               when
- *   becomes unpromised     a write that is answered after the store puts its page into one that is
- *                          not dirty, or is unpromised
+ *   becomes unpromised     a write that is answered after the store puts its page into a bucket
+ *                          that is not dirty, or is unpromised
  *   becomes promised       a write that is answered before the store has it touches it (its slot
  *                          says so before the answer); a change that its cut has voided is answered
  *                          so; a FLUSH failed, and the data below it may not be stable (sync.c)
@@ -15,29 +15,30 @@
  *                          acknowledged data that the store has not
  *   is refused             its flush failed; from then on its page is among those that may be
  *                          evicted, and has one chance more than a clean one
- *   is given up            its page is needed; its object is to be emptied; the cache drops what
- *                          it has; it leaves the path, or stops
+ *   is given up            its page is needed; its object is to be emptied; the cache drops its
+ *                          data, leaves the path, or stops
  *
- * While a bucket is being flushed, or newer data of it waits for an older flush, it is not refused:
- * nothing of it is out when it is given up, and no write that touched it is unanswered. A page of
- * it that may be on loan goes to limbo, as a clean one does. The next read has what the store has:
- * a write that failed may have happened, or not, and what a read saw of it may be undone.
+ * A bucket is not refused while it is being flushed, or while its newer data waits for an older
+ * flush. So when a bucket is given up, nothing of it is in flight, and no write that touched it is
+ * unanswered. If its page may be on loan, it goes to limbo, as a clean page does. The next read
+ * gets the store's data. A write that failed may have happened, or not. Data that a read saw of it
+ * may be undone.
  *
- * Below unpromised data may lie data that a flush has put at the store, acknowledged, and not
- * stable yet. So the slot keeps WRITTEN and the epoch of that.
+ * Below unpromised data there may be data that a flush has put at the store, acknowledged, and not
+ * stable yet. So the slot keeps WRITTEN and the epoch of that data.
  *
- * The mark is in the slot: a successor takes it over. It tries once more what had been refused. A
- * write that was answered before the store had it has stored its slots without the mark, so a kill
- * between slot and answer makes too much promised, never too little.
+ * The mark is in the slot, so a successor takes it over. The successor retries refused data once. A
+ * write that is answered before the store has it stores its slots without the mark before the
+ * answer. So a kill in between makes too much promised, never too little.
  *
- * Unpromised bytes are counted apart from dirty ones, and nothing that is refused while data is
- * dirty (`down`, `cache drop`, `cache unplug`) is refused for their sake.
+ * Unpromised bytes are counted apart from dirty ones. Commands that are refused while data is dirty
+ * (`down`, `cache drop`, `cache unplug`) are not refused because of them.
  *
  * Contract: object_give_up() inside the object; unpromised_run() in port 0's poll.
  *
  * Invariants:
- *   U1  a slot bears UNPROMISED only if every write in what it has newer than the store was, or
- *       will be, answered after the store's answer
+ *   U1  a slot bears UNPROMISED only if every write in its data that is newer than the store was,
+ *       or will be, answered after the store's answer
  *   U2  REFUSED stands beside DIRTY and UNPROMISED, without INFLIGHT
  */
 #include "peers/cached/evict/evict.h"

@@ -1,12 +1,12 @@
-/* victims - pages that are taken out of buckets for others: which is next, whether it may go, and
- * what is done ahead of need.
+/* victims - evicts pages from buckets for others: which page is next, whether it may go, and which
+ * pages are evicted ahead of need.
  *
- * A list of clean pages is in order of the last time they became clean or were found referenced; a
- * hit only sets the slot's REF flag (second chance, as in CLOCK). Whose list loses a page is said in
- * share.h.
+ * A list of clean pages is in order of the last time when they became clean or were found
+ * referenced. A hit only sets the slot's REF flag (second chance, as in CLOCK). share.h says which
+ * list loses a page.
  *
- * Contract: any port's thread, inside an object or outside of any. An object that another thread is
- * inside of is passed by.
+ * Contract: any port's thread, inside an object or outside of any. An object is skipped while
+ * another thread is inside it.
  */
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/memory/limbo.h"

@@ -1,20 +1,22 @@
-/* dirty_list - the objects with something to flush: who is in a list, and who is next.
+/* dirty_list - lists the objects with data to flush, and chooses the next one.
  *
- * `dirty` has them in the order in which they became so; each group has its own of these, too, in
- * the same order. Those whose last flush failed pause, each longer the more of its flushes have
- * failed in a row: there is a list for each length of a pause, in order of the pauses' ends, which
- * is nearly always the order in which they come. A FLUSH ends all pauses: it may be waiting for
- * what failed. So these go to a list of their own (`again`), and are tried once.
+ * `dirty` has these objects in the order in which they became dirty. Each group has a list of its
+ * own objects in the same order. An object whose last flush failed pauses. The pause grows with the
+ * number of its flushes that failed in a row. There is a list for each length of a pause, in the
+ * order in which the pauses end. That is nearly always the order of arrival. A FLUSH ends all
+ * pauses, as it may be waiting for the data that failed. The paused objects go to the list `again`,
+ * and are tried once.
  *
- * Contract: dirty_list(), dirty_list_at() and dirty_unlist() run inside the object, dirty_next()
- * and dirty_next_wanted() outside of any. dirty_lock, a leaf, guards the lists.
+ * Contract: dirty_list(), dirty_list_at() and dirty_unlist() run inside the object. The functions
+ * dirty_next() and dirty_next_wanted() run outside of any object. The lock dirty_lock, a leaf,
+ * guards the lists.
  *
  * Invariants:
- *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
- *       a reference to it, or has been asked to flush, or waits for a request, or is shut
- *   F6  what a port was told of when the next object is due by its age holds until dirty_news
- *       changes: whoever makes one due earlier changes it while he still has the dirty_lock in
- *       which he did that, or afterwards (dirty_is_news)
+ *   F2  An object with DIRTY buckets that may be started is in a list of dirty objects, which holds
+ *       a reference to it. Else it has been asked to flush, waits for a request, or is shut.
+ *   F6  A port remembers when the next object is due by its age. That time holds until dirty_news
+ *       changes. A thread that makes an object due earlier changes dirty_news (dirty_is_news). It
+ *       does so under the same hold of dirty_lock, or afterwards.
  */
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/object/object.h"

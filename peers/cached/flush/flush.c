@@ -1,20 +1,23 @@
-/* flush - from dirty to clean: flush children, and the flusher, which takes objects from the list
- * of dirty ones (dirty_list.c).
+/* flush - writes dirty buckets back: flush children, and the flusher, which takes objects from the
+ * list of dirty ones (dirty_list.c).
  *
- * Order. Two writes of one bucket are never out at the same time: while an older page is being
- * written a newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the
- * older one's reply. (One flush an object would give the same order, and make neighbours wait.)
+ * Order. Two writes of one bucket are never in flight at the same time. While an older page is
+ * being written, a newer one stands in the slot as DIRTY with INFLIGHT. It is not started before
+ * the reply for the older one. (One flush for each object would give the same order, but neighbours
+ * would wait.)
  *
- * Zeroes go out as a DISCARD. If all of the object is zeroes, the store deletes it: meanwhile the
- * object is shut, as a write that came then could be deleted with it. It goes out run by run, so
- * each further run deletes again, and finds nothing. If zeroes of it have left the cache meanwhile,
- * the rest is discarded, which makes no object.
+ * Zeroes go out as a DISCARD. If all of the object is zeroes, the store deletes the object. The
+ * exceptions are objects of the catalogue, objects with loads or flushes in flight, and objects
+ * with a FUA writer. The object is shut until the reply, as a write that came meanwhile could be
+ * deleted with it. The flush goes out run by run, so each further run deletes again, and finds
+ * nothing. If some of its zeroes have left the cache meanwhile, the rest is discarded, which makes
+ * no object.
  *
- * Contract: flush_start(), flush_evict(), flush_done() and flush_job() run inside the object;
- * flusher_run() outside of any.
+ * Contract: flush_start(), flush_evict(), flush_done() and flush_job() run inside the object.
+ * flusher_run() runs outside of any.
  *
  * Invariants:
- *   F3  nothing is answered as flushed that has not been answered by the store
+ *   F3  data is answered as flushed only after the store has answered it
  */
 #include <assert.h>
 #include <errno.h>

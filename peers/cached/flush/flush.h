@@ -1,8 +1,10 @@
-/* flush - from dirty to stable: sets and tickets (ticket.c), flushes (flush.c, dirty_list.c), FLUSH
- * at the store (sync.c), and writers that are slowed to what the store takes (throttle.c).
+/* flush - from dirty to stable.
  *
- * Contract: what takes a struct object runs inside of it; who guards what is said at each
- * structure.
+ * Sets and tickets are in ticket.c, flushes in flush.c and dirty_list.c, and FLUSH at the store in
+ * sync.c. Writers are slowed to the store's rate in throttle.c.
+ *
+ * Contract: a function with a struct object runs inside that object. Each structure says which lock
+ * guards it.
  */
 #ifndef PEERS_CACHED_FLUSH_H
 #define PEERS_CACHED_FLUSH_H

@@ -1,23 +1,23 @@
-/* full - a store that is full: for which volumes, since when, and what their writers are told.
+/* full - a full store: its volumes, since when it is full for them, and the answers to writers.
  *
- * A flush that fails with ENOSPC says that the store has no room for that volume's data. The data
- * stays, and is tried again; a flush of the volume's data that succeeds ends it. Meanwhile the
- * status says since when, and which object it was found out by. Option `store_full` says what
- * becomes of the volume's new writes and copies:
+ * A flush that fails with ENOSPC shows that the store has no room for that volume's data. The data
+ * stays, and is tried again. A flush of the volume's data that succeeds ends the state. Meanwhile
+ * the status says since when the store is full, and which object showed that. The option
+ * `store_full` decides about new writes and copies of the volume:
  *
  *   wait   they are taken while there is memory, and wait when there is none
  *   fail   they are answered with ENOSPC, also those that wait already; so no more is promised
  *
- * What makes room is never refused, and does not wait (urgent requests, room.c): DELETE, DISCARD,
- * WRITE_ZEROES, and all of the catalogue. A cut has to wait for an older write that it overlaps in
- * part, and for an older COPY (change.c). If that one waits for memory, it is answered with ENOSPC
- * under `wait`, too, whichever volume the store is full for: that one's data may take all memory.
+ * A request that makes room is never refused, and does not wait (urgent requests, room.c): DELETE,
+ * DISCARD, WRITE_ZEROES, and all requests of the catalogue. A cut has to wait for an older write
+ * that it overlaps in part, and for an older COPY (change.c). If that older request waits for
+ * memory, it is answered with ENOSPC, under `wait` too. It does not matter for which volume the
+ * store is full, as that volume's data may take all memory.
  *
- * A volume that has nothing left that is newer than the store has nothing to be flushed: it is not
- * full any more; nor is one whose record is taken from it. Volumes without a record are full
- * together.
+ * A volume with no data newer than the store has nothing to flush. It is not full any more, nor is
+ * a volume that lost its record. Volumes without a record are full together.
  *
- * A request that was STARTED by a predecessor is done again in any case.
+ * A request that was STARTED by a predecessor is redone in any case.
  *
  * Contract: any thread; see flush.h.
  *

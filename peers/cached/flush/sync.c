@@ -1,38 +1,51 @@
-/* sync - FLUSH on its way to the store, and what becomes of clean data when that fails.
+/* sync - sends FLUSH to the store, and makes clean data dirty again when the store fails it.
  *
- * After a failed FLUSH nothing that it covered counts as written (a kernel that could not write a
- * page may drop it, and say so once). So what the cache still has of it becomes dirty again, before
- * the error is answered: the next FLUSH writes it once more. To know what that is, a bucket that a
- * flush has cleaned bears WRITTEN and the epoch of that time; each FLUSH that goes to the store
- * takes the epoch and begins the next one, and when it is answered well, the volume is synced up to
- * it. All that is not known to be synced is lost with a FLUSH that fails, whatever volume it was of
- * and also what was cleaned while it was under way: a store may sync all it has at once, and a
- * kernel may drop what it was given meanwhile. So is what a FLUSH speaks well of that was sent
- * while the one that fails was out, as the store may have dropped it before. A write with FUA that
- * fails is a FLUSH that fails, as the store has synced, or not, what it had of that object before.
- * A bucket bears 16 bits of the epoch: one that was cleaned 65,536 FLUSHes ago may look younger
- * than it is, and is written once more than needed. The same goes for a volume that lost its place
- * in the small table, and after a restart. What was flushed with FUA needs none of this.
+ * Why. After a failed FLUSH none of the data that it covered counts as written. A kernel that could
+ * not write a page may drop it, and report that once. So the copies that the cache still has become
+ * dirty again before the error is answered. The next FLUSH writes them once more.
  *
- * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
- * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one. A FLUSH
- * that is to be sent while one is wanted or under way, or that was covered before one had ended,
- * begins again when that has ended: what it makes dirty was written before the FLUSH came. So does
- * one that the store speaks well of when another has failed since it was sent. It does so once, as
- * others may fail all the time.
+ * Epochs. A bucket that a flush has cleaned bears WRITTEN and the epoch of that time. Each FLUSH
+ * that goes to the store takes the epoch and begins the next one. If the FLUSH succeeds, its volume
+ * is synced up to that epoch. A bucket bears 16 bits of the epoch. So a bucket that was cleaned
+ * 65,536 FLUSHes ago may look younger than it is, and is written once more than needed. The same
+ * goes for a volume that lost its place in the small table, and after a restart. Data that was
+ * flushed with FUA needs none of this.
  *
- * A cache that leaves the path, or stops, asks for that itself, for all that the store has got: the
- * copies are gone with it. `own_sync` is port 0's.
+ * Lost data. A FLUSH that fails loses all data that is not known to be synced:
  *
- * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock, which guards the
- * tables of what is synced, `walking`, `walk_wanted` and the list of those that wait for the next
- * walk; `walk_synced` and the list of the one that is under way are its own.
+ *   - data of every volume, as a store may sync all of its data at once
+ *   - data that was cleaned while the FLUSH was in flight, as a kernel may drop that too
+ *   - data that another FLUSH reported as synced, if that one was sent while the failed one was
+ *     in flight: the store may have dropped the data before
+ *
+ * A write with FUA that fails counts as a FLUSH that fails. The store may or may not have synced
+ * its older data of that object.
+ *
+ * Walks. A walk goes through all objects (walk.h), one walk at a time. It may be for several
+ * failures. It goes by the data that was known to be synced when the first of them came. FLUSHes
+ * that fail during the walk wait for the next one. A FLUSH begins again when the walk has ended in
+ * these cases:
+ *
+ *   - it is to be sent while a walk is wanted or under way
+ *   - it was covered before a walk had ended
+ *   - it succeeds, and another FLUSH has failed since it was sent
+ *
+ * The walk makes data dirty that was written before that FLUSH came. A FLUSH begins again only
+ * once, as others may fail all the time.
+ *
+ * A cache that leaves the path, or stops, sends a FLUSH of its own for all data that the store has
+ * got, because the cache's copies go away. `own_sync` belongs to port 0.
+ *
+ * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock. That lock guards the
+ * tables of synced data, `walking`, `walk_wanted`, and the list of FLUSHes that wait for the next
+ * walk. `walk_synced` and the list of the current walk belong to that walk.
  *
  * Invariants:
- *   Y1  WRITTEN stands beside VALID, or beside UNPROMISED for the data below that
- *   Y2  a FLUSH that failed is answered when a walk that began after its failure has ended
- *   Y3  a walk makes dirty all that was cleaned before a failure that it is for and that no FLUSH
- *       covers which ended well before what failed was sent, whatever is answered meanwhile
+ *   Y1  WRITTEN stands beside VALID, or beside UNPROMISED for the data below that.
+ *   Y2  A FLUSH that failed is answered when a walk that began after its failure has ended.
+ *   Y3  A walk makes dirty all data that was cleaned before one of its failures, whatever is
+ *       answered meanwhile. It spares data that a FLUSH covers which succeeded before the failed
+ *       request was sent.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,42 +1,46 @@
-/* throttle - slows writers while the cache fills with dirty data, down to what the store takes.
+/* throttle - slows writers to the store's rate while the cache fills with dirty data.
  *
- * Up to dirty_high writers run freely. Above it, what newly becomes dirty is admitted at
+ * Up to dirty_high writers run freely. Above it, newly dirty data is admitted at
  *
  *      the store's rate * (full - high) / (dirty - high), at least the store's rate
  *
- * which comes down from no limit at all at the mark to the store's own rate when all is dirty but
- * for a little. So nobody is stopped dead, and nobody is slower than the store would be alone. It
- * begins at the mark because flushing begins there: below it, slowing helps nobody. The little is
- * an eighth of what lies above the mark: from there on as much becomes clean as becomes dirty, so
- * that some pages are left for readers, and writers seldom have to wait for a page on top. If the
- * store's rate is thought to be lower than it is, less becomes dirty than is flushed, and the
- * factor grows until both are the same: an error costs some of the room above the mark, not speed.
+ * At the mark that is no limit. It falls to the store's own rate at `full`, when all but a little
+ * is dirty. So no writer is stopped dead, and none is slower than the store alone would be. Slowing
+ * begins at the mark because flushing begins there. Below the mark it helps no writer.
+ *
+ * The little is an eighth of the space above the mark. From there on, buckets become clean as fast
+ * as they become dirty. So some pages are left for readers, and writers seldom have to wait for a
+ * page as well. If the measured rate of the store is too low, less becomes dirty than is flushed.
+ * The factor then grows until both are the same. So an error costs some of the room above the mark,
+ * not speed.
  *
  * A write is charged with the pages that it makes dirty. A bucket that is DIRTY already costs
- * nothing; one that is being written does: the flush that is out will not make it clean. Zeroes
- * have no page. Not slowed are writes that wait for the store in any case, and do that at its pace
- * (FUA, other policies than write-back), copies, which have pages, and what a predecessor had,
- * which others wait for.
+ * nothing. A bucket that is being written does, as the flush in flight will not make it clean.
+ * Zeroes have no page. Some requests are not slowed:
  *
- * Those who wait are in one queue of the cache. Any port's poll lets the first one go when its time
- * has come, by the rate as it is then; polls come with every reply of the store, and when the port
- * asked for one.
+ *   - writes that wait for the store anyway, at its pace (FUA, policies other than write-back)
+ *   - copies, which have pages
+ *   - a predecessor's requests, as others wait for them
  *
- * The store's rate is what flushes wrote by the time in which at least one was out: it is that of
- * the store, however little there is to flush, and the last one known when there is nothing. Both
- * sums are halved whenever the time has grown to BUSY_MAX_NS, so older times count for less and
- * less: half of a change shows after about 0.2 s. A flush that fails took its time and wrote
- * nothing. Flushes of zeroes move no data, and do not count. While too little is known the rate is
- * 0: unknown, and nobody is slowed.
+ * The waiting requests stand in one queue of the cache. Any port's poll lets the first one go when
+ * its time has come, by the rate at that moment. Polls come with every reply of the store, and when
+ * the port asked for one.
+ *
+ * The store's rate is the data that flushes wrote, divided by the time in which at least one was in
+ * flight. So it is the store's rate even if there is little to flush. If there is nothing to flush,
+ * it is the last known one. Both sums are halved whenever the time has grown to BUSY_MAX_NS, so
+ * older times count for less and less. Half of a change shows after about 0.2 s. A flush that fails
+ * took its time and wrote nothing. Flushes of zeroes move no data, and do not count. While too
+ * little is known the rate is 0, which means unknown, and no writer is slowed.
  *
  * Contract: any port's thread, inside an object or outside of any, as cached.h says. The throttle's
  * lock is a leaf.
  *
  * Invariants:
- *   H1  out is the number of flush children with data that are out, of all ports
- *   H2  who waits has no page, no chunk and no request; those who wait are served in order,
- *       newcomers that cost something behind them
- *   H3  nobody waits here for longer than WAIT_MAX_NS, whatever the store does
+ *   H1  `out` is the number of flush children with data that are in flight, of all ports.
+ *   H2  A waiting request has no page, no chunk and no child. Waiting requests are served in
+ *       order, and newcomers that cost something queue behind them.
+ *   H3  No request waits here for longer than WAIT_MAX_NS, whatever the store does.
  */
 #include <assert.h>
 

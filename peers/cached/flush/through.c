@@ -1,9 +1,9 @@
-/* through - requests that wait until the store has what their buckets have: writes under
- * write-through and with FUA, a COPY that needs its source there.
+/* through - requests that wait until the store has the data of their buckets: writes under
+ * write-through and with FUA, and a COPY that needs its source there.
  *
- * They are in their object's list `through`, and answered or stepped when flushes that began after
- * they were applied have covered their buckets. While a write waits its request is APPLIED: a
- * successor completes it and does not apply it again.
+ * They are in their object's list `through`. They are answered or stepped when flushes that began
+ * after they were applied have covered their buckets. While a write waits its request is APPLIED:
+ * a successor completes it and does not apply it again.
  *
  * Contract: inside the object.
  */

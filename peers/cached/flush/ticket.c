@@ -1,26 +1,30 @@
 /* ticket - which dirty data a FLUSH covers: dirty sets and tickets, FLUSH requests.
  *
- * FLUSH covers what was answered before it came, and writes that keep coming must not prolong it.
- * So each object has two sets of dirty buckets (slot flag GEN): writes join the newer one, and a
- * set bears the ticket of its volume at the time it began (and one of all volumes together: volume
- * 0). A FLUSH takes the volume's ticket T and raises it; an object whose current set is older
- * begins a new set with its next newly dirty bucket. A group counts its sets by ticket; the FLUSH
- * is covered when no set of a ticket <= T is left. Then, and only then, it goes on to the store.
- * All of that is O(1) a write, and a lock is taken only when a set begins or ends. A dirty bucket
- * that is written again stays in its set: its older data must get out too.
+ * A FLUSH covers the writes that were answered before it came. Later writes must not prolong it.
  *
- * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one
- * waits for the others' data too, and gets their errors, as it could not say when these are no more
- * to be waited for. While a FLUSH of a group waits, the flusher takes that group's objects before
- * what it flushes in the background, and by turns with what others wait for.
+ * Sets. Each object has two sets of dirty buckets (slot flag GEN). Writes join the newer one. A set
+ * bears the ticket of its volume at the time when the set began, and a ticket of all volumes
+ * together (volume 0). A dirty bucket that is written again stays in its set, as its older data
+ * must be written back too.
  *
- * By a ticket it is also known when what was dirty at a switch away from write-back is at the
- * store: of all volumes (switch_begin), of one (drain_begin).
+ * Tickets. A FLUSH takes the volume's ticket T and raises it. If an object's current set is older,
+ * its next newly dirty bucket begins a new set. A group counts its sets by ticket. The FLUSH is
+ * covered when no set of a ticket <= T is left. Only then it goes on to the store. All of that is
+ * O(1) a write. A lock is taken only when a set begins or ends.
  *
- * Tickets wrap, and begin shortly before they do; those that are compared are less than NR_TICKETS
- * apart.
+ * Groups. Volumes whose ids are the same modulo the number of groups share their tickets. A FLUSH
+ * of one volume waits for the others' data too. It gets their errors as well, because it could not
+ * say when it no longer has to wait for that data. While a FLUSH of a group waits, the flusher
+ * takes that group's objects before background flushes. They go by turns with objects that other
+ * requests wait for.
  *
- * Contract: dirty_begin(), dirty_end() and tickets_fail() run inside the object; FLUSH requests
+ * A switch away from write-back takes a ticket too: of all volumes (switch_begin), or of one
+ * (drain_begin). The ticket shows when the data that was dirty at the switch is at the store.
+ *
+ * Tickets wrap, and begin shortly before they do. Tickets that are compared are less than
+ * NR_TICKETS apart.
+ *
+ * Contract: dirty_begin(), dirty_end() and tickets_fail() run inside the object. FLUSH requests run
  * outside of any. dirty_lock is a leaf.
  *
  * Invariants:

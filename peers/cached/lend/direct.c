@@ -1,25 +1,28 @@
-/* direct - whether clients may read from the tables of the cache without asking: opening and
- * shutting the door.
+/* direct - whether clients may read from the tables of the cache without a request: opens and shuts
+ * the door.
  *
- * A client that says so (XSEG_REQ_DIRECT) may read again what it was lent, by looking into entries,
- * chunks and slots itself (xseg/direct.c, where the protocol is). What the cache does for that:
- *   - the first loan for such a client sets DIRECT in the slot. A page that was in a slot with
- *     DIRECT goes to limbo, whatever its era (loan.c), as it may be pinned at any time until it
- *     leaves the slot;
- *   - where such loans follow each other, with no write to the object in between, all that is in
- *     the same chunk gets the mark: so who reads what was written before does not ask for each page
- *     (direct_mark);
- *   - an entry's version changes before a chunk of it, or its name, can be another's (chunk.c);
- *   - what comes up for eviction was used if its byte says so (slot_was_used);
- *   - the door is shut when what its slots say is not what a read would get: while it begins, off
- *     the path, when it stops, and under pass-through, which wants reads to go past it. A new
- *     setting of a volume shuts and opens it: readers learn anew, by requests.
- * Who dies leaves the door as it is: its slots do not change before its successor has shut it.
+ * A client that sets XSEG_REQ_DIRECT may read a lent page again. It looks into entries, chunks and
+ * slots itself (the protocol is in xseg/direct.c). The cache's part in that:
+ *   - The first loan for such a client sets DIRECT in the slot. A page that was in a slot with
+ *     DIRECT goes to limbo, whatever its era (loan.c). A client may pin it at any time until it
+ *     leaves the slot.
+ *   - Such loans may follow each other, with no write to the object in between. Then every page in
+ *     the same chunk gets the mark (direct_mark). So a client that reads older data does not ask
+ *     for each page.
+ *   - An entry's version changes before a chunk of it, or its name, can be another's (chunk.c).
+ *   - A page that comes up for eviction was used if its byte says so (slot_was_used).
+ *   - The door is shut while the slots may differ from the answer to a read. That is so while the
+ *     cache begins, while it is off the path, and when it stops. It is also so under pass-through,
+ *     which wants reads to go past it. A new setting of a volume shuts and opens the door: readers
+ *     learn anew, by requests.
+ * A cache that dies leaves the door as it is. Its slots do not change before its successor has shut
+ * the door.
  *
- * Beside writes, deletes, discards, copies: a slot says what was acknowledged, and is stored before
- * the answer. Buckets that a write past the cache is about, those of a failed load, and zeroes have
- * no DIRECT. A write that a predecessor has STARTED and stored in part has no DIRECT in what it
- * stored; its successor begins without any.
+ * Direct reads stay correct alongside writes, deletes, discards and copies: a slot holds
+ * acknowledged data, and is stored before the answer. Three kinds of buckets have no DIRECT: those
+ * that a write past the cache covers, those of a failed load, and zeroes. A predecessor may have
+ * stored a write in part (STARTED). The slots that it stored have no DIRECT, and its successor
+ * begins without any DIRECT.
  */
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* direct - whether clients may read from the tables of the cache without asking (direct.c).
+/* direct - whether clients may read from the tables of the cache without a request (direct.c).
  *
  * Contract: any thread.
  */

@@ -1,56 +1,62 @@
-/* gift - writes that give their pages: a page goes into its bucket as it is, and another one is
- * lent to the client to write in.
+/* gift - writes that give their pages: the given page goes into its bucket as it is, and the client
+ * gets another page on loan to write in.
  *
- * What is given was lent for that before (xseg/gift.c), so it is a page of this cache. In the
- * section that applies the write (rule R3) its slot is stored, as for a copy; then one word of the
- * request says what the client is lent in exchange. Best is the page that the bucket lets go of: it
- * has older data of the same volume; then a hit takes no page and gives none back, and touches the
- * same words as a copy, but for the data. Where the bucket lets go of none, or somebody may still
- * read it, it is the new page that every write has taken: zeroed, as it may have another volume's
- * data. A write that is copied, as it has nothing to give yet, is lent the page that its bucket
- * lets go of.
+ * A client can give only a page that it was lent for that before (xseg/gift.c). So a given page is
+ * a page of this cache. The section that applies the write (rule R3) stores its slot, as for a
+ * copy. Then one word of the request names the page that the client is lent in exchange.
+ *
+ * The best page to lend is the page that the bucket lets go of, as it has older data of the same
+ * volume. Then a hit takes no page and frees none. It touches the same words as a copy, but not the
+ * data. The bucket may let go of no page, or of a page that a client may still read. Then the
+ * client is lent the new page that every write has taken. That page is zeroed first, as it may have
+ * another volume's data. A write that is copied, as its client has nothing to give yet, is lent the
+ * page that its bucket lets go of.
  *
  * Where a page is, and its owner word:
  *
  *   where             owner word             goes on when
  *   a slot            the bucket's name      a write that gives, or asks for a page to give next
  *                                            time, puts another page there
- *   lent as a gift    GIFT, with its entry   it is given: a slot; or it was dropped, which a look
- *                                            finds out: free
+ *   lent as a gift    GIFT, with its entry   it is given: to a slot; or a look finds that the
+ *                                            client dropped it: free
  *
- * Two may want a lent page at the same time: the write that gives it, and a look that does not find
- * it in any request (which happens if it was dropped, or by hostile hands). The owner word decides:
- * one swap from exactly what it was, or, where the cache has one thread, a look and a store.
+ * Two threads can claim a lent page at the same time: one for the write that gives it, one for a
+ * look that finds it in no request. The latter happens if the client dropped it, or is hostile. The
+ * owner word decides. The claim is one swap from exactly the old word. Where the cache has one
+ * thread, it is a load and a store.
  *
- * Nobody is told when a client drops what it was lent. So each thread has a table of what it has
- * lent, an entry a page; the owner word says which entry, and a page that is lent in exchange gets
- * the entry of the one that was given, whichever thread does it: no lock, no list, and a steady
- * exchange only stores words that it has at hand. A look at all requests frees what none of them
- * lists. It is made when a table is full, and in pauses while somebody waits for pages (loan.c).
+ * A client drops a lent page without telling the cache. So each thread has a table of the pages
+ * that it has lent, one entry a page. The owner word names the entry. A page that is lent in
+ * exchange gets the entry of the given page, whichever thread makes the exchange. So there is no
+ * lock and no list, and a steady exchange stores only words that it has at hand. A look at all
+ * requests frees the pages that none of them lists. It is made when a table is full, and in pauses
+ * while requests wait for pages or an extent is to leave (loan.c).
  *
- * How much is lent: as much as there are entries, and no more than an eighth of the cache; in all,
- * with what reads are lent, a quarter: a page that is lent for the first time takes credit, as a
- * loan (loan.c). Nothing is lent anew while somebody waits for pages, or while the cache stops.
+ * A thread lends at most as many pages as its table has entries, all threads together an eighth of
+ * the cache. With the pages that reads are lent, the limit is a quarter: a page that is lent for
+ * the first time takes credit, as a loan does (loan.c). No page is lent for the first time while
+ * requests wait for pages. None is lent while the cache stops.
  *
- * After a kill pages that are lent are as any loan (LENT, in limbo): they are copied when they are
- * given, and others lent for them. A write that is done again leaves those of its buckets alone
- * whose pages were exchanged: the predecessor had stored their slots, nothing else of the object
- * has been done since, and the page may be another's by now. One that is in its slot and was not
- * exchanged is copied, and stays lent: its owner word says that it is no gift.
+ * After a kill, lent pages are like any loan (LENT, in limbo). When the client gives one, the cache
+ * copies it and lends another. A write that is done again skips its buckets whose pages were
+ * exchanged. The predecessor had stored their slots, and nothing else of the object has been done
+ * since. The page may be another's by now. A page that is in its slot and was not exchanged is
+ * copied, and stays lent: its owner word says that it is no gift.
  *
  * Invariants:
- *   V1  a page with OWNER_GIFT is in no slot, pool or list; its entry has it, with the same
- *       generation. It is listed before it has that word, and until it loses it, or its client
- *       drops it: so one that a look saw so, and that is in no request, was dropped
- *   V2  an exchange is stored after the slot
- *   V3  a page is lent to one request at a time, and nobody reads it: none that is on loan is lent
- *       as a gift
+ *   V1  A page with OWNER_GIFT is in no slot, pool or list. Its entry has it, with the same
+ *       generation. A request lists it before it has that word, and until it loses the word or its
+ *       client drops it. So a page that a look saw with that word, and found in no request, was
+ *       dropped.
+ *   V2  An exchange is stored after the slot.
+ *   V3  A page is lent to one request at a time, and no other client reads it: a page that is on
+ *       loan is never lent as a gift.
  *
- * A write all of whose pages may be taken, and whose buckets let go of pages that may be lent,
- * needs nothing else: it goes a short way (hit.c).
+ * A write takes a short way (hit.c) if all of its pages may be taken, and its buckets let go of
+ * pages that may be lent. It needs nothing else.
  *
  * Contract: gift_may(), gift_take(), gift_exchange(), gift_choose() inside the object; gifts_look()
- * in a port's thread, for what it has lent itself.
+ * in a port's thread, for the pages that it has lent itself.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* gift - pages that writes give, and those that they are lent in exchange (gift.c).
+/* gift - pages that writes give, and pages that writes are lent in exchange (gift.c).
  *
  * Contract: inside the object, unless it says otherwise.
  */

@@ -1,17 +1,20 @@
-/* loan - lending the pages of buckets to who reads them, and keeping aside what may be on loan.
+/* loan - lends the pages of buckets to reads, and keeps pages aside that may be on loan.
  *
- * A read with XSEG_REQ_LOAN is answered, bucket by bucket, with the number of the bucket's page in
- * its request, which pins it (xseg/loan.c); zeroes are a sentinel. A copy is what it gets for a
- * bucket that it wants in part, for one that is not complete (a write's edge is filled in place
- * later), past the cache, and when its port has no credit left.
+ * A read with XSEG_REQ_LOAN is answered bucket by bucket. The request gets the number of the
+ * bucket's page, which pins the page (xseg/loan.c). Zeroes are a sentinel. The read gets a copy
+ * instead:
+ *   - if it reads the bucket in part;
+ *   - if the bucket is not complete (a write's edge is filled in place later);
+ *   - if it goes past the cache;
+ *   - if its port has no credit left.
  *
- * That a page was lent, and in which *era*, is in its slot, set by its first loan of that era, so a
- * further hit writes nothing but its request. An era ends with a look: what was lent before it
- * began, and the look has not found in any request, is not on loan any more (as with epochs: K.
- * Fraser, "Practical lock-freedom", 2004). So a page that was read by loan long ago is as any
- * other. When one that may be on loan leaves its slot, bucket_set() says so in the page's owner
- * word. There is one way back to the free pages, page_put(), and it leads a page with that bit to
- * *limbo*:
+ * The slot says that its page was lent, and in which *era*. The first loan of an era sets that, so
+ * a further hit writes nothing but its request. A look at all requests ends an era. A page that was
+ * lent before the look began, and that the look found in no request, is not on loan any more.
+ * (Epochs work in the same way: K. Fraser, "Practical lock-freedom", 2004.) So a page that was lent
+ * long ago is like any other. When a page that may be on loan leaves its slot, bucket_set_at()
+ * marks it in its owner word. The only way back to the free pages is page_put(). It leads a page
+ * with that mark to *limbo*:
  *
  *   where           owner word           goes on when
  *   a slot          the bucket's name    another page, or none, comes into the slot
@@ -20,41 +23,48 @@
  *   being looked for  LOOKED; LENT when a request is found      the look ends: free, or limbo again
  *                     that lists it
  *
- * A look goes through all requests, twice. It is for all that is in limbo then, so that it costs
- * each page little: it is made when LOOK_BATCH pages have come since the last one, when all victims
- * of an eviction went to limbo, and, in ever longer pauses, while somebody waits for pages or an
- * extent is to leave. Borrowers do not ring when they let go.
+ * A look goes through all requests, twice. It serves all pages that are in limbo then, so its cost
+ * per page is small. A look is made:
+ *   - when LOOK_BATCH pages have come since the last one, or a 16th of a small cache's pages;
+ *   - when all victims of an eviction went to limbo;
+ *   - in ever longer pauses, while requests wait for pages or an extent is to leave.
+ * Borrowers do not ring when they let go.
  *
- * How much may be lent: a quarter of the cache, whatever borrowers do, so that the others always
- * find pages. Less where minima of volumes (share.h) leave less. Three quarters of that are for
- * what is asked for. A port gets as much as is left besides what it has (dynamic thresholds: A.
+ * Borrowers may hold at most a quarter of the cache, so that other requests always find pages. They
+ * may hold less where the minima of volumes (share.h) leave less. Three quarters of that limit are
+ * for loans by request. Credit lets a port have as much as then stays free (dynamic thresholds: A.
  * Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
- * IEEE/ACM ToN 1998): a single one half of it, and there is always some for one more. The rest is
- * for direct reads (direct.c), which ask nobody: each port of the segment may pin its part of it.
+ * IEEE/ACM ToN 1998). So a single port gets half of these, and some is always left for one more
+ * port. The last quarter is for direct reads (direct.c), which send no request: each port of the
+ * segment may pin its part of it.
  *
- * A page is counted as lent from the grant on. To find out what is lent is a look at all requests,
- * so credit is given for many pages at a time, to the pair of a thread of the cache and a port that
- * borrows. The pages of a read that waits for the store are listed nowhere yet: they are *granted*
- * until they are listed, or copied, or the read ends. So a page goes from credit to granted to
- * listed, and whoever counts looks in that order: each page is seen at least once. When there is no
- * credit to give but what others have and do not use, that is void: the epoch changes. It changes,
- * too, when less may be lent than before, and a shrinking cache lets an extent leave only if what
- * is lent is a quarter of the rest (resize.c).
+ * A page counts as lent from the grant on. Only a look at all requests finds out how much is lent.
+ * So credit is given for many pages at a time, to a pair: a thread of the cache and a port that
+ * borrows. No request lists yet the pages of a read that waits for the store. Such pages are
+ * *granted* until they are listed or copied, or until the read ends. So a page goes from credit to
+ * granted to listed. The count looks in that order, and sees each page at least once.
  *
- * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what
- * is in none goes to limbo.
+ * Sometimes the only credit left is credit that other pairs have and do not use. Then that credit
+ * becomes void: the epoch changes. The epoch also changes when less may be lent than before. A
+ * shrinking cache lets an extent leave only if the loans are within the limit of the rest
+ * (resize.c).
+ *
+ * A successor looks at all requests before it serves. A lent page in a slot gets the bit; a lent
+ * page in no slot goes to limbo.
  *
  * Invariants:
- *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, and slot_may_be_lent() of it,
- *       or its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's with LENT
- *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are
- *       three bits: one that seems to be the present one, and is eight older, only makes a page
- *       wait in limbo that need not
- *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
- *   L4  what is listed or granted, and what direct readers may pin beside that, is at most a
- *       quarter of the cache: as it was when credit was last given. Where several threads lend,
- *       each may be listing one hit beyond that (HIT_BUCKETS pages)
- *   L5  granted[port] is the sum of what reads that are not answered hold for that port
+ *   L1  A page that a request lists as lent is in a slot with SLOT_LENT, and slot_may_be_lent() is
+ *       true of that slot. Otherwise its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's
+ *       with LENT.
+ *   L2  SLOT_LENT and its era belong to a page, not to a bucket: another page comes without them.
+ *       An era has three bits. An era that is eight older looks like the present one. That only
+ *       makes a page wait in limbo without need.
+ *   L3  A page in limbo is in no slot, no pool and no other list; its extent is not given back.
+ *   L4  The listed and granted pages, and the pages that direct readers may pin beside those, are
+ *       at most a quarter of the cache. The size that counts is the size when credit was last
+ *       given. Where several threads lend, each may be listing one hit beyond that (HIT_BUCKETS
+ *       pages).
+ *   L5  granted[port] is the sum of the pages that unanswered reads hold for that port.
  */
 #include <assert.h>
 #include <stdlib.h>

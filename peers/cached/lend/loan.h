@@ -1,4 +1,4 @@
-/* loan - pages that reads are lent, and those that are kept aside as somebody may still read them
+/* loan - pages that reads are lent, and pages that are kept aside as a client may still read them
  * (loan.c).
  *
  * Contract: any port's thread, inside an object or outside of any, unless it says otherwise.

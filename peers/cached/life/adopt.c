@@ -1,19 +1,20 @@
-/* adopt - what a predecessor still has at the store, while its successor serves.
+/* adopt - a predecessor's requests at the store, while its successor serves.
  *
- * A cache that was killed leaves children at the store: loads, flushes, writes past the cache,
- * copies, deletes. Until they are answered they may change the store, or write into the pages that
- * they list, and a store that stalls takes its time. So the successor takes them over as children
- * of its own (ORPHANs), and the objects that they are about are HELD until all of theirs are home:
- * requests wait, nothing is flushed, no page of dirty data moves. All other objects are served.
- * Pages that an orphan lists and no slot has are kept out of use until then (OWNER_ORPHAN); those
- * that a slot has, it keeps, as a HELD object's dirty data stays where it is.
+ * A cache that was killed leaves children at the store: loads, flushes, writes that bypass the
+ * cache, copies, deletes. Until they are answered they may change the store, or write into the
+ * pages that they list. A store that stalls takes its time. So the successor takes them over as
+ * children of its own (ORPHANs). The objects of these children are HELD until all of theirs are
+ * answered: requests wait, nothing is flushed, no page of dirty data moves. All other objects are
+ * served. Pages that an orphan lists and no slot has are kept out of use until then (OWNER_ORPHAN).
+ * Pages that a slot has stay in that slot, as a HELD object's dirty data stays where it is.
  *
- * What orphans did counts for nothing, as before: WRITING became DIRTY, LOADING and BYPASS became
- * INVALID, and what is STARTED is done again, when its object is not HELD any more.
+ * The results of orphans count for nothing: WRITING became DIRTY, LOADING and BYPASS became
+ * INVALID, and a STARTED request is redone when its object is not HELD any more. There is one
+ * exception: if a FLUSH or a write with FUA among them fails, data becomes dirty again (sync.c).
  *
- * Every child has an object, or is a FLUSH, which changes nothing. Where one cannot be told, as the
- * segment is damaged, or there is no memory, none is adopted, and nothing is served before all are
- * home.
+ * Every child has an object, or is a FLUSH, which changes nothing. If the object of a child cannot
+ * be told, as the segment is damaged, or if there is no memory, none is adopted. Then nothing is
+ * served before all of them are answered.
  *
  * Contract: orphans_adopt() once, before serving, one thread: when all slots are known, and before
  * pages are free. orphan_done() inside the object, if it has one.

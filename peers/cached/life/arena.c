@@ -1,18 +1,19 @@
-/* arena - what outlives cached: laying it out, and rebuilding everything from it (rules R1, R2).
+/* arena - the tables that outlive cached: lays them out, and rebuilds everything from them (rules
+ * R1, R2).
  *
- * The truth is in three places: an entry's `used` mark, its chunk words, and the slots.
- * arena_load() walks them once and makes the rest: the xcache's index, counts, the pools of free
- * pages and chunks, the list of clean pages, dirty sets and the list of dirty objects. It reads
- * what a dead process wrote, and perhaps damaged: every index is checked before it is used (R5);
- * what does not add up is dropped and counted.
+ * The truth is in three places: an entry's `used` mark, its chunk words, and the slots. One walk
+ * through them, arena_load(), makes the rest. These are the xcache's index, counts, the pools of
+ * free pages and chunks, the list of clean pages, dirty sets and the list of dirty objects. The
+ * walk reads memory that a dead process wrote, and perhaps damaged. So every index is checked
+ * before it is used (R5). An entry, chunk or slot that does not add up is dropped and counted.
  *
- * What a kill leaves in a slot, and what becomes of it:
+ * After a kill each slot is loaded like this:
  *   VALID, DIRTY    stays
- *   WRITING         DIRTY: the flush may or may not have arrived; it is done again, after the old
- *                   one has ended (its object is HELD until then, see adopt.c, or nothing is served
+ *   WRITING         DIRTY: the flush may or may not have arrived; it is redone after the old one
+ *                   has ended (its object is HELD until then, see adopt.c, or nothing is served
  *                   before)
  *   LOADING         INVALID: the page may be half filled
- *   BYPASS          INVALID: its write is STARTED, and is done again
+ *   BYPASS          INVALID: its write is STARTED, and is redone
  *
  * Contract: before serving, one thread.
  */

@@ -6,16 +6,17 @@
  * cached keeps objects in 4 KiB buckets between an upper peer and its downstream. An object is an
  * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64. Entries,
  * chunks, the pages of the buckets and the records of volumes are in the segment and outlive the
- * process; all else is derived from them (arena.c).
+ * process. Everything else is derived from them (arena.c).
  *
- * Who runs what: a request or a reply becomes a job in its object's work queue (xworkq); whoever
- * runs the queue is "inside the object" and alone with its slots. (One that can be served at once
- * enters without a job: hit.c.) Jobs never block: what has to wait is put into one of the waiting
- * places (creq.c) and stepped again later. Every creq and every child that has an object holds a
- * reference to it.
+ * Threads. A request or a reply becomes a job in its object's work queue (xworkq). The thread that
+ * runs the queue is "inside the object" and alone with its slots. (A request that can be served at
+ * once enters without a job: hit.c.) Jobs never block. A job that has to wait is put into one of
+ * the waiting places (creq.c) and stepped again later. Every creq and every child that has an
+ * object holds a reference to it.
  *
- * Locks; mem_lock and dirty_lock may be taken under volume_lock, mem_lock under the xcache's own
- * (an entry that becomes free gives back its chunks), and all others are leaves:
+ * Locks. A thread may take mem_lock and dirty_lock under volume_lock. It may also take mem_lock
+ * under the xcache's own lock, as an entry that becomes free gives back its chunks. All others are
+ * leaves.
  *   volume_lock	making records of volumes, and their settings; whether clients may read
  *			directly
  *   mem_lock	extents, free pages, lists of clean pages and of those in limbo, free chunks
@@ -25,17 +26,18 @@
  *   loans.lock		credit is being given (loan.c)
  *
  * Invariants:
- *   C1  a slot is changed inside its object only, its state and page by bucket_set_at() only
- *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the
+ *   C1  A slot is changed inside its object only. Its state and page are changed by
+ *       bucket_set_at() only.
+ *   C2  A page with acknowledged data is never changed in place: a write puts a new page into the
  *       slot. Nor is a page that may be on loan, except by the client that was lent it to write
- *       in (gift.c)
- *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves
- *       the object only after all its slots are stored (rule R3)
- *   C4  a page listed by a child that is out is not given to anybody else
- *   C5  who waits for pages or chunks holds none; loads and flushes in flight need nothing more to
- *       complete
- *   C6  what a DELETE, DISCARD or WRITE_ZEROES took away comes back by no older change, wherever
- *       that was parked (change.c)
+ *       in (gift.c).
+ *   C3  A request that changes slots has all it may wait for before it becomes STARTED. It leaves
+ *       the object only after all its slots are stored (rule R3).
+ *   C4  A page listed by a child in flight is not given to another user.
+ *   C5  A request that waits for pages or chunks holds none. Loads and flushes in flight need
+ *       nothing more to complete.
+ *   C6  Data that a DELETE, DISCARD or WRITE_ZEROES took away comes back by no older change,
+ *       wherever that was parked (change.c).
  */
 #ifndef PEERS_CACHED_CACHED_H
 #define PEERS_CACHED_CACHED_H

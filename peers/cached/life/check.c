@@ -1,7 +1,7 @@
-/* check - asserts every invariant of the cache, for tests and the simulator; and makes its pages
- * scarce for them.
+/* check - asserts every invariant of the cache, and makes its pages scarce, for tests and the
+ * simulator.
  *
- * Contract: nobody is inside any object: between two steps of the simulator, or when all threads
+ * Contract: no thread is inside any object: between two steps of the simulator, or when all threads
  * have stopped.
  */
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* events - where the calls lead that a room makes to those above it: memory/events.h,
+/* events - defines the calls that a room makes to rooms above it: memory/events.h,
  * volume/events.h, object/events.h, store/events.h.
  */
 #include "peers/cached/life/cached.h"

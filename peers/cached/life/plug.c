@@ -1,7 +1,7 @@
 /* plug - see plug.h.
  *
- * The lock of routes is taken for each step, so these are system calls: a handful for each time
- * that the cache is plugged or unplugged.
+ * Each step takes the lock of routes, so these are system calls: a handful for each time that the
+ * cache is plugged or unplugged.
  */
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/life/plug.h"

@@ -1,36 +1,37 @@
-/* plug - how a cache enters between two peers and leaves again while they serve; xseg/plug.c has
- * the whole, this is the cache's part.
+/* plug - how a cache enters between two peers and leaves again while they serve. xseg/plug.c has
+ * the whole; this is the cache's part.
  *
  * States (plug_set() is the only writer):
  *
  *   from       to         when                                                          by
  *   BEGINS     ON         it serves from now on, and has a route                        plug_begin
- *   BEGINS     OFF        the same without                                              plug_begin
+ *   BEGINS     OFF        it serves from now on, and has no route                       plug_begin
  *   ON         DRAINING   it is asked to leave: writes wait for the store from now on   follow
- *   DRAINING   SYNCING    what was dirty when that began is at the store                drain
+ *   DRAINING   SYNCING    the data that was dirty at the start is at the store, and     drain
+ *                         no other acknowledged data is dirty
  *   SYNCING    CALLING    the store has made it stable                                  sync
- *   SYNCING    DRAINING   that failed: in a while again                                 sync
+ *   SYNCING    DRAINING   that failed: retried after a pause                            sync
  *   CALLING    PROVING    the upper peer holds: takes nothing in                        prove_begin
- *   PROVING    CALLING    it does not any more (another incarnation)                    prove
+ *   PROVING    CALLING    it does not hold any more (another incarnation)               prove
  *   PROVING    DRAINING   something is dirty after all: the upper peer goes on          prove
- *   PROVING    EMPTYING   nothing is: the upper peer's route leads past it              prove
+ *   PROVING    EMPTYING   nothing is dirty: the upper peer's route leads past it        prove
  *   DRAINING, SYNCING, CALLING, PROVING   ON   it was taken back                        take_back
- *   EMPTYING   OFF        nothing is in it any more                                     empty
+ *   EMPTYING   OFF        the cache is empty                                            empty
  *   OFF        ENTERING   it is asked to enter                                          follow
- *   ENTERING   CLAIMED    the upper peer holds, and it has its route                    enter
- *   CLAIMED    ON         nobody else has anything at the store; the upper              claimed
+ *   ENTERING   CLAIMED    the upper peer holds, and the cache has its route             enter
+ *   CLAIMED    ON         no other peer has a request at the store; the upper           claimed
  *                         peer's route leads here
- *   CLAIMED    ENTERING   the upper peer has gone on meanwhile                          claimed
+ *   CLAIMED    ENTERING   the upper peer has gone on meanwhile, or the route is gone    claimed
  *   ENTERING, CLAIMED   OFF   it was taken back                                         take_back
  *
  * Contract: plug_open() and plug_begin() before serving; plug_run() in port 0's thread. The other
  * functions from any thread.
  *
  * Invariants:
- *   U1  a cache that is off the path (EMPTYING, OFF, ENTERING) takes no request but answers
- *       ENOTCONN, and has nothing dirty
- *   U2  while the arena has data its epoch (xseg_arena_epoch()) is that of its route: so a
- *       successor knows whether it is still true
+ *   U1  A cache that is off the path (EMPTYING, OFF, ENTERING) answers each request with ENOTCONN,
+ *       and has nothing dirty.
+ *   U2  While the arena has data, its epoch (xseg_arena_epoch()) is that of its route. So a
+ *       successor knows whether the data is still true.
  */
 #ifndef PEERS_CACHED_PLUG_H
 #define PEERS_CACHED_PLUG_H

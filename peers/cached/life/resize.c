@@ -1,31 +1,32 @@
 /* resize - the cache grows and shrinks while it serves, an extent of 512 pages at a time.
  *
- * What is asked for is one word in the arena's head (with the size that the process was started
- * with), and what there is is what the words of the extents say: so both survive a kill at any
+ * The size that is asked for is one word in the arena's head, with the size that the process was
+ * started with. The words of the extents tell the size that there is. So both survive a kill at any
  * point, and a successor goes on from there. A successor that is started with the same `memory` as
- * the last one keeps the size that was asked for since; another `memory` is asked for anew.
+ * the last one keeps the size that was asked for since. Another `memory` is asked for anew.
  *
  *   growing     extents are taken, one a round; their pages are free. With none left in the segment
  *               it is tried once a second
- *   shrinking   the extents with the most free pages are chosen (they leave); their pages are not
+ *   shrinking   the extents with the most free pages are chosen (they leave). Their pages are not
  *               used again: free ones are out at once, others when they would become free. Then, a
  *               few pages a round:
  *                 - chunks (of slots) move to other chunks
- *                 - clean and dirty data moves to free pages; hot data and dirty data to that of
- *                   the least recently used bucket if none is free; else clean data is evicted, and
- *                   dirty data stays: more is dirty than may be then, as the marks are of what
- *                   stays, so the flusher is at work
- *                 - what a volume has up to its minimum (share.h) moves in any case, before those
- *                   who wait for pages, and if need be when all that is dirty has been flushed
- *               What is listed by a child in flight is left until that has ended, what is on loan
- *               until nobody reads it. An extent with all of its pages out is given back
+ *                 - clean and dirty data moves to free pages
+ *                 - if none is free, hot data and dirty data moves to the page of the least
+ *                   recently used bucket
+ *                 - else clean data is evicted, and dirty data stays. More is dirty than may be
+ *                   then, as the marks count the pages that stay, so the flusher is at work
+ *                 - a volume's data up to its minimum (share.h) moves in any case, before requests
+ *                   that wait for pages, and if need be when all dirty data has been flushed.
+ *               A page that a child in flight lists is left until that has ended. A page on loan is
+ *               left until no client reads it. An extent with all of its pages out is given back
  *   asked anew  before it is done: extents that leave stay again, or more are chosen
  *
- * Where it stands is in no state of its own: each round compares how many extents there are, and
- * leave (extent.c), with how many are asked for, and goes on from there.
+ * The progress has no state of its own. Each round compares the number of extents, and of those
+ * that leave (extent.c), with the number that is asked for, and goes on from there.
  *
  * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's
- * thread, one at a time. Neither waits for I/O, nor makes a system call.
+ * thread, one at a time. Neither waits for I/O. The only system call wakes ports that sleep.
  */
 #include <errno.h>
 #include <string.h>

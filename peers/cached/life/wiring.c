@@ -1,7 +1,7 @@
 /* wiring - where each room's part is in the cache, and in a port's side (bucket/cport.h).
  *
- * The accessors are plain functions, which the linker turns into additions. If the rooms saw struct
- * cached they would soon use all of it.
+ * The accessors are plain functions, which the linker turns into additions. A room that could see
+ * struct cached would soon use all of it.
  */
 #include "peers/cached/life/cached.h"
 

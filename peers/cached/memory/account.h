@@ -1,36 +1,39 @@
 /* account - how much of the memory a volume has for sure, and how much it has at most.
  *
- * A volume may have a minimum and a maximum (settings of its record, volume.h), in pages. What
- * counts are the pages in its buckets; a hit changes no count, nor does a write that puts a new
- * page in the place of another.
+ * A volume may have a minimum and a maximum (settings of its record, volume.h), in pages. The pages
+ * in its buckets count. A hit changes no count. Nor does a write that puts a new page in the place
+ * of another.
  *
  *   used + what is to come     the volume is
  *   up to its minimum          owed: it gets pages before all others, and others' clean ones; it
- *                              waits in want_owed, and meanwhile all that is dirty is flushed
+ *                              waits in want_owed, and meanwhile all dirty data is flushed
  *   up to its maximum          as any volume without a share; it waits in want_pages
  *   more                       full: as many of its own clean pages go first, the least recently
  *                              used; it waits in its own queue, and meanwhile its own group is
  *                              flushed. A read goes past the cache
  *
- * Minima are promises: a volume at its minimum or below loses no page to another's need, be it for
- * a page, for an entry, or as the cache shrinks. (Two threads that take one each at the same moment
- * may both see it one above.) They hold while
+ * Minima are promises. A volume at its minimum or below loses no page to another's need. This holds
+ * for a need of a page or of an entry, and while the cache shrinks. (Two threads that take a page
+ * each at the same moment may both see the volume one page above its minimum.) The minima hold
+ * while
  *
  *      sum of minima + pages cut into chunks + reserve <= pages of the cache
  *
- * so that whoever waits for pages finds enough in the end, with all that is promised at rest: the
- * reserve is what the largest request takes, and what ports have in their magazines. More than an
- * eighth of the cache being chunks can be, where objects are very sparse, or that a successor finds
- * less memory; then nobody's minimum holds until it is over. What is asked for is refused if it
- * would leave less than the reserve and that eighth. Entries are promised to nobody: who has all of
- * them loses one.
+ * So every request that waits for pages finds enough in the end, even if no promised page moves.
+ * The reserve covers the largest request, the ports' magazines, and RESERVE_PAGES for urgent
+ * requests. It is at most a third of the pages. Two things can break this inequality: objects are
+ * so sparse that chunks take more than an eighth of the cache, or a successor finds less memory.
+ * Then no minimum holds until that is over. A new minimum, or a smaller size of the cache, is
+ * refused if it would leave less than the reserve and that eighth. Entries are not promised: a
+ * volume that has all of them loses one.
  *
- * Who is owed cannot keep others waiting for ever: what is owed is what the minima lack, and each
- * page that he gets makes it less. He who is full waits for nothing but his own flushes. Whoever
- * had his turn in want_pages takes his pages even if his volume has become full meanwhile; then, as
- * when the maximum is lowered, port 0's poll evicts what is too much (share_run).
+ * An owed volume cannot keep others waiting for ever. The debt is the pages that the minima lack,
+ * and each page that the volume gets makes it less. A full volume waits for nothing but its own
+ * flushes. A request takes its pages when its turn in want_pages comes, even if its volume has
+ * become full meanwhile. Then port 0's poll evicts the excess (share_run), as it does when the
+ * maximum is lowered.
  *
- * What is taken from whom for that is in evict/share.h.
+ * evict/share.h says which volumes lose pages for that.
  *
  * Contract: any thread.
  */

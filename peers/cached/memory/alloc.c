@@ -1,4 +1,4 @@
-/* alloc - private tables of the cache: taken before it serves, given back together. */
+/* alloc - private tables of the cache: taken before it serves, freed together. */
 #include <assert.h>
 
 #include "peers/cached/memory/pages.h"

@@ -1,4 +1,4 @@
-/* events - what the memory asks the rooms above (object/events.h says how).
+/* events - upcalls from the memory to the rooms above (object/events.h explains upcalls).
  *
  * Contract: under mem_lock.
  */

@@ -1,6 +1,6 @@
 /* extent - the extents of the segment, 512 pages each, as one cache sees them: which are its own,
- * and which of these are to leave it. How many there are to be, and how those that leave are
- * emptied, is in resize.c.
+ * and which of its own are to leave. The file resize.c chooses how many the cache has, and empties
+ * those that leave.
  *
  * States of an extent (extent_set() is the only writer):
  *
@@ -10,18 +10,18 @@
  *   LEAVES    STAYS     more are asked for, before it is given back       extent_stay
  *   LEAVES    NOT_OURS  all of its pages are out: it is given back        extent_give
  *
- * A page of an extent that leaves is not used again: where it would become free it is *out*
- * (pool_put). That an extent leaves is not in the segment: a successor has it as one that stays.
+ * A page of an extent that leaves is not used again: instead of becoming free it becomes *out*
+ * (pool_put). The segment does not say that an extent leaves: a successor has it as one that stays.
  *
  * Contract: port 0's poll, outside of any object; extent_add() with mem_lock, or before serving,
  * the others without.
  *
  * Invariants (extents_check):
- *   Z1  nr_pages and nr_leaving are the pages of the extents that stay and that leave
- *   Z2  a page that is out has OWNER_OUT, its extent leaves, and it is in no slot, pool or list; an
- *       extent's nr_out counts them
- *   Z3  an extent's nr_free counts its pages in the pool; leaving_free is their sum over extents
- *       that leave
+ *   Z1  nr_pages and nr_leaving are the pages of the extents that stay and that leave.
+ *   Z2  A page that is out has OWNER_OUT, its extent leaves, and it is in no slot, pool or list; an
+ *       extent's nr_out counts them.
+ *   Z3  An extent's nr_free counts its pages in the pool; leaving_free is their sum over extents
+ *       that leave.
  */
 #include <assert.h>
 #include <stdlib.h>

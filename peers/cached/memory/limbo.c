@@ -1,4 +1,4 @@
-/* limbo - see limbo.h. Eras, and the look that ends one, are told of in lend/loan.c. */
+/* limbo - see limbo.h. lend/loan.c explains eras, and the look that ends one. */
 #include "peers/cached/memory/account.h"
 #include "peers/cached/memory/limbo.h"
 #include "peers/cached/memory/pages.h"

@@ -1,4 +1,4 @@
-/* limbo - pages that somebody may still read, and when they are free; lend/loan.c has the whole.
+/* limbo - pages that a client may still read, and when they are free; lend/loan.c explains it all.
  *
  * Contract: any port's thread, inside an object or outside of any, unless it says otherwise.
  */

@@ -1,20 +1,27 @@
-/* pages - the cache's pages: free ones, and those that may be evicted. Who gets them, and who
- * waits for some, is in room.c.
+/* pages - the cache's pages: free ones, and those that may be evicted. room.c says which requests
+ * get them, and which wait.
  *
- * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a
- * write, an old one listed by a flush in flight, or cut into chunks (chunk.c). A list of clean
- * pages is in order of the last time they became clean or were found referenced; a hit only sets
- * the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of their own
- * (share.h). A page of an extent that leaves the cache (extent.c) is never handed out: where it
- * would be free it is *out*. One that was lent to write in is in nobody's list (gift.c). One that
- * may be on loan is not free before nobody reads it: where it would be free it goes to *limbo*
- * (loan.c). A few free pages are kept for urgent requests (reserve, room.c).
+ * A page of the cache is
+ *   - free (in the pool or a port's magazine),
+ *   - in a slot,
+ *   - a new page held by a write,
+ *   - an old one listed by a flush in flight, or
+ *   - cut into chunks (chunk.c).
+ *
+ * A list of clean pages is in order of the last time they became clean or were found referenced. A
+ * hit only sets the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists
+ * of their own (share.h).
+ *
+ * A page of an extent that leaves the cache (extent.c) is never handed out: instead of becoming
+ * free it becomes *out*. A page that was lent to write in is in no list (gift.c). A page that may
+ * be on loan is not free before the last reader has left it: it goes to *limbo* instead (loan.c). A
+ * few free pages are kept for urgent requests (reserve, room.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
  * Invariants:
- *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is
- *       VALID, or unpromised and refused (unpromised.c), except within one job
+ *   G1  Except within one job, a page is in a clean list iff its bucket is VALID, or unpromised and
+ *       refused (unpromised.c). If its extent leaves, that is the list `leaving`.
  */
 #include <string.h>
 

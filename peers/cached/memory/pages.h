@@ -1,5 +1,5 @@
-/* pages - the cache's memory: its pages (pages.c), who gets them (room.c), and extents, which come
- * and go (extent.c, resize.c).
+/* pages - the cache's memory: its pages (pages.c), the requests that get them (room.c), and
+ * extents, which come and go (extent.c, resize.c).
  *
  * Contract: any port's thread, inside an object or outside of any, unless it says otherwise.
  */

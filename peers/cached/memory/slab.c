@@ -1,5 +1,5 @@
-/* slab - pages that are cut into chunks: which of these are free. What is in a chunk, and whose it
- * is, is in object/chunk.c.
+/* slab - pages that are cut into chunks, and which of the chunks are free. object/chunk.c explains
+ * the content of a chunk, and its owner.
  *
  * Contract: functions that say so under mem_lock, which guards masks and list.
  *

@@ -1,4 +1,4 @@
-/* belong - which volume an object belongs to, and what is counted with it.
+/* belong - the volume that an object belongs to, and the counts of its buckets.
  *
  * Contract: inside the object.
  */

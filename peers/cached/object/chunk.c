@@ -1,23 +1,24 @@
 /* chunk - the slots of objects, 64 at a time, in pages of the cache itself.
  *
- * A chunk is an eighth of a page: number n is the (n % 8)th eighth of page n / 8, so a successor
- * finds it with nothing but the entry's chunk word. When none is free a page is taken as for a
- * bucket, and cut; when all its chunks are free again it goes back. So a cache of dense objects
- * spends 0.2 % of its memory on slots, one of objects with an eighth of their buckets 1.6 %, and
- * slots never run out while there are pages.
+ * A chunk is an eighth of a page. Number n is the (n % 8)th eighth of page n / 8, so a successor
+ * finds it with nothing but the entry's chunk word. When no chunk is free, a page is taken as for a
+ * bucket, and cut. When all its chunks are free again, the page goes back. So a cache of dense
+ * objects spends 0.2 % of its memory on slots. A cache of objects with an eighth of their buckets
+ * spends 1.6 %. Slots never run out while there are pages.
  *
  * Contract: chunks_ensure(), chunk_release() and chunk_move() inside the object, chunk_feed()
  * anywhere, chunk_restore() before serving. mem_lock guards masks and list; it is a leaf.
  *
  * Invariants:
- *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in
- *       page_use[page].chunks_free
- *   K2  a page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the
- *       cache; none has eight, but between chunk_feed() and the taking of chunks in one job: such a
- *       one is at the tail. Free chunks of pages that leave are counted nowhere
- *   K3  the slots of a chunk that is stored into an entry are FREE, or what they were in the chunk
- *       in whose place it comes
- *   K4  a page's owner word is OWNER_CHUNKS iff it was cut
+ *   K1  A chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in
+ *       page_use[page].chunks_free.
+ *   K2  A page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the
+ *       cache. No page in the list has eight free chunks, except within one job, between
+ *       chunk_feed() and the taking of chunks: such a page is at the tail. Free chunks of pages
+ *       that leave are counted nowhere.
+ *   K3  The slots of a chunk that is stored into an entry are FREE, or the same as in the chunk
+ *       that it replaces.
+ *   K4  A page's owner word is OWNER_CHUNKS iff it was cut.
  */
 #include <assert.h>
 

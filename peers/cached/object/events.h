@@ -1,7 +1,7 @@
-/* events - what an object tells the rooms above: they are called, by name, where that happens.
+/* events - upcalls from an object to the rooms above: it calls them by name when something happens.
  *
  * These are uses that point up. They are declared here, in the room that calls, and defined in
- * life/events.c, which sees all rooms; so it is known which there are, and nothing is looked up at
+ * life/events.c, which sees all rooms. So the set of upcalls is known, and nothing is looked up at
  * run time.
  *
  * Contract: inside the object, by the thread that is.

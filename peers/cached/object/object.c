@@ -1,5 +1,5 @@
-/* object - a cached object: its entry, its slots, its work queue, its life. Where its slots are is
- * in chunk.c, how it is emptied in reclaim.c.
+/* object - a cached object: its entry, its slots, its work queue, its life. chunk.c says where its
+ * slots are, reclaim.c how it is emptied.
  *
  * States of an object (object_set_state() is the only writer; the caller is inside):
  *
@@ -15,16 +15,16 @@
  *   DELETING  READY     the store answered the delete                    delete_done, flush_done
  *   DELETING  FAILED    it failed such a flush                           flush_done
  *   READY     HELD      a predecessor has something of it at the store   adopt_one
- *   HELD      READY     the last of that is home                         object_let_go
+ *   HELD      READY     the last of that has come back                   object_let_go
  *
  * Invariants (object_check):
  *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY
- *       + WRITING plus the older pages still being written (INFLIGHT)
+ *       + WRITING plus the older pages still being written (INFLIGHT).
  *   O2  chunk_used[n] counts the slots of chunk n that are not absent; at 0 the chunk goes, unless
- *       a request still waits to use it
- *   O3  state is FLUSHING iff flushes_out > 0, or DELETING if that is by a delete
- *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them,
- *       however it was evicted
+ *       a request still waits to use it.
+ *   O3  state is FLUSHING iff flushes_out > 0, or DELETING if that is by a delete.
+ *   O4  An object with buckets holds a reference to itself: so its entry is not freed under them,
+ *       however it was evicted.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,9 +1,12 @@
-/* object - an object of the cache: its entry in the arena, what is private of it, its slots
- * (object.c, chunk.c), how it is emptied (reclaim.c), what of it is not promised (unpromised.c),
- * whether it may keep anything (admit.c).
+/* object - an object of the cache: its entry in the arena, its private part, its slots.
  *
- * Contract: slots, and what is private of an object, are for whoever is inside (cached.h).
- * object_push(), object_ask(), object_put() and the hints are for anybody who has a reference.
+ *   object.c, chunk.c   the object and its slots
+ *   reclaim.c           how it is emptied
+ *   unpromised.c        which of its data is not promised
+ *   admit.c             whether it may keep anything
+ *
+ * Contract: slots, and the private part of an object, are for the thread that is inside (cached.h).
+ * Any thread that has a reference may call object_push(), object_ask(), object_put() and the hints.
  */
 #ifndef PEERS_CACHED_OBJECT_H
 #define PEERS_CACHED_OBJECT_H

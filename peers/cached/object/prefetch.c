@@ -1,9 +1,9 @@
-/* prefetch - what a request will look at is asked for before it is served: the lines of its object,
- * its slot, its page.
+/* prefetch - prefetches for a request before it is served: the lines of its object, its slot, its
+ * page.
  *
  * Contract: any port's thread, outside of the object and without a reference to it. So nothing here
- * is true, it is a guess: it may be another object by then, or have other pages. Nothing is changed
- * but r->user, which says what was guessed.
+ * is certain, all is a guess: by then it may be another object, or have other pages. Nothing is
+ * changed but r->user, which names the guessed object.
  */
 #include "peers/cached/object/object.h"
 #include "peers/cached/bucket/data.h"

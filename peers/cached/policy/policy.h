@@ -1,7 +1,8 @@
-/* policy - what a write policy is, and which one holds: the cache's, and what is left of the last.
+/* policy - the write policies: which one holds for the cache, and the dirty data that the last one
+ * left.
  *
- * A policy is a row of POLICIES: its number, its name, the counter of its writes, and what it can.
- * The rest of the cache asks for the latter, and never which policy it is.
+ * A policy is a row of POLICIES: its number, its name, the counter of its writes, and its
+ * capabilities. The rest of the cache asks for a capability, never which policy it is.
  *
  *   write-back	a write is answered when the cache has it; the store gets it later. Its data
  *			survives the death of any process, but is in RAM only until it is flushed: a
@@ -9,17 +10,17 @@
  *   write-through	write-back, plus waiting for the flush of its pages. If the store fails, the
  *			bucket stays dirty, is tried again, and the writer is told; it is
  *			unpromised, and may be given up (unpromised.c)
- *   write-around	a write goes past the cache to the store; reads are cached. What was cached
- *			of its range goes. A write over something newer than the store goes through
- *			the cache, as there it is in order. For data that is written and not soon
+ *   write-around	a write goes past the cache to the store; reads are cached. Cached data
+ *			of its range goes. A write over data newer than the store goes through the
+ *			cache, as there it is in order. For data that is written and not soon
  *			read
- *   pass-through	everything goes past the cache, which keeps what it has and takes nothing
- *			new; what is newer than the store is still served from it. For a cache that
+ *   pass-through	everything goes past the cache, which keeps its data and takes nothing
+ *			new; data newer than the store is still served from it. For a cache that
  *			is to be quiet: before it is unplugged, or while one measures the store
- * All but write-back promise what write-through does.
+ * All but write-back promise the same as write-through.
  *
- * A request is under the policy that held for its object when it was first looked at, to its end:
- * its volume's own, or the cache's.
+ * A request keeps one policy to its end: the policy that held for its object when it was first
+ * looked at. That is its volume's own, or the cache's.
  *
  * Contract: a policy is constant. Any thread.
  */

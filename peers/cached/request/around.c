@@ -1,19 +1,17 @@
-/* around - requests that go past the cache, straight to the store.
+/* around - requests that bypass the cache and go straight to the store.
  *
- * A read goes around when nothing of its range is newer than the store: it is forwarded, and the
- * store answers the client. The cache has no part in it any more, so what happens to the buckets
- * meanwhile does not matter: reads and writes that are in flight together may be ordered either
- * way.
+ * A read goes around if nothing of its range is newer than the store. It is forwarded, and the
+ * store answers the client. The cache has no part in it any more. So changes of the buckets
+ * meanwhile do not matter: reads and writes that are in flight together may be ordered either way.
  *
- * A write goes around as a child that lists the client's own pages. Until it is answered its
- * buckets are BYPASS: nobody loads them (a load could bring back what was there before), nobody
- * writes them, and readers wait. What was clean of them goes. If something of its range is newer
- * than the store, the write goes through the cache instead, and waits for the store as in
- * write-through.
+ * A write goes around as a child that lists the client's own pages. Its buckets are BYPASS until
+ * the child is answered. They are not loaded, as a load could bring the old data back. They are not
+ * written, and readers wait. Their clean data is dropped. If some of the range is newer than the
+ * store, the write goes through the cache instead, and waits for the store as in write-through.
  *
- * The write is STARTED before its child is sent. A successor finds BYPASS buckets absent, and does
- * a STARTED write again, through the cache, before anything else of its object: so no read can have
- * seen it, and nothing newer is undone.
+ * The write is STARTED before its child is sent. A successor finds BYPASS buckets absent. It redoes
+ * a STARTED write through the cache, before anything else of its object. So no read can have seen
+ * the write, and nothing newer is undone.
  *
  * Contract: inside the object.
  */

@@ -1,4 +1,5 @@
-/* arrive - a request from above comes: finding its object, waiting for an entry, its first step.
+/* arrive - a request from above arrives: it finds its object, waits for an entry, and takes its
+ * first step.
  *
  * Contract: creq_request() is called by the port's thread, outside of any object.
  */

@@ -1,23 +1,22 @@
-/* batch - the requests that a port accepts together: what they look at is asked for, and they are
- * served.
+/* batch - prefetches the data of the requests that a port accepts together, and serves them.
  *
- * The way to a request's data has stages: index, entry, slot, page; each says where the next is. So
- * a whole batch goes through one stage, then through the next, and the lines of all are on their
- * way at the same time. The data itself is more than a core can have under way: that of one is
- * asked for while the one before is copied.
+ * The way to a request's data has stages: index, entry, slot, page. Each stage says where the next
+ * one is. So a whole batch goes through one stage, then through the next. The cache lines of all
+ * requests are then on their way at the same time. The data itself is more than a core can have in
+ * flight, so the data of one request is prefetched while the one before is copied.
  *
- * With copied reads it is memory that has to be busy all the time, and between two batches it would
- * have nothing to do for as long as a few pages take. So of a full batch the last ones are *kept*:
- * one is served after each stage of the next batch. Where nothing follows, they are served a round
- * later. Who reads by loan, or gives, is not kept: his data does not come this way.
+ * With copied reads the memory has to be busy all the time. Between two batches it would be idle
+ * for as long as a few pages take. So the last requests of a full batch are *kept*: one of them is
+ * served after each stage of the next batch. If no batch follows, they are served a round later.
+ * Reads with a loan and writes that give pages are not kept, as their data does not come this way.
  *
  * Contract: the port's thread, outside of any object.
  *
  * Invariants:
- *   J1  requests are kept from one round to the next, no longer: of that, the first batch serves
- *       them, or, if none comes, the poll; and who keeps some wants to be called at once, so nobody
- *       sleeps on them
- *   J2  none is kept by a cache that is off the path: it passes no gate with one
+ *   J1  Requests are kept from one round to the next, no longer. In the next round the first batch
+ *       serves them, or the poll does if no batch comes. A port that keeps some asks to be called
+ *       at once, so it does not sleep on them.
+ *   J2  A cache that is off the path keeps none: it passes no gate with one.
  */
 #include <errno.h>
 

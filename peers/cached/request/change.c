@@ -2,9 +2,9 @@
  *
  * A change is a WRITE, DISCARD, WRITE_ZEROES, COPY or DELETE. Before it is applied it may be parked
  * for long: in the object, for pages, for a list of pages, for a request, in the throttle. A later
- * change may pass it there. Two writes of one range may pass each other, as nobody knows their
- * order. A *cut* must not: what it has taken away would come back. DELETE, DISCARD and WRITE_ZEROES
- * are cuts.
+ * change may pass it there. Two writes of one range may pass each other, as no client knows their
+ * order. A *cut* must not, as the data that it has taken away would come back. DELETE, DISCARD and
+ * WRITE_ZEROES are cuts.
  *
  * Each object lists its changes that are not applied, in the order of arrival. A cut treats the
  * older ones that overlap it so:

@@ -1,22 +1,22 @@
-/* copy - COPY: a range of one object becomes what the same range of another is.
+/* copy - COPY: a range of one object becomes a copy of the same range of another.
  *
- * Where the cache has all of the source, the copy is a write whose data comes from there, and is
- * answered as the policy says: without the store in write-back. Else, and where writes go around
- * the cache, the store copies: first what is newer here than there is flushed, of both ranges; then
- * a child goes out, and until it is answered the buckets of the target are BYPASS, as for any write
+ * If the cache has all of the source, the copy is a write with data from the source. It is answered
+ * as the policy says: without the store in write-back. Else, and if writes go around the cache, the
+ * store copies. First the data of both ranges that is newer here than at the store is flushed. Then
+ * a child goes out. Until it is answered the buckets of the target are BYPASS, as for any write
  * that goes around.
  *
  *   step               inside      then
- *   copy_step          the target  copy_source, or copy_by_store when nothing of the source is
- *                                  known here
+ *   copy_step          the target  copy_source, or copy_by_store if nothing of the source is known
+ *                                  here
  *   copy_source        the source  write_step with pages that are filled, or copy_source_flushed
  *   copy_source_flushed  the source  copy_by_store
  *   copy_by_store      the target  around_done
  *
- * A copy takes its data while it is inside the source, once. It is under way with all that is
- * answered later, so it does not matter what is written to the source after that.
+ * A copy takes its data while it is inside the source, once. It is in flight together with all
+ * requests that are answered later. So later writes to the source do not matter.
  *
- * Contract: c->obj is the object that the step is inside of, c->other the other one of the two; it
+ * Contract: the step is inside the object c->obj. c->other is the other one of the two. The copy
  * holds a reference to each.
  */
 #include <errno.h>

@@ -1,25 +1,24 @@
-/* early - the data of single pages is copied before their writes are served, for all of a batch
- * together.
+/* early - copies the data of single-page writes before they are served, for a whole batch at once.
  *
- * Such a copy goes past the processor's caches (data.h), and its stores have to be waited for
- * before a slot may say that they are there, and by the next instruction that locks. To wait costs
- * nearly half of the copy; for a batch one does it once. What is copied to is pages that the port
- * has at hand: they are nobody's, so it does not matter what is in them, and a write that comes to
- * its data later than expected copies it again.
+ * Such a copy bypasses the processor's caches (data.h). Its stores have to be complete before a
+ * slot may say that they are there. The next instruction that locks waits for them too. That wait
+ * costs nearly half of the copy, and a batch has it only once. The copies go to pages that the port
+ * has at hand. These pages are free, so their content does not matter. A write that comes to its
+ * data later than expected copies it again.
  *
- * A *note* has such a page, which has left the magazine, and says whose data is in it: the
- * request's index and its place word, which is that of one hold of it and of no other. A write that
- * overwrites a bucket takes that page. One that has got a page, as its bucket had none, changes it
- * for that. Writes are served in the order in which they came, so what is looked for is nearly
- * always the first note that is left.
+ * A *note* has such a page, which has left the magazine. It also names the request of the data: its
+ * index and its place word, which is that of one hold of it and of no other. A write that
+ * overwrites a bucket takes that page. A write that has got a page, because its bucket had none,
+ * exchanges it for that page. Writes are served in the order of arrival, so a search nearly always
+ * ends at the first note that is left.
  *
  * Contract: the port's thread; early_copy() outside of any object.
  *
  * Invariants:
- *   M1  the page of note[i] has all the data of its request, settled, for i from first to nr - 1
- *   M2  pages of notes are free, as those of the magazine are, to which they go back at the next
- *       poll that looks at everything, or with the next batch, before any of it is served: so a
- *       note is never older than the batch
+ *   M1  The page of note[i] has all the data of its request, settled, for i from first to nr - 1.
+ *   M2  Pages of notes are free, as those of the magazine are. They go back there at the next poll
+ *       that looks at everything, or with the next batch, before any of it is served. So a note is
+ *       never older than the batch.
  */
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/request/request.h"

@@ -1,30 +1,30 @@
-/* hit - the short way of a read that finds all that it wants, and of a write to buckets that are
- * all there.
+/* hit - the short way: a read that finds all of its data, and a write to buckets that are all
+ * there.
  *
- * Most reads wait for nothing. Such a one needs no creq, no job and no reference: whoever can enter
- * its object at once looks whether it would be served in its first step (read.c), and if so serves
- * it there. Whatever is not as usual (somebody is inside, a bucket is absent, or was read ahead,
- * its object is being emptied, its volume passes the cache) goes the long way, where everything has
- * its reason; so what is done here is only ever what read_step() or write_step() would do.
+ * Most reads wait for nothing. Such a read needs no creq, no job and no reference. A thread that
+ * can enter the object at once checks whether the read would be served in its first step (read.c).
+ * If so, it serves the read there. All other cases go the long way, where everything has its
+ * reason. Examples: a thread is inside, a bucket is absent or was read ahead, the object is being
+ * emptied, the volume bypasses the cache. So the short way does only things that read_step() or
+ * write_step() would do.
  *
- * A write of whole buckets goes this way under write-back, when each of them has a page: then it
- * waits for nothing, and is answered when its slots are stored, before anybody else is inside. One
- * that gives needs no page, if each of its own may be taken, and each that a bucket lets go of may
- * be lent for it (gift.c). One that is copied needs as many as its buckets let go of, so it is no
- * growth of anything (share.c): its thread has to have them at hand, and nobody may be waiting for
- * some.
+ * A write of whole buckets goes this way under write-back, if each of them has a page. It waits for
+ * nothing. It is answered when its slots are stored, before another thread is inside. A write that
+ * gives its pages needs none, if each of them may be taken, and each page that is replaced may be
+ * lent for it (gift.c). A write that is copied needs as many pages as it replaces, so nothing grows
+ * (share.c). Its thread must have these pages at hand, and no request may be waiting for pages.
  *
- * An object with buckets holds a reference to itself (O4), and lets go of it inside only. So inside
- * an object that has some, its entry keeps its name, without a reference of ours: a guess of the
+ * An object with buckets holds a reference to itself (O4), and drops it inside only. So inside an
+ * object that has buckets, its entry keeps its name without a reference of ours. A guess of the
  * index leads there, and is tested there.
  *
  * Contract: a port's thread, outside of any object.
  *
  * Invariants:
- *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when
- *       hit_read() or hit_write() returns false
- *   T2  what is counted is in the port's counters some microseconds later (cached_poll), at once
- *       when nothing more comes, and before a status is asked for (hits_publish)
+ *   T1  When hit_read() or hit_write() returns false, nothing of the request or of the cache has
+ *       changed, except the volume's record and the port's hint early.pays.
+ *   T2  Counts are in the port's counters some microseconds later (cached_poll). They are there at
+ *       once if no more requests come, and before a status is asked for (hits_publish).
  */
 #include <string.h>
 

@@ -19,10 +19,10 @@
  * nothing enters an object.
  *
  * Invariants:
- *   P1  the own stage comes first: what it passes as clean, or as absent, is at the store before
- *       the store is asked. Data leaves the dirty sets of its object after the store has it, or
- *       with the object
- *   P2  an answer is bounded: LIST_LOOKS entries
+ *   P1  The own stage comes first. An object that it passes as clean, or as absent, is at the store
+ *       before the store is asked. Data leaves the dirty sets of its object after the store has it,
+ *       or with the object.
+ *   P2  An answer is bounded: LIST_LOOKS entries.
  */
 #include <errno.h>
 

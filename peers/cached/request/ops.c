@@ -1,12 +1,14 @@
 /* ops - DELETE and INFO of an object.
  *
- * DELETE waits until nothing of the object is in flight, then the store deletes, then the buckets
- * go: if the store fails, the object stays as it was, dirty data included. It is STARTED when it
- * goes out: a successor does it again before it serves anything else of the object, or it would
- * delete what was written in between. If that fails, its predecessor's may have been done all the
- * same: then what is clean here is dropped, and what the store has is true. Older changes of the
- * object that are parked are voided when the store has deleted it (change.c). So a DELETE never
- * waits for pages. INFO asks the store, and counts dirty data as there.
+ * DELETE waits until nothing of the object is in flight. Then the store deletes, then the buckets
+ * go. If the store fails, the object stays as it was, dirty data included. The DELETE is STARTED
+ * when it goes out. A successor redoes it before it serves anything else of the object. Otherwise
+ * it would delete data that was written in between. If the redone DELETE fails, its predecessor's
+ * may have succeeded all the same. Then the clean data here is dropped, and the store's data is
+ * true.
+ *
+ * Older changes of the object that are parked are voided when the store has deleted it (change.c).
+ * So a DELETE never waits for pages. INFO asks the store, and counts dirty data as present.
  *
  * Contract: inside the object.
  */

@@ -1,19 +1,20 @@
-/* read - answering reads from buckets, and loading what is missing.
+/* read - answers reads from buckets, and loads absent buckets.
  *
- * A read goes forward bucket by bucket: what is present is copied, or lent (loan.c), what is
- * absent is loaded, neighbours in one child. What is present between two absent ones is read once
- * more, and dropped, where that is less than another request costs a store: else a read of what is
- * here in parts would be slower than the store alone. Each step copies what can be copied and
- * marks it done, so that a bucket that is evicted again before the last one arrives does not
- * matter, and a read needs no more than one page at a time. A read that has a load to wait for
- * waits inside its object, never in a queue for pages, chunks or requests: there it would not see
- * its bucket before that is evicted for another reader, and so on for ever. Readers that miss the
- * same bucket share one load.
+ * A read goes forward bucket by bucket. A present bucket is copied, or lent (loan.c). An absent one
+ * is loaded, neighbours in one child. Present buckets between two absent ones are read once more,
+ * and dropped, if that costs a store less than another request. Else a read of a range that is here
+ * in parts would be slower than the store alone. Each step copies the buckets that can be copied,
+ * and marks them done. So a bucket that is evicted again before the last one arrives does not
+ * matter. A read needs no more than one page at a time.
  *
- * What misses, and what is the first to use a bucket that was read ahead, is shown to the table of
- * streams (stream.h), which says what to read ahead. Beyond the cut-off, and when the cache is
- * full, a stream is served and not kept: its reads go past the cache, and what is read ahead for it
- * goes when it has been read.
+ * A read that has a load to wait for waits inside its object, never in a queue for pages, chunks or
+ * requests. In a queue it would not see its bucket before that is evicted for another reader, and
+ * so on for ever. Readers that miss the same bucket share one load.
+ *
+ * Misses, and first uses of buckets that were read ahead, are reported to the table of streams
+ * (stream.h). The table says which buckets to read ahead. Beyond the cut-off, if the cache is full
+ * for its volume, a stream is served and not kept. Its reads bypass the cache, and its read-ahead
+ * data is dropped when it has been read.
  *
  * Contract: inside the object.
  */

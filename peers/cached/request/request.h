@@ -1,6 +1,6 @@
-/* request - requests from above: how they come, what each operation does.
+/* request - requests from above: how they arrive, and the work of each operation.
  *
- * Contract: what takes a struct creq runs inside its object, unless it says otherwise.
+ * Contract: a function with a struct creq runs inside its object, unless it says otherwise.
  */
 #ifndef PEERS_CACHED_REQUEST_H
 #define PEERS_CACHED_REQUEST_H

@@ -1,19 +1,19 @@
-/* write - applying writes (and discards and write-zeroes, which are writes of zeroes).
+/* write - applies writes (and discards and write-zeroes, which are writes of zeroes).
  *
  * A bucket that becomes zeroes as a whole needs no page: its slot says so (ZERO). It is flushed by
- * a DISCARD, so what was a hole in the store stays one.
+ * a DISCARD, so a hole in the store stays one.
  *
- * A write first gets a new page for each of its buckets, then the rest of its first and last bucket
- * if it covers them in part ("edges"): from the bucket, or from the store straight into the new
- * page. Then, in one uninterrupted piece inside the object (rule R3): fill the new pages, STARTED,
- * store all slots, and answer or become APPLIED. The old pages go back; one that a flush is writing
- * goes back when that ends.
+ * A write first gets a new page for each of its buckets. Then it gets the rest of its first and
+ * last bucket if it covers them in part ("edges"). That comes from the bucket, or from the store
+ * straight into the new page. The next steps are one uninterrupted piece inside the object (rule
+ * R3): fill the new pages, STARTED, store all slots, and answer or become APPLIED. The old pages
+ * are freed. A page that a flush is writing is freed when that ends.
  *
- * An edge is loaded into the write's own page, which stands in the slot as LOADING until the write
- * is applied, so it cannot be evicted meanwhile. From when its data is there (LOADED) others may
- * read it: so nobody ever waits for a write that waits itself, and two that share both edges cannot
- * wait for each other. A write has its chunks before it loads an edge, and gives all back if others
- * got them meanwhile.
+ * An edge is loaded into the write's own page. That page stands in the slot as LOADING until the
+ * write is applied, so it cannot be evicted meanwhile. Once its data is there (LOADED), others may
+ * read it. So no request ever waits for a write that waits itself. Two writes that share both edges
+ * cannot wait for each other. A write has its chunks before it loads an edge, and gives all back if
+ * others got them meanwhile.
  *
  * A write that gives its pages (gift.c) does without the filling, where it can.
  *

@@ -1,13 +1,13 @@
 /* child - requests of our own to the downstream: getting, sending, completing, waiting for one.
  *
  * Contract: a child belongs to the port that allocated it; its reply comes to that port. Its
- * completion runs inside its object (one that is a FLUSH has none, and completes at once). It holds
- * a reference to its object from child_get() to child_put().
+ * completion runs inside its object (a FLUSH has no object, and completes at once). It holds a
+ * reference to its object from child_get() to child_put().
  *
  * Invariants:
- *   D1  an index of the children's table is in use iff that request is PRIVATE or out
- *   D2  flushes leave requests for loads, and loads for flushes: neither waits for the other for
- *       ever
+ *   D1  An index of the children's table is in use iff that request is PRIVATE or out.
+ *   D2  Flushes leave requests for loads, and loads for flushes: neither waits for the other for
+ *       ever.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* events - a child is back from the store (object/events.h says how).
+/* events - a child is back from the store (object/events.h explains upcalls).
  *
  * Contract: inside its object, if it has one. Completes the child, and puts it.
  */

@@ -1,4 +1,4 @@
-/* store - cached's own requests, which are out at the store below: children.
+/* store - cached's own requests, called children, which are out at the store below.
  *
  * Contract: by the port's thread, inside an object or outside of any, unless it says otherwise.
  */

@@ -1,4 +1,4 @@
-/* events - what a volume's record tells the rooms above (object/events.h says how).
+/* events - upcalls from a volume's record to the rooms above (object/events.h explains upcalls).
  *
  * Contract: under volume_lock.
  */

@@ -1,6 +1,4 @@
-/* settings - the word of a volume's settings: what is in it, and the policy that it makes. See
- * volume.h.
- */
+/* settings - the word of a volume's settings: its fields, and the policy in it (volume.h). */
 #include "peers/cached/policy/policy.h"
 #include "peers/cached/volume/volume.h"
 

@@ -1,11 +1,13 @@
-/* volume - what cached keeps about single volumes: a record each, with settings and counters.
+/* volume - the records of single volumes in cached, each with settings and counters.
  *
- * Records are in the arena, so both survive the process. A record's id is in a set of VOLUME_WAYS,
- * one cache line, that the volume's id chooses: finding it, or that it is not there, is a look at
- * one line; a port remembers the last one, and an object has the number of its own. A record is
- * made when the first request of a volume comes, in the place of one that nobody needs; where there
- * is none, the volume is one of the OTHERS, who share record 0, have no settings of their own, and
- * are counted together.
+ * Records are in the arena, so settings and counters survive the process. The volume's id chooses a
+ * set of VOLUME_WAYS records. The ids of a set are one cache line. So one line says where the
+ * record is, or that there is none. A port remembers the last record, and an object has the number
+ * of its own.
+ *
+ * The first request of a volume makes its record, in the place of a record that no volume needs. If
+ * there is no such place, the volume is one of the OTHERS. These share record 0, have no settings
+ * of their own, and are counted together.
  *
  *   a record is    when                                              by
  *   free           its id is 0                                       fresh arena, volume_forget
@@ -13,20 +15,21 @@
  *   another's      it has no settings, and no object that has        the same
  *                  buckets belongs to it
  *
- * Counters are in a block for each port and record, written by that port's thread alone. A block
- * says whose numbers it has. Who takes a record away makes its blocks nobody's; each port zeroes
- * its own before it counts for another volume, and readers leave out what is not the volume's.
+ * Counters are in a block for each port and record. Only the port's thread writes it. A block names
+ * the volume that its numbers belong to. A thread that takes a record away makes the record's
+ * blocks unowned. Each port zeroes its own block before it counts for another volume. Readers leave
+ * out blocks of other volumes.
  *
- * Contract: blocks by the port's thread; all else
- * any thread. volume_lock (cached.h) is taken to make a record and to change settings, never on the
- * way of a request whose volume is known.
+ * Contract: blocks by the port's thread; all else any thread. volume_lock (its order:
+ * life/cached.h) is taken to make a record and to change settings. A request whose volume is known
+ * never takes it.
  *
  * Invariants (volumes_check() tests them):
- *   N1  an id stands in its set, and once
- *   N2  volume[r].objects is the number of objects with buckets whose record is r; while it is not
- *       0, or there are settings, the record is not given to another
- *   N3  USED, DIRTY and UNPROMISED of a record, summed over the ports, are what the buckets of its
- *       objects are
+ *   N1  An id stands in its set, and once.
+ *   N2  volume[r].objects is the number of objects with buckets whose record is r. While it is not
+ *       0, or there are settings, the record is not given to another.
+ *   N3  USED, DIRTY and UNPROMISED of a record, summed over the ports, match the buckets of its
+ *       objects.
  */
 #ifndef PEERS_CACHED_VOLUME_H
 #define PEERS_CACHED_VOLUME_H

@@ -1,12 +1,12 @@
-/* ops - a blocker's requests while it has them: a table of ops, of which some are free, and lists
- * of the others; and how often those that fail are told.
+/* ops - a blocker's requests while it has them: a table of ops, some of them free, and lists of the
+ * others. Also: how often failures are reported.
  *
- * An op is a struct of the blocker's that begins with its order_op (order.h), and is in one list at
- * a time: the table's free ones, the list that order_leave() returns, or one of the blocker's. They
- * are linked through the order_op, so its `next` is nobody's while an op is in no list.
+ * An op is a struct of the blocker's that begins with its order_op (order.h). It is in one list at
+ * a time: the table's free ones, the list that order_leave() returns, or one of the blocker's. The
+ * lists are linked through the order_op, so its `next` is unowned while an op is in no list.
  *
- * Contract: a table's functions from any thread; its lock is a leaf, held for a few words' work. A
- * list is guarded by whoever has it. Nothing blocks, and nothing but ops_open() allocates.
+ * Contract: a table's functions from any thread. Its lock is a leaf, held for a few words' work.
+ * The owner of a list guards it. Nothing blocks, and nothing but ops_open() allocates.
  */
 #ifndef PEERS_COMMON_OPS_H
 #define PEERS_COMMON_OPS_H

@@ -1,4 +1,4 @@
-/* order - see order.h for what it is for, its contract and its invariants. */
+/* order - see order.h for its purpose, its contract and its invariants. */
 #include "peers/common/blocker/order.h"
 
 #include <assert.h>

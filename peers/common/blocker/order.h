@@ -1,26 +1,26 @@
-/* order - who may start: no write of a blocker overlaps one that it started and has not answered
- * (rule R3), and reads are ordered with the writes that they overlap.
+/* order - which op may start. No write of a blocker overlaps a write that it started and has not
+ * answered (rule R3), and reads are ordered with the writes that they overlap.
  *
  * A request is an order_op of one or two byte ranges, each shared (reads) or exclusive (all that
  * changes data). Two ranges conflict when they are of one object, overlap, and one is exclusive. An
- * op counts the ranges that conflict with its own and came earlier; it may start when that is 0.
- * So everything that overlaps goes in order of arrival, nothing is passed over for ever, and as an
- * op only waits for earlier ones there is no deadlock, also not among ops of two objects.
+ * op counts the ranges that conflict with its own and came earlier; it may start when that is 0. So
+ * overlapping ops go in order of arrival, and no op is passed over for ever. An op waits only for
+ * earlier ones, so there is no deadlock, nor one among ops of two objects.
  *
- * Objects are told apart by hash alone: two names of one hash are treated as one object, which
+ * Objects are told apart by hash alone. Two names of one hash are treated as one object, which
  * costs a wait and nothing else.
  *
- * Contract: any thread. Nothing allocates or blocks, but for a mutex per shard that is held for the
- * length of one list (the ops of objects that share a bucket). These locks are leaves; an op of two
- * ranges takes two of them, the lower address first. An op is the caller's memory; it belongs to
- * the order from order_enter() until the order_leave() that ends it. Who is handed an op by
- * order_leave() may start it, whatever thread brought it.
+ * Contract: any thread. Nothing allocates. Nothing blocks, but for a mutex per shard that is held
+ * for the length of one list (the ops of objects that share a bucket). These locks are leaves. An
+ * op of two ranges takes two of them, the lower address first. An op is the caller's memory. It
+ * belongs to the order from order_enter() until the order_leave() that ends it. A thread that gets
+ * an op from order_leave() may start it, whatever thread brought the op.
  *
  * Invariants:
- *   O1  a bucket lists its ranges in order of arrival
- *   O2  op->blocked is the number of pairs (its range, an earlier conflicting range still listed)
- *   O3  an op is handed out exactly once: by order_enter() or, when blocked becomes 0, by one
- *       order_leave()
+ *   O1  A bucket lists its ranges in order of arrival.
+ *   O2  op->blocked is the number of pairs (its range, an earlier conflicting range still listed).
+ *   O3  An op is handed out exactly once: by order_enter() or, when blocked becomes 0, by one
+ *       order_leave().
  */
 #ifndef PEERS_COMMON_ORDER_H
 #define PEERS_COMMON_ORDER_H

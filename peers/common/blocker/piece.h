@@ -1,4 +1,4 @@
-/* piece - the data of a request as a blocker hands it on: piece by piece, each in one in memory.
+/* piece - the data of a request as a blocker passes it on: in pieces, each contiguous in memory.
  *
  * Pages that lie side by side in the segment make one piece. Bytes and pages are aligned as the
  * object is, by obj_offset.

@@ -1,5 +1,5 @@
-/* shape - what every store has to know of an op before it begins it: which bytes it is about,
- * whether it must be alone there, and whether its pages hold the data.
+/* shape - facts about an op that every store needs before it begins the op: its bytes, whether it
+ * must be alone there, and whether its pages hold the data.
  *
  * Contract: constant, or the request's private copy and its pages; nothing blocks.
  */

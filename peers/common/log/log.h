@@ -1,10 +1,10 @@
-/* log - lines for people on stderr: start, stop, what changed, what failed.
+/* log - lines for people on stderr: starts, stops, changes, failures.
  *
- * Contract: any thread; one write(2) a line, "NAME: text", with the time in front of it where
- * stderr is a file: a terminal is looked at when it is said, and a journal has times of its own.
- * Not for the data path: there are counters. Each place in the code prints at most LOG_PER_SECOND
- * lines a second; what it held back is counted and said later. Commands in it, 'xseg WORDS', are
- * for the segment that was named.
+ * Contract: any thread. Each line is one write(2), "NAME: text". If stderr is a file, the time
+ * stands in front of it. A terminal is read at once, and a journal has times of its own. The log is
+ * not for the data path, which has counters. Each place in the code prints at most LOG_PER_SECOND
+ * lines a second. Lines held back are counted, and the count is printed later. Commands in a line,
+ * 'xseg WORDS', are for the segment that was named.
  */
 #ifndef PEERS_COMMON_LOG_H
 #define PEERS_COMMON_LOG_H

@@ -1,7 +1,7 @@
 /* log_file - opens the file that a log is appended to.
  *
- * Its name can be guessed, and /tmp is everybody's: what another user has put there beforehand, or
- * a link to somewhere else, is not written to.
+ * Its name can be guessed, and every user can write to /tmp. So nothing is written to a file that
+ * another user has put there beforehand, nor to a link to somewhere else.
  *
  * Contract: any thread; blocks as open(2) of a regular file does.
  */

@@ -1,6 +1,6 @@
 /* log_time - the time in front of a line of the log.
  *
- * Contract: any thread, and a handler of signals, who may not ask the library for a date. Nothing
+ * Contract: any thread, and a signal handler, which may not ask the library for a date. Nothing
  * blocks or allocates.
  */
 #ifndef PEERS_COMMON_LOG_TIME_H

@@ -1,8 +1,8 @@
-/* args - the argument list of a peer's program, as its section of the stack file gives it: for
- * whoever starts peers.
+/* args - the argument list of a peer's program, as its section of the stack file gives it. For code
+ * that starts peers.
  *
- * Contract: any thread; allocates; nothing blocks. What does not fit or cannot be allocated sets
- * `failed`: the list must not be used then.
+ * Contract: any thread; allocates; nothing blocks. If something does not fit or cannot be
+ * allocated, `failed` is set: then the list must not be used.
  *
  * Invariant: arg[nr] is NULL.
  */

@@ -1,11 +1,12 @@
 /* cli - a command line, read by tables of options (opt.h).
  *
- * Contract: cli_parse() prints nothing and does not exit; it writes the fields that the tables
+ * Contract: cli_parse() prints nothing and does not exit. It writes the fields that the tables
  * name. It reads
- *	--name=value   --name value   --name (a boolean: yes)   -s X = --segment X   -h = --help
- * (a boolean that --help shows with yes|no takes one of these two words that follows, a flag none),
- * takes '-' and '_' in names for the same, and stops at "--", at "-" and at the first word that is
- * no option.
+ * 	--name=value   --name value   --name (a boolean: yes)   -s X = --segment X   -h = --help
+ *
+ * A boolean that --help shows with yes|no takes one of these two words if it follows; a flag takes
+ * none. In names '-' and '_' are the same. The parser stops at "--", at "-" and at the first word
+ * that is no option.
  *
  * To let options follow other words ("create VOL --size 1G"), take the word and call it again from
  * there.

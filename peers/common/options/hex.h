@@ -1,7 +1,7 @@
 /* hex - sixteen digits of hexadecimal without a loop, for names of objects, which are made for each
  * request.
  *
- * Nibbles are spread to bytes; all are compared with 10, and turned into digits, at once.
+ * Nibbles are spread to bytes. All are compared with 10 at once, and turned into digits at once.
  *
  * Contract: pure; any thread.
  */

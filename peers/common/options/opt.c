@@ -1,6 +1,6 @@
 /* opt - parses and prints the values of one const table of options. See opt.h for the contract.
  *
- * A number with a unit is read exactly or not at all: "1.5G" is 1610612736, "0.3k" is no number of
+ * A number with a unit is read exactly or not at all. "1.5G" is 1610612736. "0.3k" is no number of
  * bytes and is refused.
  */
 #include "peers/common/options/opt.h"

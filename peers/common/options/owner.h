@@ -1,8 +1,8 @@
-/* owner - whose segments a program lets in, besides its user's own and root's: option --owner, else
- * $XSEG_OWNER.
+/* owner - the users that may own a segment that a program lets in: its own user, root, and the user
+ * of option --owner, else of $XSEG_OWNER.
  *
- * Contract: one thread, at the start. owner_use() writes the variable, so the programs that this one
- * starts let in the same user's segment. The rule itself is xseg_attach_owned()'s.
+ * Contract: one thread, at the start. owner_use() writes the variable, so programs started by this
+ * one let in the same user's segment. xseg_attach_owned() has the rule itself.
  */
 #ifndef PEERS_COMMON_OWNER_H
 #define PEERS_COMMON_OWNER_H

@@ -1,5 +1,6 @@
-/* stack - see stack.h. The reader below hands inih one line at a time, so the number of the line is
- * known when a key arrives, and sections without a key are seen. */
+/* stack - see stack.h. The reader below hands inih one line at a time. So the line number is known
+ * when a key arrives, and sections without a key are seen.
+ */
 #include "peers/common/options/stack.h"
 
 #include <assert.h>

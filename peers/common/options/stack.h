@@ -1,17 +1,17 @@
-/* stack - a stack file: which peers there are, what they stand on, who shares a process.
+/* stack - a stack file: its peers, the peer below each, and the groups that share a process.
  *
  * INI, as inih reads it: one [segment] section, one [peer NAME] section per peer, [run] together =,
  * which may stand several times. Lines have at most 198 characters.
  *
- * Contract: pure functions over a text; nothing is printed, started or looked up in a segment. What
- * a peer's own options mean is known to its kind only: stack_parse() keeps them as text, and
- * stack_check_options() has them checked by whoever knows the kinds (xseg-host --check).
+ * Contract: pure functions over a text; nothing is printed, started or looked up in a segment. Only
+ * a peer's kind knows the meaning of the peer's own options. stack_parse() keeps them as text.
+ * stack_check_options() has them checked by a caller that knows the kinds (xseg-host --check).
  *
  * Invariants of a stack that stack_parse() returned:
- *   K1  names are unique and fit xseg_name_ok(); every kind is one of stack_kinds
- *   K2  every downstream is a peer of the stack that is not the peer itself, and there is no loop;
- *       only kinds that send have one
- *   K3  a peer is in one group at most; groups are in the order of the file
+ *   K1  Names are unique and fit xseg_name_ok(); every kind is one of stack_kinds.
+ *   K2  Every downstream is a peer of the stack that is not the peer itself, and there is no loop.
+ *       Only kinds that send have one.
+ *   K3  A peer is in one group at most. Groups are in the order of the file.
  */
 #ifndef PEERS_COMMON_STACK_H
 #define PEERS_COMMON_STACK_H

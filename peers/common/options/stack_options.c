@@ -1,4 +1,4 @@
-/* stack_options - what the options of a stack's peers mean to their kinds. See stack.h. */
+/* stack_options - reads the options of a stack's peer by the table of its kind. See stack.h. */
 #include <errno.h>
 
 #include "peers/common/options/stack.h"

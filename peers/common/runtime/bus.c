@@ -1,5 +1,6 @@
-/* bus - see bus.h. The lines are made beforehand, but for the time: a handler of signals may call
- * write() and _exit(), and little else. */
+/* bus - see bus.h. The lines are made beforehand, but for the time: a signal handler may call
+ * write() and _exit(), and little else.
+ */
 #include "peers/common/runtime/bus.h"
 
 #include <signal.h>

@@ -1,10 +1,10 @@
-/* bus - the end of a process whose segment's memory is gone: somebody truncated the file that it
- * has mapped (SIGBUS).
+/* bus - the end of a process whose segment's memory is gone: another process truncated the file
+ * that it has mapped (SIGBUS).
  *
- * Nothing can be saved then: what was in the part that is gone is lost, and what is not gone is not
- * ours alone. So the process says why, in one line, and leaves as a kill would. Who attaches next
- * is told that the segment is truncated. Peers and the supervisor look each second, so that those
- * who did not touch what is gone do not stay behind.
+ * Nothing can be saved then. The data in the missing part is lost, and the rest is not ours alone.
+ * So the process says why, in one line, and leaves as a kill would. The next process that attaches
+ * is told that the segment is truncated. Peers and the supervisor check each second. So processes
+ * that did not touch the missing part end too.
  */
 #ifndef PEERS_COMMON_BUS_H
 #define PEERS_COMMON_BUS_H

@@ -1,16 +1,16 @@
 /* clock - the time, for a thread that asks for it all the time.
  *
- * It is that of CLOCK_MONOTONIC. Asking the system for it waits until all loads that are under way
- * have ended, which in a loop is most of what the loop could have overlapped. So the system is
- * asked once in CLOCK_SPAN_NS at least; in between the processor's counter says how much later it
- * is, by its rate between the last looks, where it counts at one rate for ever. A rate that differs
- * from the one before by more than one part in 1024 is not used: somebody stopped the thread in the
- * middle of a look, or the machine.
+ * It is that of CLOCK_MONOTONIC. A call to the system waits until all loads in flight have ended.
+ * In a loop that costs most of the work that the loop could have overlapped. So the system is asked
+ * at least once in CLOCK_SPAN_NS. In between the processor's counter says how much later it is. The
+ * counter's rate is the rate between the last calls, and is used only if the counter never changes
+ * its rate. A rate that differs from the one before by more than one part in 1024 is not used: the
+ * thread, or the machine, was stopped in the middle of a call.
  *
  * Invariants
- *   T1  what clock_ns() says never becomes less
- *   T2  it is off the system's clock by no more than a part in 1024 of CLOCK_SPAN_NS, and what the
- *       system's clock jumps is seen within CLOCK_SPAN_NS
+ *   T1  The value of clock_ns() never becomes less.
+ *   T2  It is off the system's clock by no more than a part in 1024 of CLOCK_SPAN_NS. A jump of the
+ *       system's clock is seen within CLOCK_SPAN_NS.
  *
  * Contract: a struct clock is one thread's, all zero at first. Those of two threads may differ by
  * T2.

@@ -1,7 +1,7 @@
-/* gate - see gate.h. No system call here but the few that hold and mind make, and those only while
- * a cache is plugged or unplugged.
+/* gate - see gate.h. Only the few system calls of hold and mind are made here, and only while a
+ * cache is plugged or unplugged.
  *
- * The upper peer's part (turn: what the cache says in the segment, xseg/plug.c):
+ * The upper peer's part (turn: the cache's command in the segment, xseg/plug.c):
  *
  *   hold   to     when                                                   by
  *   NONE   BEGUN  it is asked to hold, and every port has sent what it   hold

@@ -1,19 +1,19 @@
-/* gate - a peer that holds what it sends, or takes nothing in, for a while: what the runtime does
- * in its part of plugging (xseg/plug.c).
+/* gate - makes a peer hold its sends, or accept no requests, for a while: the runtime's part of
+ * plugging (xseg/plug.c).
  *
- * Two gates. Closed to sending: what a kind forwards or submits is kept in its port, in order, and
- * sent when the gate opens; the kind does not know. Closed to requests: none is accepted; replies
- * are. A gate is closed for all ports by one word, and each port passes it at a point between two
- * callbacks of its own. When all have passed nobody is in the middle of something that began
- * before.
+ * There are two gates. The gate to sending: while it is closed, a request that a kind forwards or
+ * submits is kept in its port, in order, and sent when the gate opens. The kind does not know. The
+ * gate to requests: while it is closed, no request is accepted, but replies are. One word closes a
+ * gate for all ports. Each port passes the gate at a point between two callbacks of its own. When
+ * all have passed, no callback that began before is still running.
  *
  * Contract: gate_turn() in port 0's thread; the rest in the thread of the port.
  *
  * Invariants
- *   E1  a port that has passed a gate sends nothing, or accepts nothing, until it has passed the
- *       next word
- *   E2  what is held is in the hands of nobody else: forwarded requests are AT the peer, its own
- *       are not submitted
+ *   E1  A port that has passed a gate sends nothing, or accepts nothing, until it has passed the
+ *       next word.
+ *   E2  A held request belongs to the peer alone: forwarded requests are AT the peer, its own are
+ *       not submitted.
  */
 #ifndef PEERS_COMMON_GATE_H
 #define PEERS_COMMON_GATE_H

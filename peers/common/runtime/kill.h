@@ -1,4 +1,5 @@
-/* kill - kill points in the process of a peer: finds out what it is to die of. See xtypes/xkill.h.
+/* kill - kill points in the process of a peer: finds the table that says where it dies. See
+ * xtypes/xkill.h.
  *
  * Contract: once, before the process attaches. Only a build with -DXSEG_KILL_POINTS calls it.
  * XSEG_KILL_TABLE is the name of the file with the table; without it nothing kills.

@@ -1,5 +1,6 @@
-/* main - see main.h. One thread of control beside the reactors: it waits for signals and for peers
- * that come and go. */
+/* main - see main.h. One thread of control runs beside the reactors. It waits for signals and for
+ * peers that come and go.
+ */
 #include "peers/common/runtime/main.h"
 
 #include <errno.h>

@@ -1,13 +1,20 @@
-/* main - what the programs of the peers share: options, attaching, signals, leaving.
+/* main - the common part of the peers' programs: options, attaching, signals, leaving.
  *
- * Signals: SIGTERM and SIGINT stop all peers of the process in an orderly way, top down, with a
- * line of progress a second. SIGINT while they stop leaves at once, as a kill would. SIGRTMIN with
- * a peer's index in the segment as its value stops that peer alone (the supervisor's way: it needs
- * no memory of the segment, and works before the peer serves).
+ * Signals
+ *   SIGTERM, SIGINT              stop all peers of the process in order, top down, with a line of
+ *                                progress a second
+ *   SIGINT while they stop       leaves at once, as a kill would
+ *   SIGRTMIN with a peer's       stops that peer alone. The supervisor uses it: it needs no memory
+ *   index in the segment as      of the segment, and works before the peer serves
+ *   its value
  *
- * Exit codes: 0 stopped in order; 1 failed; 2 wrong usage; 3 left at once, the successor has work
- * to do; 4 refused: no such segment, the name or what the peer is to serve is in use, or something
- * would be lost.
+ * Exit codes
+ *   0   stopped in order
+ *   1   failed
+ *   2   wrong usage
+ *   3   left at once; the successor has work to do
+ *   4   refused: no such segment; the name, or the thing that the peer is to serve, is in use; or
+ *       something would be lost
  */
 #ifndef PEERS_COMMON_MAIN_H
 #define PEERS_COMMON_MAIN_H

@@ -1,7 +1,7 @@
-/* peer - what all kinds have in common: registering, recovering, one round of a port, counting. See
- * peer.h for the contract and peer_box.h for what is kept.
+/* peer - the code that all kinds share: registering, recovering, one round of a port, counting. See
+ * peer.h for the contract and peer_box.h for the data.
  *
- * Nothing here knows threads, sleeping or a clock (P3): time is pp->now_ns, which whoever drives
+ * Nothing here knows threads, sleeping or a clock (P3). The time is pp->now_ns, which the driver of
  * the port has set.
  */
 #include "peers/common/runtime/peer.h"

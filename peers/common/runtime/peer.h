@@ -1,21 +1,21 @@
-/* peer - what a peer is: a set of callbacks over ports, driven by a reactor or by the simulator.
+/* peer - a peer is a set of callbacks over ports, driven by a reactor or by the simulator.
  *
  * Contract
- *   A peer kind is one const struct peer_class. Its core (everything reached from request, reply
- *   and poll) makes no system call and reads no clock but `now_ns` of its port: so the simulator
- *   runs the same object files. Kinds that must do I/O (filed) do it in poll() and the functions it
- *   hands work to; they are never simulated. request(), reply(), poll() of one peer_port are called
- *   by one thread at a time, not always the same. Different ports of one peer may be served by
- *   different threads at the same time.
+ *   A peer kind is one const struct peer_class. Its core is everything reached from request, reply
+ *   and poll. The core makes no system call and reads no clock but `now_ns` of its port. So the
+ *   simulator runs the same object files. Kinds that must do I/O (filed) do it in poll() and the
+ *   functions it hands work to. They are never simulated. One thread at a time, not always the
+ *   same, calls request(), reply() and poll() of one peer_port. Different threads may serve
+ *   different ports of one peer at the same time.
  *
  * Life: init (one thread: memory, arena, options) -> [orphans gone] -> recover for each old request
  *   -> serving: request/reply/poll -> stop asked: stopping = true, quiesced() polled until true
  *   -> fini. A kill may come anywhere.
  *
  * Invariants
- *   P1  nothing is allocated after init (R6)
- *   P2  a callback never blocks; what has to wait is queued, and waits
- *   P3  peer.c knows no threads and no sleeping; reactor.c knows no peer kind
+ *   P1  Nothing is allocated after init (R6).
+ *   P2  A callback never blocks. Work that has to wait is queued.
+ *   P3  peer.c knows no threads and no sleeping. reactor.c knows no peer kind.
  */
 #ifndef PEERS_COMMON_PEER_H
 #define PEERS_COMMON_PEER_H

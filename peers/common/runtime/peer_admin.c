@@ -1,18 +1,18 @@
-/* peer_admin - the commands that every peer understands (XSEG_OP_ADMIN): ping, get, set, stop;
- * others go to the kind.
+/* peer_admin - the commands that every peer understands (XSEG_OP_ADMIN): ping, get, set, stop.
+ * Others go to the kind.
  *
- * Contract: called by the port's thread; blocks for nothing, but for a lock that is held for a few
- * words' work. The text of a request is copied before it is looked at (R5).
+ * Contract: called by the port's thread. Nothing blocks, but for a lock that is held for a few
+ * words' work. The text of a request is copied before it is read (R5).
  *
  * Invariants
- *   M1  an answer is written with a NUL after it when there is room; a negative result has its
- *       reason there
- *   M2  "set" changes all of its keys or none; it answers with what they are then, as "get" does
- *   M3  a request is STARTED before its command runs, and its line stands at the end of its pages
- *       before that: what the answer may have written over is there again when a successor runs the
- *       command once more
- *   M4  a command that is run again for the same request does no harm: it sets what is set, or its
- *       kind has noted in the request what was begun (PEER_NOTE_KIND)
+ *   M1  An answer is written with a NUL after it when there is room. A negative result has its
+ *       reason there.
+ *   M2  "set" changes all of its keys or none. It answers with their values then, as "get" does.
+ *   M3  A request is STARTED before its command runs. Before that, its line is stored at the end of
+ *       its pages, as the answer may overwrite the line. So the line is there again when a
+ *       successor runs the command once more.
+ *   M4  A command that is run again for the same request does no harm. It sets the same values, or
+ *       its kind has noted the begun work in the request (PEER_NOTE_KIND).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,15 +1,15 @@
-/* peer_box - what the runtime keeps of a peer beside the struct that its kind knows. No kind
+/* peer_box - the runtime's own data of a peer, beside the struct that its kind knows. No kind
  * includes this file.
  *
  * Contract: a peer's struct is the last member of its box (peer_create() makes both). Fields of a
  * port are its thread's, but for the two counts, which any thread may read.
  *
  * Invariants
- *   X1  arrived - left, summed over the ports when no thread is in them, is the number of requests
- *       that the peer has and still owes an answer: it leaves only when that is 0
+ *   X1  Take arrived - left, summed over the ports when no thread is in them. It is the number of
+ *       requests that the peer has and still owes an answer. The peer leaves only when that is 0.
  *   X2  taken[] holds replies only between the simulator's steps: a whole round leaves none.
- *       Requests that it holds have arrived, and a round that left some handled one: so the thread
- *       does not sleep on them
+ *       Requests in it have arrived, and a round that left some handled one. So the thread does not
+ *       sleep on them.
  */
 #ifndef PEERS_COMMON_PEER_BOX_H
 #define PEERS_COMMON_PEER_BOX_H

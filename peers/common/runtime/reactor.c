@@ -1,15 +1,15 @@
-/* reactor - one thread's loop: rounds, helping, looking, sleeping, the tick. See reactor.h; a
- * peer's way from opening to leaving is in reactor_life.c, who sees to which port in
- * reactor_board.c, the set of all reactors of a process in reactor_set.c.
+/* reactor - one thread's loop: rounds, helping, looking, sleeping, the tick. See reactor.h. The
+ * other files: reactor_life.c (a peer's way from opening to leaving), reactor_board.c (which
+ * reactor drives which port), reactor_set.c (the set of all reactors of a process).
  *
  * Invariants
- *   A1  a reactor reads who it sees to under the board's lock, and has its own list of that
- *   A2  all ports that it sees to ring the doorbell on which it sleeps; when the port goes that
- *       this one belongs to, they change before the peer is closed, since a successor in another
- *       process will sleep on the old one
- *   A3  a peer is closed by its home, when home has all of its ports, and nobody is inside
- *   A4  what another thread leaves for a port is announced by `kicked`, and for a reactor by
- *       `called`, which are looked at after the sleep was announced
+ *   A1  A reactor reads under the board's lock which ports it drives, and has its own list of them.
+ *   A2  All ports that a reactor drives ring the doorbell on which it sleeps. That doorbell belongs
+ *       to one of the ports. When that port goes, the doorbell changes before the peer is closed,
+ *       since a successor in another process will sleep on the old one.
+ *   A3  A peer is closed by its home, when home has all of its ports, and no thread is inside.
+ *   A4  Work that another thread leaves for a port is announced by `kicked`, and for a reactor by
+ *       `called`. The reactor looks at both after it has announced its sleep.
  */
 #include "peers/common/runtime/reactor.h"
 

@@ -1,14 +1,15 @@
 /* reactor - the threads that drive peers: one thread, one doorbell, several ports.
  *
- * A reactor goes round its ports while there is work, to those that have had none for long every
- * 4 us. Without work it looks 64 times, then yields the processor between looks, and after about 50
- * us it sleeps on its doorbell until somebody rings, the earliest deadline of a port, or the tick
- * of one second. Deadlines closer than 60 us are polled for: a sleep is not that exact.
+ * A reactor makes rounds of its ports while there is work. Ports that have had no work for long get
+ * a round every 4 us. Without work it looks 64 times, then yields the processor between looks, and
+ * after about 50 us it sleeps on its doorbell. A ring, the earliest deadline of a port, or the tick
+ * of one second ends the sleep. Deadlines closer than 60 us are polled for: a sleep is not that
+ * exact.
  *
- * Port k of each peer is at home on reactor k modulo their number; while that sleeps, or does not
- * come to it, others make its rounds (reactor_board.c). The reactor that has port 0 is the peer's
- * home: it makes the peer serve when its recovery can end, and leads it out when it was asked to
- * stop:
+ * Port k of each peer has reactor k modulo their number as its home. While that reactor sleeps, or
+ * does not come to the port, others make the port's rounds (reactor_board.c). The home of port 0 is
+ * the peer's home. It makes the peer serve when its recovery can end. It leads the peer out when
+ * the peer was asked to stop:
  *
  *   OPENING   -> SERVING   peer_try_serve() said so                       home
  *   SERVING   -> LEAVING   asked to stop, and quiesced() or nearly so     home
@@ -16,8 +17,8 @@
  *   LEAVING   -> LEFT      all ports at home, no request owed, quiesced   home
  *
  * While LEAVING, the other reactors hand their ports over to home, and no new requests are
- * accepted, but for some time in every few seconds if the end does not come: what cannot be flushed
- * must not stop reads for ever.
+ * accepted. If the end does not come, requests are accepted for some time in every few seconds:
+ * data that cannot be flushed must not stop reads for ever.
  *
  * Contract: peers are given bottom up, stay the caller's and outlive the set. One set per process
  * at a time is usual, more are possible (tests). Functions of a set are called by one thread.

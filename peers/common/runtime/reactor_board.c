@@ -1,45 +1,47 @@
-/* reactor_board - who sees to which port: what sleeping reactors leave to one that is awake.
+/* reactor_board - which reactor drives which port: a sleeping reactor leaves its ports to one that
+ * is awake.
  *
- * A port is at home at one reactor. While that sleeps, one that is awake sees to it: the port's
- * doorbell is his, so who sends to it need not wake anybody. The last to sleep keeps all. So as
- * long as one thread can do the work, one does it, whatever port it is for, and a request wakes one
- * thread at most. A port with a descriptor that is watched stays at home.
+ * Each port has a home reactor. While the home sleeps, a reactor that is awake drives the port. The
+ * port's doorbell is then that reactor's, so a sender need not wake any thread. The last reactor to
+ * sleep keeps all ports. So one thread does all the work as long as it can, whatever port the work
+ * is for. A request wakes one thread at most. A port with a watched descriptor stays at its home.
  *
- *   who sees to a port    to                 when                                 by
- *   its home, or another  who is awake       he goes to sleep, and another is     board_leave
- *                                            awake
- *   its home, or another  who has time       he waits for his processor, which    board_take
- *                                            others want
- *   its home, or another  who goes to sleep  he is awake, and comes to no round:  board_leave
- *                                            he is stuck
- *   another               its home           that was called, as he had no pause  board_return
- *   anybody               home of its peer   the peer leaves                      board_hand_over
+ *   driver of a port   to                    when                                   by
+ *   home, or another   one that is awake     the driver goes to sleep, and another  board_leave
+ *                                            reactor is awake
+ *   home, or another   one that has time     the driver waits for its processor,    board_take
+ *                                            which other threads want
+ *   home, or another   one that is going to  the driver is awake, and makes no      board_leave
+ *                      sleep                 round: it is stuck
+ *   another            home                  home was called, as it had no pause    board_return
+ *   any                home of its peer      the peer leaves                        board_hand_over
  *
- * Any reactor may make a round of any port, if nobody is inside: who sees to it is who must, and is
- * who its doorbell wakes.
+ * Any reactor may make a round of any port if no thread is inside. The driver must make rounds, and
+ * the port's doorbell wakes the driver.
  *
- * Nothing is lost on the way. All of this is done under the lock, and who goes to sleep is marked
- * as asleep under it: so whoever was given a port knows of it when he looks for the last time
- * before he sleeps. Who sends publishes, fences, and reads the port's bell. If he reads the old
- * one, the fence after the new one was stored is later than his, so what he published is seen by
- * whoever got the port. If he reads the new one, it is as ever (xseg/bell.c). Modelled in
+ * No offer is lost when a port changes its driver. All of this is done under the lock. A reactor
+ * that goes to sleep is marked as asleep under the lock too. So a reactor that was given a port
+ * knows of that port when it looks for the last time before it sleeps. A sender publishes its
+ * offer, executes a fence, and reads the port's bell. If it reads the old bell, the fence after the
+ * store of the new bell is later than the sender's fence. So the new driver sees the published
+ * offer. If the sender reads the new bell, the usual protocol of xseg/bell.c applies. Modelled in
  * tests/model/lend.pml.
  *
- * Contract: board_*() are called by the thread of their first argument; nothing of it is on the
- * data path.
+ * Contract: board_*() are called by the thread of their first argument. None of them is on the data
+ * path.
  *
- * When a reactor has seen to several ports of one peer for a while, who sends to them sends to one
- * (board_steer): what would come as two batches comes as one. That ends when one of them changes
- * hands.
+ * When a reactor has driven several ports of one peer for a while, senders to these ports send to
+ * one of them (board_steer). So two batches become one. That ends when one of the ports changes its
+ * driver.
  *
  * Invariants, under the lock
- *   L1  a port's bell is that of who sees to it
- *   L2  who sees to a port that is not at home there was awake when he got it, and knew of it when
- *       he fell asleep
- *   L3  a reactor sleeps on the doorbell of a port that is at home there, which nobody closes
- *       before it has let go of that
- *   L4  who is to send to another port than his hash says sends to one that the same reactor sees
- *       to
+ *   L1  A port's bell is the bell of its driver.
+ *   L2  A driver that is not the port's home was awake when it got the port. It knew of the port
+ *       when it fell asleep.
+ *   L3  A reactor sleeps on the doorbell of a port whose home it is. Nobody closes that port before
+ *       the reactor has let go of the doorbell.
+ *   L4  A sender that is told to use another port than its hash says uses a port with the same
+ *       driver.
  */
 #include <sched.h>
 

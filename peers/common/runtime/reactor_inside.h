@@ -1,16 +1,17 @@
-/* reactor_inside - what the files of the reactor share; and send.c; nobody else includes it.
+/* reactor_inside - declarations that the reactor's files and send.c share. No other file includes
+ * it.
  *
  * Contract: fields without a note are their thread's, or written before the threads start.
  *
  * Locks
- *   board   which reactor is awake, and who sees to which port. Taken by a reactor that goes to
- *           sleep, wakes up, or lets a peer go; never on the data path. A leaf, but for the
+ *   board   which reactor is awake, and which one drives which port. Taken by a reactor that goes
+ *           to sleep, wakes up, or lets a peer go; never on the data path. A leaf, but for the
  *           doorbells that are rung under it.
- *   inside  one a seat: a thread is in that port, and alone with it and all that is the port's.
- *           Held for a round; nobody waits for it but who closes the peer.
- *   only    one a peer: a thread is in one of its ports, and alone with all of the peer. Taken in
- *           place of `inside`, and held so, by who sees to all ports of the peer: then the round
- *           needs no locked instruction for what only rounds of the peer touch.
+ *   inside  one per seat: a thread is in that port, and alone with it and all that is the port's.
+ *           Held for a round. Only the thread that closes the peer waits for it.
+ *   only    one per peer: a thread is in one of its ports, and alone with all of the peer. The
+ *           driver of all ports of the peer takes it in place of `inside`, and holds it so. Then
+ *           the round needs no locked instruction for data that only rounds of the peer touch.
  */
 #ifndef PEERS_COMMON_REACTOR_INSIDE_H
 #define PEERS_COMMON_REACTOR_INSIDE_H

@@ -2,7 +2,8 @@
  * phases.
  *
  * Contract: the reactor's own thread, between rounds. reactor_mind_peers() looks at each peer of
- * the set, and takes those that are at home here one step further (A3 of reactor.c). No step waits.
+ * the set. It takes those whose home is this reactor one step further (A3 of reactor.c). No step
+ * waits.
  */
 #include <assert.h>
 

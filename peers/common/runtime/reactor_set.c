@@ -1,5 +1,6 @@
-/* reactor_set - all reactors of a process: making them, starting them, asking how far they are. See
- * reactor.h. */
+/* reactor_set - all reactors of a process: makes them, starts them, and asks how far they are. See
+ * reactor.h.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

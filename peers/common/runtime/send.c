@@ -1,5 +1,5 @@
-/* send - what a kind does with requests: answering, forwarding, sending its own; and what others ask
- * of its threads. While the gate is closed (gate.h) what would be sent is held.
+/* send - a kind's calls about requests: answering, forwarding, sending its own. Also: calls of
+ * other threads to its threads. While the gate is closed (gate.h), requests to be sent are held.
  *
  * Contract: peer_port_kick(), peer_stop() and peer_outstanding() from any thread; the others from
  * the port's.

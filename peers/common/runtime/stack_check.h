@@ -1,4 +1,4 @@
-/* stack_check - whether a stack file says only what its kinds of peer understand.
+/* stack_check - whether a stack file has only options that its kinds of peer understand.
  *
  * Contract: any thread; allocates and frees.
  */

@@ -1,8 +1,9 @@
 /* watch - wakes a sleeping reactor when a file descriptor becomes readable: an eventfd of the
  * kernel's asynchronous I/O, which cannot ring a doorbell.
  *
- * A helper thread sleeps on a futex until the reactor arms it, on its way to sleep; then it sleeps
- * in poll(2). While the reactor is awake nothing is called, and the descriptors are not looked at.
+ * A helper thread sleeps on a futex. The reactor arms it on its own way to sleep; then the helper
+ * sleeps in poll(2). While the reactor is awake nothing is called, and the descriptors are not
+ * looked at.
  *
  *   state   IDLE     -> ARMED   watch_arm: the reactor, after it has announced its sleep
  *           ARMED    -> IDLE    the helper, when something became readable, before it rings
@@ -10,11 +11,11 @@
  *           any      -> QUIT    watch_fini
  *
  * Invariants
- *   W1  a descriptor that becomes readable after the reactor's announcement ends its sleep: the
- *       helper polls levels, not edges
- *   W2  the helper reads what it reports, so an event ends one sleep, not all
- *   W3  a descriptor is read only while it is in the list, under the lock; the helper may still
- *       poll one that has been taken out of it, which ends no sleep but its own
+ *   W1  A descriptor that becomes readable after the reactor's announcement ends its sleep: the
+ *       helper polls levels, not edges.
+ *   W2  The helper reads the event that it reports, so an event ends one sleep, not all.
+ *   W3  A descriptor is read only while it is in the list, under the lock. The helper may still
+ *       poll one that has been taken out of it, which ends no sleep but its own.
  *
  * Contract: watch_add and watch_remove from any thread; watch_arm from the reactor's. Memory is the
  * caller's.

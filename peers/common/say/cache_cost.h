@@ -1,11 +1,11 @@
-/* cache_cost - what a cache of a given size costs beside its data, before it is made.
+/* cache_cost - the cost of a cache of a given size beside its data, before it is made.
  *
- * Contract: pure arithmetic, the same that cached uses to lay out its arena: `xseg create` prints
- * it. All that a cached allocates for itself is counted, in the segment and private: its files
- * assert the sizes, cache_cost_test compares the sums. Not counted is what every peer has, whatever
- * its kind: libxseg's side of its ports and requests, its threads. Tables by page are addressed by
- * the segment's pages; what of them is of extents that the cache has not got is never touched, so
- * it is no memory.
+ * Contract: pure arithmetic, the same that cached uses to lay out its arena. `xseg create` prints
+ * it. All memory that a cached allocates for itself is counted, in the segment and private.
+ * cached's files assert the sizes, and cache_cost_test compares the sums. Memory that every peer
+ * has is not counted: libxseg's side of its ports and requests, and its threads. Tables by page are
+ * addressed by the segment's pages. Their parts for extents that the cache has not got are never
+ * touched, so they take no memory.
  */
 #ifndef PEERS_COMMON_CACHE_COST_H
 #define PEERS_COMMON_CACHE_COST_H

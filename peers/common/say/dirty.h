@@ -1,9 +1,9 @@
-/* dirty - what the segment says of data that is newer than the store, whether its cache lives or
- * not.
+/* dirty - the amount of data that is newer than the store, as the segment says it, whether its
+ * cache lives or not.
  *
- * Contract: any attachment, any thread. Reads the counters of caches, which a write raises before
- * it is answered and a successor leaves alone until it has counted anew: so 0 of a dead cache means
- * that nothing would be lost with it.
+ * Contract: any attachment, any thread. It reads the counters of caches. A write raises its counter
+ * before it is answered, and a successor leaves the counter alone until it has counted anew. So 0
+ * of a dead cache means that nothing would be lost with it.
  */
 #ifndef PEERS_COMMON_DIRTY_H
 #define PEERS_COMMON_DIRTY_H

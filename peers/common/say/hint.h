@@ -1,8 +1,8 @@
-/* hint - what a message tells its reader to do: commands to type, with the segment that they are
- * for, and limits to raise.
+/* hint - the instructions in a message: commands to type, with the segment that they are for, and
+ * limits to raise.
  *
- * A message says 'xseg WORDS', as if there were one segment. Whoever prints it knows for which it
- * is, and whether xseg would take that by itself.
+ * A message says 'xseg WORDS', as if there were one segment. The program that prints it knows the
+ * segment, and whether xseg would take that one by default.
  *
  * Contract: any thread; hint_default_segment() reads the environment.
  */

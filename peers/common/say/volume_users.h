@@ -1,8 +1,8 @@
-/* volume_users - who has a volume open, for who is about to remove it, or to make it smaller; and
- * who is a client at all, for who is about to end that.
+/* volume_users - the users of a volume, for a command that removes the volume or makes it smaller.
+ * Also: all clients, for a command that ends them.
  *
- * Contract: any thread; asks the kernel who is alive. A look, and no lock: who opens the volume
- * afterwards is not seen.
+ * Contract: any thread; asks the kernel which processes are alive. It is a look, and no lock: a
+ * client that opens the volume afterwards is not seen.
  */
 #ifndef PEERS_COMMON_VOLUME_USERS_H
 #define PEERS_COMMON_VOLUME_USERS_H

@@ -1,17 +1,18 @@
-/* words - what the runtime keeps in a peer's own words of the segment (xseg_peer_user_set()), for
- * others to read.
+/* words - data that the runtime keeps in a peer's own words of the segment (xseg_peer_user_set()),
+ * for others to read.
  *
- *   PEER_WORD_STOPPING	1: it was asked to stop, and is going to. Its process writes it; if that
- *			dies, its successor clears it before it serves. Of a stopped one: 0: it
- *			could not begin, and nobody has asked it to stop. It says nothing of one
- *			that is dead. Of a supervisor: it is stopping the whole stack, or
- *			takes that back, until what had stopped serves again
+ *   PEER_WORD_STOPPING	1: the peer was asked to stop, and is going to. Its process writes it;
+ * 			if that dies, its successor clears it before it serves. 0 of a stopped
+ * 			peer: it could not begin, and nobody has asked it to stop. The word says
+ * 			nothing of a dead peer. Of a supervisor: it is stopping the whole stack,
+ * 			or takes that back, until the peers that had stopped serve again
  *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0:
- * 			none. What it was when its process ended holds until a successor has counted
- * 			anew. The runtime writes it when a peer begins and leaves, for it is the
- * 			reason to refuse a stop, and anybody can write here
+ * 			none. After the process has ended, its last value holds until a
+ * 			successor has counted anew. The runtime writes it when a peer begins and
+ * 			leaves, for it is the reason to refuse a stop, and any process can write
+ * 			here
  *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
- *			back (peer_undone_pack()); 0: there was none
+ * 			back (peer_undone_pack()); 0: there was none
  *
  * Contract: any thread; one load.
  */

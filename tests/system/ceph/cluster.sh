@@ -1,7 +1,7 @@
 #!/bin/bash
-# cluster.sh - a Ceph cluster for tests, of Debian's packages: a monitor and an OSD as plain
-# processes on loopback, with all that they keep in one directory. No manager, no root, nothing
-# outside the directory; up in some 5 s.
+# cluster.sh - a Ceph cluster for tests, from Debian's packages: a monitor and an OSD as plain
+# processes on loopback, with all their files in one directory. No manager, no root, nothing outside
+# the directory; up in some 5 s.
 #
 # Usage: tests/system/ceph/cluster.sh COMMAND DIR
 #   up DIR          makes it and starts it; prints nothing. `export CEPH_CONF=DIR/ceph.conf` then
@@ -15,11 +15,11 @@
 #   CEPH_CONF=/tmp/ceph/ceph.conf rados -p xseg ls
 #   tests/system/ceph/cluster.sh down /tmp/ceph
 #
-# The pool xseg is the tests', client.xseg has the rights that sosd(8) asks for. The store is
-# bluestore on a sparse file of CLUSTER_SIZE (4G), as what memstore has is gone with its process.
+# The pool xseg is the tests'. client.xseg has the rights that sosd(8) asks for. The store is
+# bluestore on a sparse file of CLUSTER_SIZE (4G), because memstore's data is gone with its process.
 # The OSD is put into the CRUSH map by hand, and does not do so itself (osd crush update on start):
 # with both, it could be moved just when the pool is made. Every call of a tool is under a time
-# limit; what goes wrong is one line on stderr, and exit code 1.
+# limit. A failure is one line on stderr, and exit code 1.
 set -u
 
 pool=xseg

@@ -1,5 +1,6 @@
-/* cached_evict_test - what happens when pages, objects, chunks or requests run out: nobody fails,
- * nobody waits for ever (peers/cached/memory/pages.c, room.c, reclaim.c, child.c). */
+/* cached_evict_test - pages, objects, chunks or requests run out: no request fails, and none waits
+ * for ever (peers/cached/memory/pages.c, room.c, reclaim.c, child.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 /* ---- pages ------------------------------------------------------------------------------- */

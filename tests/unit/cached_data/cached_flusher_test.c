@@ -1,5 +1,6 @@
-/* cached_flusher_test - what the flusher takes, when, in which order and how fast
- * (peers/cached/flush/flush.c, dirty_list.c). */
+/* cached_flusher_test - the flusher's choice of data, its time, order and speed
+ * (peers/cached/flush/flush.c, dirty_list.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 /* Every object of `name` to name+nr-1 gets a dirty bucket. */

@@ -1,5 +1,5 @@
-/* cached_full_test - a store that is full: who waits, who is refused, and what still gets through
- * (peers/cached/flush/full.c, room.c).
+/* cached_full_test - a store that is full: which requests wait, which are refused, and which still
+ * get through (peers/cached/flush/full.c, room.c).
  */
 #include "tests/rig/cached_rig.h"
 

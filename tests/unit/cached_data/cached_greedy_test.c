@@ -1,9 +1,9 @@
-/* cached_greedy_test - one client has as many requests out as it can, and takes whatever the cache
- * has little of: pages, entries, requests of its own. Another one, with one request at a time, gets
- * its turn all the same, and neither of them an error.
+/* cached_greedy_test - one client has as many requests in flight as it can, and takes all that is
+ * scarce in the cache: pages, entries, requests of its own. Another client, with one request at a
+ * time, still gets its turn, and neither of them gets an error.
  *
- * The store does one thing a time, in the order in which it was asked: that is the time in which
- * patience is counted here.
+ * The store does one thing at a time, in the order of the requests: patience is counted in that
+ * time here.
  */
 #include "tests/rig/cached_rig.h"
 #include "tests/rig/seg_rig.h"

@@ -1,6 +1,7 @@
 /* cached_share_test - minima and maxima of volumes (peers/cached/evict/share.c): a noisy neighbour,
- * clean and dirty; who is full; changes while it runs; what is refused; a successor; a cache that
- * shrinks. */
+ * clean and dirty; which volume is full; changes while it runs; refused values; a successor; a
+ * cache that shrinks.
+ */
 #include "tests/rig/cached_rig.h"
 
 #include "peers/cached/admin/admin.h"

@@ -1,5 +1,6 @@
-/* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered; who stops has
- * all made stable first (peers/cached/flush/sync.c). */
+/* cached_sync_test - a FLUSH that fails at the store makes the data that it covered dirty again. A
+ * cache that stops has all made stable first (peers/cached/flush/sync.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 static void up(void)

@@ -1,4 +1,4 @@
-/* cached_throttle_test - how fast the store is, and how writers are slowed to that
+/* cached_throttle_test - the measured speed of the store, and the slowing of writers to that speed
  * (peers/cached/flush/throttle.c).
  *
  * Time is simulated: the store of the rig is given the timing of a device, and a client keeps

@@ -1,5 +1,5 @@
-/* cached_unpromised_test - data of writes that were answered with an error, and that of others in
- * the same buckets (peers/cached/flush/unpromised.c).
+/* cached_unpromised_test - data of writes that were answered with an error, and other writes' data
+ * in the same buckets (peers/cached/flush/unpromised.c).
  */
 #include "tests/rig/cached_rig.h"
 

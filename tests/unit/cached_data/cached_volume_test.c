@@ -1,5 +1,6 @@
-/* cached_volume_test - what cached does for single volumes: their FLUSH (flush/ticket.c and
- * flush/flush.c), records and counters (volume.c, volume_text.c), policies (volume_set.c). */
+/* cached_volume_test - cached's work for single volumes: their FLUSH (flush/ticket.c and
+ * flush/flush.c), records and counters (volume.c, volume_text.c), policies (volume_set.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 static void dirty_bucket(uint32_t volume, const char *name)

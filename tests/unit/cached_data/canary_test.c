@@ -1,10 +1,10 @@
-/* canary_test - data of one volume is never seen in another: neither in what is read of it, nor in
- * pages that change hands.
+/* canary_test - data of one volume is never seen in another: neither in its reads, nor in pages
+ * that change owners.
  *
  * A volume fills the whole cache with a pattern (the canary). Then it goes, or is pushed out, and
- * another works in its pages, in every odd way: parts of buckets, zeroes, discards, reads of what
- * was never written. What it reads is compared with what it wrote, byte for byte, and what lies
- * beside it in the reader's pages has not been touched.
+ * another works in its pages, in every odd way: parts of buckets, zeroes, discards, reads of data
+ * that was never written. Its reads are compared with its writes, byte for byte. The bytes beside
+ * them in the reader's pages are untouched.
  */
 #include "tests/rig/cached_rig.h"
 

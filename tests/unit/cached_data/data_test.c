@@ -1,4 +1,6 @@
-/* data_test - copying pages past the caches: what is copied, what is not, and who sees it when. */
+/* data_test - copying pages past the CPU's caches: which bytes are copied, which are not, and which
+ * reader sees them when.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>

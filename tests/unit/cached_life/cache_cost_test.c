@@ -1,5 +1,6 @@
-/* cache_cost_test - what a cache costs beside its data (peers/common/say/cache_cost.h): the
- * formula, the budget of the design, and what a cached that runs really takes. */
+/* cache_cost_test - the cost of a cache beside its data (peers/common/say/cache_cost.h): the
+ * formula, the design's budget, and the real cost of a running cached.
+ */
 #include "tests/rig/cached_rig.h"
 
 #include "peers/cached/admin/admin.h"

@@ -1,6 +1,7 @@
-/* cached_adopt_test - cached is killed while the store has something of it, and takes its time: the
- * next one serves what is not concerned, and leaves the rest alone until it is home
- * (peers/cached/life/adopt.c). */
+/* cached_adopt_test - cached is killed while its requests are in flight at a slow store. The
+ * successor serves unaffected data, and leaves the rest alone until its requests are back
+ * (peers/cached/life/adopt.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 #include "peers/common/runtime/peer_box.h"

@@ -1,9 +1,9 @@
-/* cached_faults_test - a store below cached that fails: of all requests that a script sends to it,
- * each one in its turn fails, in each way, once, and from then on until the store is healed.
+/* cached_faults_test - a store below cached that fails. Each request that a script sends to the
+ * store fails in its turn, in each way: once, and from then on until the store is healed.
  *
  * Rules, for each request of the store and each way to fail:
  *   - every request is answered; one failure is at most one request's
- *   - what was acknowledged is what is read, whatever became of its flush; after an error the old
+ *   - a read returns acknowledged data, whatever became of its flush; after an error the old
  *     or the new, sector by sector
  *   - a FLUSH or FUA that is answered with success has all that it covers on stable storage, and
  *     write-through has it in the store

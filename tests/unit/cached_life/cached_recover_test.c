@@ -1,6 +1,7 @@
-/* cached_recover_test - cached is killed and the next one goes on with what it left: dirty data,
+/* cached_recover_test - cached is killed and its successor continues with its state: dirty data,
  * half done requests, tables (peers/cached/life/arena.c, request/creq.c). Clients see a pause and
- * no error. */
+ * no error.
+ */
 #include "tests/rig/cached_rig.h"
 
 #include "peers/common/say/dirty.h"

@@ -1,8 +1,8 @@
-/* cached_states_test - the drawings of cached's state machines in docs/design are those of the tables
- * that the code checks.
+/* cached_states_test - the drawings of cached's state machines in docs/design are those of the
+ * tables that the code checks.
  *
- * A drawing is a block of Mermaid after the line "<!-- states of NAME -->". It is made from the
- * table here, and compared.
+ * A drawing is a block of Mermaid after the line "<!-- states of NAME -->". The test makes it from
+ * the table here, and compares.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* start_memory_test - memory runs out while a cache begins, at each of its allocations: it says so
- * in a line and leaves what its predecessor had as it was; and once it serves it allocates nothing.
+/* start_memory_test - memory runs out while a cache begins, at each of its allocations. The cache
+ * says so in a line and does not change its predecessor's state. Once it serves it allocates
+ * nothing.
  *
  * The linker leads the allocations of the program through here (--wrap, see the Makefile).
  */

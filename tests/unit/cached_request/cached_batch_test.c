@@ -1,5 +1,6 @@
-/* cached_batch_test - which requests of a batch are kept for the next one, and that they are served
- * there or a round later (peers/cached/request/batch.c). */
+/* cached_batch_test - which requests of a batch are kept for the next one; they are served there or
+ * a round later (peers/cached/request/batch.c).
+ */
 #include "peers/common/runtime/peer_box.h"
 #include "tests/rig/cached_rig.h"
 

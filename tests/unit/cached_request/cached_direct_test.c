@@ -1,5 +1,6 @@
-/* cached_direct_test - what a client reads past the cache's queue is what a request would have got
- * (peers/cached/lend/direct.c, xseg/direct.c). */
+/* cached_direct_test - a client's read past the cache's queue returns the same as a request
+ * (peers/cached/lend/direct.c, xseg/direct.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 static bool directly;

@@ -1,5 +1,6 @@
-/* cached_gift_test - writes that give their pages, and are lent others (peers/cached/lend/gift.c,
- * write.c). */
+/* cached_gift_test - writes that give their pages, and borrow others (peers/cached/lend/gift.c,
+ * write.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 #include "peers/common/runtime/peer_box.h"

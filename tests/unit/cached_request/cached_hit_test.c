@@ -1,5 +1,6 @@
-/* cached_hit_test - which requests go the short way, and that they do there what they would do on
- * the long one (peers/cached/request/hit.c). */
+/* cached_hit_test - which requests go the short way, and that they do the same there as on the long
+ * one (peers/cached/request/hit.c).
+ */
 #include "peers/common/runtime/peer_box.h"
 #include "tests/rig/cached_rig.h"
 

@@ -1,4 +1,4 @@
-/* cached_hole_test - what is a hole in the store stays one, through every policy
+/* cached_hole_test - a hole in the store stays one, through every policy
  * (peers/cached/request/write.c, flush.c).
  */
 #include "tests/rig/cached_rig.h"

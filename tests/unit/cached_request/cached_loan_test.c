@@ -1,5 +1,6 @@
-/* cached_loan_test - reads that are lent their pages, and what becomes of these when their buckets
- * let go of them (peers/cached/lend/loan.c, read.c). */
+/* cached_loan_test - reads that borrow pages, and the fate of these pages when their buckets let go
+ * of them (peers/cached/lend/loan.c, read.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 #include "peers/common/runtime/peer_box.h"

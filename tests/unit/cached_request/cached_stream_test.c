@@ -1,5 +1,6 @@
-/* cached_stream_test - what sequential readers get read ahead, and what of theirs is not kept
- * (peers/cached/request/read.c, stream.c). */
+/* cached_stream_test - which data is read ahead for sequential readers, and which of their data is
+ * not kept (peers/cached/request/read.c, stream.c).
+ */
 #include "tests/rig/cached_rig.h"
 
 #define PAGES 256u

@@ -1,6 +1,7 @@
-/* stream_order_test - what is taken for a sequential reader: reads out of order, with gaps, many
- * readers among random reads; and what is not: random reads, zipf, strides. Bounds on random reads
- * are several times what was measured. */
+/* stream_order_test - which reads count as sequential: reads out of order, with gaps, many readers
+ * among random reads. And which do not: random reads, zipf, strides. Bounds on random reads are
+ * several times the measured values.
+ */
 #include "tests/rig/stream_rig.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
-/* stream_test - sequential readers: what is read ahead, what is cut off, whose place is taken,
- * edges of the numbers, threads. What is taken for a stream and what is not is in
- * stream_order_test.c. */
+/* stream_test - sequential readers: which reads are advised, which are cut off, which reader loses
+ * its place, edges of the numbers, threads. stream_order_test.c tests which reads count as a
+ * stream.
+ */
 #include "tests/rig/stream_rig.h"
 
 #include <pthread.h>

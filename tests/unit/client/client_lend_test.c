@@ -1,5 +1,5 @@
-/* client_lend_test - queues: reads that are lent the cache's pages, writes into pages that it
- * lent. */
+/* client_lend_test - queues: reads that borrow the cache's pages, writes into pages that it lent.
+ */
 #include "tests/rig/client_rig.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* client_memory_test - once a stack serves and a queue is created, I/O allocates nothing: not in
- * the queue, and not in volumed, cached and memd, whose threads are this process's. What is
- * allocated is counted (--wrap, Makefile). */
+ * the queue, and not in volumed, cached and memd, whose threads are this process's. Allocations are
+ * counted (--wrap, Makefile).
+ */
 #include "tests/rig/client_rig.h"
 
 #include <stdatomic.h>

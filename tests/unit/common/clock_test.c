@@ -1,6 +1,6 @@
 /* clock_test - the clock goes on by an hour between two looks at it, as when a process was stopped,
- * or its machine paused: the runtime's peers serve on, and nobody waits because of it. It cannot go
- * back: it is the monotonic one. And it is nobody else's: no time stands in the segment.
+ * or its machine paused. The runtime's peers serve on, and no request waits because of it. The
+ * clock cannot go back: it is the monotonic one. And it is private: no time stands in the segment.
  *
  * The linker leads clock_gettime() of the program through here (--wrap, see the Makefile).
  */

@@ -1,6 +1,7 @@
-/* gate_test - a running peer holds what it sends while a cache is plugged below it or unplugged
- * (peers/common/runtime/gate.c): nothing fails, nothing overtakes, and nobody is waited for who is dead.
- * Threads, and peers that sleep. */
+/* gate_test - a running peer holds its requests to the peer below while a cache is plugged there or
+ * unplugged (peers/common/runtime/gate.c). Nothing fails, nothing overtakes, and no peer waits for
+ * a dead one. Threads, and peers that sleep.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* log_test - lines of the log: the time in front of them, which the log writes without the help of
- * the library, and how many a place in the code may say. */
+/* log_test - lines of the log: the time in front of them, which the log writes without the
+ * library's help, and the limit of lines for a place in the code.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* opt_test - values of options: what parses, what is refused, what the message says; command lines;
- * lists of processors; key=value lines. */
+/* opt_test - values of options: which ones parse, which are refused, the message; command lines;
+ * lists of processors; key=value lines.
+ */
 #include "peers/common/options/opt.h"
 
 #include <errno.h>

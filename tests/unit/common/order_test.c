@@ -1,4 +1,4 @@
-/* order_test - the order of overlapping requests, against a plain list of all that came. */
+/* order_test - the order of overlapping requests, against a plain list of all requests. */
 #include "peers/common/blocker/order.h"
 
 #include <pthread.h>

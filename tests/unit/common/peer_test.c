@@ -1,5 +1,6 @@
-/* peer_test - what all peers have in common: waiting, stopping, taking over, failing, the
- * simulator's steps, and the commands that every peer understands. */
+/* peer_test - the common part of all peers: waiting, stopping, taking over, failing, the
+ * simulator's steps, and the commands that every peer understands.
+ */
 #include "peers/common/runtime/peer.h"
 
 #include <errno.h>

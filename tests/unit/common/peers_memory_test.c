@@ -1,6 +1,6 @@
-/* peers_memory_test - memory runs out while a peer begins, at each of its allocations: it says so
- * in a line, and the next one begins as if nothing had been. (start_memory_test has the cache, and
- * what its predecessor left.) And a filed that serves allocates nothing, nor do its workers.
+/* peers_memory_test - memory runs out while a peer begins, at each of its allocations. It says so
+ * in a line, and its successor begins as if nothing had happened. (start_memory_test has the cache,
+ * and its predecessor's state.) And a filed that serves allocates nothing, nor do its workers.
  * (client_memory_test has the other kinds.)
  *
  * The linker leads the allocations of the program through here (--wrap, see the Makefile).

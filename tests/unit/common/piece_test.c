@@ -1,4 +1,4 @@
-/* piece_test - the data of a request in pieces, each in one in memory. */
+/* piece_test - the data of a request in pieces, each contiguous in memory. */
 #include "peers/common/blocker/piece.h"
 #include "tests/rig/seg_pair.h"
 

@@ -1,6 +1,6 @@
-/* reactor_test - threads that drive peers: echo, sleeping and waking, deadlines, eventfds,
- * kicks. No tick wakes a reactor here (no_tick.h): where a wake-up is lost, an answer does not
- * come. */
+/* reactor_test - threads that drive peers: echo, sleeping and waking, deadlines, eventfds, kicks.
+ * No tick wakes a reactor here (no_tick.h): after a lost wake-up, an answer does not come.
+ */
 #include "peers/common/runtime/reactor.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* reactors_test - several reactors: what one leaves undone another does, and who sees to the ports
- * of those that sleep. */
+/* reactors_test - several reactors: one does the work that another leaves undone, and the ports of
+ * sleeping reactors are served.
+ */
 #include "peers/common/runtime/reactor_inside.h"
 
 #include <unistd.h>

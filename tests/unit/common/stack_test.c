@@ -1,5 +1,6 @@
-/* stack_test - stack files: what is read, what is refused and with which line, in which order peers
- * start. */
+/* stack_test - stack files: which are read, which are refused and with which line, in which order
+ * peers start.
+ */
 #include "peers/common/options/stack.h"
 #include "peers/common/runtime/stack_check.h"
 

@@ -1,10 +1,10 @@
-/* wakes_test - nobody sleeps over work: volumed, cached and filed on threads, as one process and as
- * three, with clients that leave all of them just the time to go to sleep.
+/* wakes_test - no thread sleeps over work: volumed, cached and filed on threads, as one process and
+ * as three, with clients that leave all of them just the time to go to sleep.
  *
- * There is no time-out here behind which a lost wake-up could hide: reactors have no tick (see
- * no_tick.h), and clients do not look now and then (the linker leads xseg_port_wait() through
- * here). One that is lost is a test that hangs. By default there are 5,000 I/Os, most of which go
- * down to filed; with LONG=1 in the environment 500,000.
+ * No time-out here could hide a lost wake-up. Reactors have no tick (see no_tick.h), and clients do
+ * not look now and then (the linker leads xseg_port_wait() through here). After a lost wake-up the
+ * test hangs. By default there are 5,000 I/Os, most of which go down to filed; with LONG=1 in the
+ * environment 500,000.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* check_test - each invariant of a segment, broken by hand, is reported; and what is derived is
- * mended. */
+/* check_test - each invariant of a segment, broken by hand, is reported; derived values are mended.
+ */
 #include "tests/rig/seg_rig.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
-/* direct_test - reads without a request (xseg/direct.c): what a reader finds in a cache's tables,
- * and what makes it ask instead. The server here is the least that publishes: a table of entries, a
- * page of chunks, pages. */
+/* direct_test - reads without a request (xseg/direct.c): a reader finds data in a cache's tables,
+ * and falls back to a request in certain cases. The server here is the least that publishes: a
+ * table of entries, a page of chunks, pages.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* gift_test - pages that a write gives, and what it is lent in exchange (xseg/gift.c). */
+/* gift_test - pages that a write gives, and pages that it borrows in exchange (xseg/gift.c). */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* hostile_test - what an evil process writes into the segment's tables: no crash, no look outside
- * of what is there, and those whom it does not concern go on. Values of requests:
- * request_content_test. */
+/* hostile_test - an evil process writes into the segment's tables. No other process crashes or
+ * looks outside its memory, and unaffected ones go on. Values of requests: request_content_test.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

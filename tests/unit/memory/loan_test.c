@@ -1,5 +1,6 @@
-/* loan_test - pages that an answer lends (xseg/loan.c): pinned until they are dropped, whoever
- * dies, and checked by who reads them. */
+/* loan_test - pages that an answer lends (xseg/loan.c): pinned until they are dropped, whichever
+ * process dies, and checked by their reader.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

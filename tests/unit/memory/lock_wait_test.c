@@ -1,5 +1,7 @@
-/* lock_wait_test - waits for a lock of the segment end, whoever has it: by their time, or when the
- * caller says so; and the process that has the lock is named (K6 of xseg/lock.c, xseg/holder.c). */
+/* lock_wait_test - waits for a lock of the segment end, whichever process has it: by their time, or
+ * when the caller says so. The process that has the lock is named (K6 of xseg/lock.c,
+ * xseg/holder.c).
+ */
 #include "tests/rig/seg_rig.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* member_test - who is alive is what the kernel says of a lock that belongs to the file
- * description: no pid, no other descriptor of the file, no child and no number that wraps makes it
- * another answer (xseg/lock.c). */
+/* member_test - the kernel tells which member is alive, by a lock that belongs to the file
+ * description. No pid, no other descriptor of the file, no child and no number that wraps changes
+ * the answer (xseg/lock.c).
+ */
 #include "tests/rig/seg_rig.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* near_test - what ports of one thread send to each other (xseg/near.c): it is received without a
- * lane, and lost by nobody who leaves. */
+/* near_test - requests between ports of one thread (xseg/near.c): they are received without a lane,
+ * and none is lost when a port leaves.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* place_test - place words that somebody has written over: who knows better puts them right, and a
- * successor neither waits for what nobody has, nor does again what nobody has sent. */
+/* place_test - overwritten place words: a port that knows better puts them right. A successor
+ * neither waits for a request that no port has, nor redoes a request that no port has sent.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

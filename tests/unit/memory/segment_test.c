@@ -1,5 +1,6 @@
-/* segment_test - making, finding, checking and removing segments; what is damaged is refused with a
- * reason. */
+/* segment_test - making, finding, checking and removing segments; a damaged one is refused with a
+ * reason.
+ */
 #include "tests/rig/seg_rig.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* xseg_kill_test - processes that attach by themselves and are killed: whoever is left takes over,
- * sweeps, and has all of it back. */
+/* xseg_kill_test - processes that attach by themselves and are killed: the survivors take over,
+ * sweep, and have all of it back.
+ */
 #include "tests/rig/seg_rig.h"
 
 #include <errno.h>

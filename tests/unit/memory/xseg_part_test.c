@@ -1,6 +1,7 @@
 /* xseg_part_test - the parts of a split request whose splitter dies (xs_req_home(),
- * xseg_peer_orphans()): what was answered is marked in the parent, whatever the splitter had come
- * to, and nothing else is. tests/model/repair.pml has every order. */
+ * xseg_peer_orphans()). Answered parts are marked in the parent, however far the splitter had come,
+ * and nothing else is. tests/model/repair.pml has every order.
+ */
 #include "tests/rig/seg_pair.h"
 
 #define PART 3

@@ -1,8 +1,8 @@
-/* bell_test - nobody sleeps over work: rings at every point of going to sleep, between threads and
- * between processes.
+/* bell_test - no thread sleeps over work: rings at every point of going to sleep, between threads
+ * and between processes.
  *
- * Sleeps have no end here but a ring: a lost wake-up is a test that hangs. By default the two
- * thread tests and the process test make 200,000 sleeps together; with LONG=1 in the environment 10
+ * Only a ring ends a sleep here: after a lost wake-up the test hangs. By default the two thread
+ * tests and the process test make 200,000 sleeps together; with LONG=1 in the environment 10
  * million.
  */
 #include "tests/rig/long.h"

@@ -1,5 +1,6 @@
-/* plug_kill_test - who goes on when a cache enters or leaves, and it, the upper peer or both are
- * killed at any step; and words that nobody can have stored (xseg/plug.c). */
+/* plug_kill_test - a cache enters or leaves, and it, the upper peer or both are killed at any step:
+ * which process continues. And words that no process can have stored (xseg/plug.c).
+ */
 #include "tests/rig/plug_rig.h"
 
 /* How far the cache is when it is killed. */

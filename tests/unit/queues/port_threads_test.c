@@ -1,6 +1,7 @@
-/* port_threads_test - lanes between threads that send a million requests, or what can be sent in
- * some seconds: on a machine that is busy with other things each change of threads may take
- * milliseconds. Nothing here depends on how long it takes. */
+/* port_threads_test - lanes between threads that send a million requests, or as many as they can in
+ * some seconds. On a busy machine each change of threads may take milliseconds. Nothing here
+ * depends on how long it takes.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <pthread.h>

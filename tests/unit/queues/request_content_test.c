@@ -1,5 +1,6 @@
-/* request_content_test - what a request carries: values that no honest process writes, results,
- * names and data. */
+/* request_content_test - the content of a request: values that no honest process writes, results,
+ * names and data.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

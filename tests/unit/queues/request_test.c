@@ -1,5 +1,6 @@
-/* request_test - every edge of the place table (xseg/request.c), the edges that it has not, and
- * offers out of date. */
+/* request_test - every edge of the place table (xseg/request.c), the edges that it lacks, and stale
+ * offers.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* xseg_peer_test - registering, taking over, leaving and sweeping (xseg/peer.c, sweep.c): what is
- * left by the dead comes back, once, and all of it. */
+/* xseg_peer_test - registering, taking over, leaving and sweeping (xseg/peer.c, sweep.c): the
+ * dead's remains come back, once, and all of them.
+ */
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>

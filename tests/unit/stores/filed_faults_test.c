@@ -1,12 +1,12 @@
-/* filed_faults_test - filed on a kernel that fails: of all system calls that a script causes, each
- * one in its turn is refused, interrupted, put off, late or done in part; once, and from then on
- * until the store is healed (filed_kernel.h). And syncs that fail by chance, beside others.
+/* filed_faults_test - filed on a kernel that fails. Each system call that a script causes is in its
+ * turn refused, interrupted, put off, late or done in part: once, and from then on until the store
+ * is healed (filed_kernel.h). And syncs that fail by chance, beside others.
  *
  * Rules, for each call and each way to fail:
- *   - every request is answered, with what it asked for or an error; what a store may do to anybody
- *     (EINTR, EAGAIN, half of it, late) is no error for anybody, and one error is one request's,
- *     but for what a FLUSH, or a write with FUA, has to tell
- *   - a read gives what may be there: after an error the old or the new, byte by byte
+ *   - every request is answered, with its data or an error; faults that any store may show
+ *     (EINTR, EAGAIN, half of it, late) are no error for any request, and one error is one
+ *     request's, except for the errors that a FLUSH, or a write with FUA, has to tell
+ *   - a read returns possible data: after an error the old or the new, byte by byte
  *   - a FLUSH that is answered with success has left nothing behind that is not durable, and a
  *     write with FUA nothing of its own
  *   - healed, and written over where something was lost, it is as good as new: also for a

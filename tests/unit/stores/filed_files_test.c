@@ -1,9 +1,9 @@
-/* filed_files_test - what a sync that fails takes with it: a kernel that could not write a page may
- * drop it, and says so once; so also what was written while that sync was under way. And a table
- * that cannot be opened.
+/* filed_files_test - the data that a failed sync takes with it. A kernel that could not write a
+ * page may drop it, and says so once. The same holds for data that was written while that sync was
+ * in flight. And a table that cannot be opened.
  *
- * fdatasync() is this program's own: it does what a test wants done meanwhile, and gives the error
- * that it wants.
+ * fdatasync() is this program's own: it does the test's work meanwhile, and returns the test's
+ * error.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,6 @@
-/* filed_rights_test - who may read what filed makes, and what an older one has made. */
+/* filed_rights_test - which users may read files that filed makes, and files that an older one has
+ * made.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

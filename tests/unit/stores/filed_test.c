@@ -1,8 +1,8 @@
 /* filed_test - filed through peer.h, one client and one store in one thread, on files of this
  * machine: the contract of blockers, syncs, directories.
  *
- * Syncs go through this file's fdatasync(), fsync() and syncfs(), which count, and fail when a test
- * wants them to; holes and ends of files through its fallocate() and ftruncate(), data through its
+ * Syncs go through this file's fdatasync(), fsync() and syncfs(), which count, and fail on a test's
+ * demand. Holes and ends of files go through its fallocate() and ftruncate(), data through its
  * pwrite() and io_submit().
  */
 #include <errno.h>

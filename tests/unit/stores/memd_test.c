@@ -1,5 +1,6 @@
 /* memd_test - memd through peer.h, one client and one store in one thread, with a clock that the
- * test moves: the contract of blockers, what it models, what it loses. */
+ * test moves: the contract of blockers, its model of a device, its losses.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* sosd_cluster_test - sosd through peer.h, one client and one store in one process, on a cluster of
- * its own (tests/system/ceph): the contract of blockers, what a dead OSD does to requests, and what
- * is said when something is missing.
+ * its own (tests/system/ceph): the contract of blockers, the effect of a dead OSD on requests, and
+ * the messages about missing parts.
  *
- * Where Ceph's programs are not there the tests are skipped. They are too under sanitizers, which
- * do not know librados.
+ * Without Ceph's programs the tests are skipped. They are too under sanitizers, which do not know
+ * librados.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* sosd_test - what of sosd needs no cluster: names, errors, the mail between threads. */
+/* sosd_test - the parts of sosd that need no cluster: names, errors, the mail between threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

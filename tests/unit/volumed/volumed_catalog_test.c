@@ -1,4 +1,4 @@
-/* volumed_catalog_test - the volume peer's catalogue: commands, and what a start makes of it. */
+/* volumed_catalog_test - the volume peer's catalogue: commands, and its state after a start. */
 #include "tests/rig/volumed_rig.h"
 
 /* ---- commands ---------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
-/* volumed_damage_test - a catalogue that is cut short, gone, or of different times: what is served,
- * what is refused, and what is brought back. */
+/* volumed_damage_test - a catalogue that is cut short, gone, or of different times: which volumes
+ * are served, which are refused, and which are brought back.
+ */
 #include "tests/rig/volumed_rig.h"
 
 /* ---- what the store has ------------------------------------------------------------------ */

@@ -1,5 +1,4 @@
-/* volumed_job_test - what the volume peer does behind the scenes: volumes become smaller, and
- * go. */
+/* volumed_job_test - the volume peer's background jobs: volumes become smaller, and go. */
 #include "tests/rig/volumed_rig.h"
 
 /* ---- shrinking --------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* volumed_redo_test - commands to volumed that a kill interrupts: the successor does them, once,
- * and who asked only waits. */
+ * and the caller only waits.
+ */
 #include "tests/rig/volumed_rig.h"
 
 /* The store's record of a change arrives, or does not, before volumed dies. */

@@ -1,4 +1,4 @@
-/* volumed_stat_test - a volume's counters: what was asked, what failed, how long it took. */
+/* volumed_stat_test - a volume's counters: requests, failures, times. */
 #include "tests/rig/volumed_rig.h"
 
 #include <unistd.h>

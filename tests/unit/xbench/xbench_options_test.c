@@ -1,5 +1,6 @@
-/* xbench_options_test - the command line of xbench: what is taken, what is refused and in which
- * words. */
+/* xbench_options_test - the command line of xbench: which options are taken, which are refused and
+ * in which words.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

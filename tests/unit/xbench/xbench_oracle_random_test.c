@@ -1,6 +1,6 @@
-/* xbench_oracle_random_test - that what the verify oracle forgets it need not know: random
- * histories of one sector are judged by the oracle and by a checker that forgets nothing. And
- * threads. */
+/* xbench_oracle_random_test - the verify oracle does not need the values that it forgets. The
+ * oracle and a checker that forgets nothing judge random histories of one sector. And threads.
+ */
 #include "tests/rig/xbench_oracle_rig.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* xbench_oracle_test - the verify oracle, step by step: what it calls wrong, and what it must
- * not. */
+/* xbench_oracle_test - the verify oracle, step by step: the histories that it calls wrong, and
+ * those that it must not.
+ */
 #include "tests/rig/xbench_oracle_rig.h"
 
 static bool read_other(uint64_t value)

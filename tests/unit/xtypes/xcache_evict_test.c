@@ -1,5 +1,6 @@
-/* xcache_evict_test - eviction from the cache of names: who goes, who stays, who is asked, and how
- * long a search may be. */
+/* xcache_evict_test - eviction from the cache of names: which entries go, which stay, which are
+ * asked, and how long a search may be.
+ */
 #include "tests/rig/xcache_rig.h"
 
 #include <errno.h>

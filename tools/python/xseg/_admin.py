@@ -1,8 +1,8 @@
-"""_admin - what the command `xseg` does and says, as functions and dicts.
+"""_admin - the command `xseg` as functions and dicts.
 
-A Segment runs the command with --json: so there is one place that knows how peers are asked, started and plugged, and what may be refused. The
-fields are those of xseg(1). An error is an XsegError with the line that the command wrote, its exit code as `code`, and an errno that stands
-for that.
+A Segment runs the command with --json. So one place knows how peers are asked, started and plugged,
+and which commands may be refused. The fields are those of xseg(1). An error is an XsegError with
+the line that the command wrote, its exit code as `code`, and an errno that stands for that.
 
 Contract: any thread. Each function waits for a process.
 """

@@ -1,11 +1,12 @@
 """_lib - libxseg as ctypes sees it: structures, functions, errors.
 
-Contract: nothing here waits or allocates in the segment but the library's own functions. The rest of the package calls those
-through `lib`, and turns a negative errno into an XsegError by check().
+Contract: nothing here waits or allocates in the segment but the library's own functions. The rest
+of the package calls those through `lib`. It turns a negative errno into an XsegError by check().
 
 Invariants (tests/system/python_test.py compiles a C program that compares both with xseg/volume.h):
-  L1  each class of STRUCTS has the size and the offsets of the C structure of that name
-  L2  PROTOTYPES are declarations that C accepts beside the header's; what ctypes is told follows from their text
+  L1  Each class of STRUCTS has the size and the offsets of the C structure of that name.
+  L2  PROTOTYPES are declarations that C accepts beside the header's. The types that ctypes gets
+      follow from their text.
 """
 import ctypes
 import os

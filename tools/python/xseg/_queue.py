@@ -1,15 +1,19 @@
-"""_queue - many I/Os at a time: IO is one, Queue sends them and has them back.
+"""_queue - many I/Os at a time: IO is one, Queue sends them and gets them back.
 
-Contract: a Queue may be called by any thread, one at a time: who calls while another waits in it, waits as well. Threads that are to
-do I/O side by side have a queue each. Waiting lets other threads of Python run, and signals through at least ten times a second; a handler
-that calls the queue which it has interrupted gets a RuntimeError.
+Contract: a Queue may be called by any thread, one at a time. A thread that calls while another
+waits in it, waits as well. Threads that must do I/O side by side have a queue each. A wait lets
+other threads of Python run. It lets signals through at least ten times a second. A handler that
+calls the queue which it has interrupted gets a RuntimeError.
 
 Invariants:
-  Q1  an IO that is out is in its queue's _out, which keeps it and its memory alive, whoever else has forgotten it
-  Q2  the C queue is touched under _lock alone, and not after it is None
-  Q3  where a handler of a signal may raise between two steps of this code, _torn says so to the next call, which finds by the C structures
-      what is back (_sweep()): an I/O that is out in C is never forgotten here
-  Q4  a thread never waits for a lock that it has itself, nor one of a forked child for a lock of a thread that is its parent's
+  Q1  An IO that is out is in its queue's _out, which keeps it and its memory alive, even if all
+      other references are gone.
+  Q2  The C queue is touched under _lock alone, and not after it is None.
+  Q3  A signal handler may raise between two steps of this code. There _torn says so to the next
+      call, which finds by the C structures which I/Os are back (_sweep()). So an I/O that is out in
+      C is never forgotten here.
+  Q4  A thread never waits for a lock that it has itself. A thread of a forked child never waits for
+      a lock of a thread of its parent.
 """
 import ctypes
 import errno

@@ -1,11 +1,14 @@
 """_volume - a volume as a file: bytes at any offset, upon I/Os of whole sectors.
 
-Contract: any thread; the I/Os of one Volume are done one after the other. For many at a time there is Volume.queue().
+Contract: any thread. The I/Os of one Volume are done one after the other. For many at a time there
+is Volume.queue().
 
 Invariants:
-  V1  all I/O of a Volume's own is done under _lock, so of two writes to parts of one sector through the same Volume neither is lost. Against
-      everybody else the rest of such a sector is read, and written back: that is not atomic
-  V2  the queue for it is made by the first I/O; it does not know the Volume, so that a Volume nobody knows any more is closed at once
+  V1  All I/O of a Volume's own is done under _lock. So of two writes to parts of one sector through
+      the same Volume neither is lost. Against all other writers it is not atomic: the rest of such
+      a sector is read, and written back.
+  V2  The queue for it is made by the first I/O. The queue does not know the Volume, so a Volume
+      without references is closed at once.
 """
 import ctypes
 import errno

@@ -3,7 +3,8 @@
     async with AsyncQueue(volume.queue()) as queue:
         await asyncio.gather(*(queue.run(IO.write(n << 20, data)) for n in range(64)))
 
-Contract: the loop's thread, to which the queue belongs from then on. What is run in one turn of the loop is sent at once.
+Contract: the loop's thread, to which the queue belongs from then on. I/Os that are run in one turn
+of the loop are sent at once.
 """
 import asyncio
 from typing import Any, Dict

@@ -2,12 +2,12 @@
  * requests.
  *
  * Contract: one thread. Port 0 carries I/O, port 1 questions to peers, so that one can ask while
- * the other works; one call at a time on each. Waiting ends as tool.h says (T3); what is out then
- * stays out and is done or freed by others after client_close().
+ * the other works. Each has one call at a time. Waiting ends as tool.h says (T3). A request that is
+ * out then stays out. Others complete or free it after client_close().
  *
  * Invariants:
- *   C1  a call that was not answered is never waited for again, and its port is not used any more
- *   C2  nobody waits for a peer that no one will start again, or that needs such a one below it
+ *   C1  A call that was not answered is never waited for again, and its port is not used any more.
+ *   C2  No call waits for a peer that no one will start again, or that needs such a one below it.
  */
 #ifndef TOOLS_XSEG_CLIENT_H
 #define TOOLS_XSEG_CLIENT_H

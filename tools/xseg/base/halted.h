@@ -1,5 +1,5 @@
 /* halted - processes that a signal has halted, as SIGSTOP does, or a debugger. They are not dead:
- * nobody takes their place, all who need them wait, and no other sign tells why.
+ * no successor takes their place, all that need them wait, and no other sign tells why.
  *
  * Contract: only looks, at a segment and at /proc.
  */

@@ -1,9 +1,9 @@
 /* proc - the processes behind peers: signals to them, and new ones.
  *
  * Contract: a signal goes to a process only if the kernel says that it has the lock of the member
- * that serves that peer in that generation, through a pidfd that was opened before
- * (xseg_peer_pidfd()). A pid that was given to somebody else, or was written over in the segment, is
- * never hit (T4).
+ * that serves that peer in that generation. It goes through a pidfd that was opened before
+ * (xseg_peer_pidfd()). A pid that was given to another process, or was written over in the segment,
+ * is never hit (T4).
  */
 #ifndef TOOLS_XSEG_PROC_H
 #define TOOLS_XSEG_PROC_H

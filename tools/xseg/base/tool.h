@@ -1,18 +1,19 @@
-/* tool - what all commands of `xseg` share: where they are, how long they may take, how they fail.
+/* tool - the common part of all commands of `xseg`: the segment, the time limit, the errors.
  *
  * Contract
- *   One thread. A command's handler returns an exit code (enum tool_exit); whoever finds an error
- *   prints it, once, by tool_fail() or one of its sisters, and hands the code up.
+ *   One thread. A command's handler returns an exit code (enum tool_exit). The function that finds
+ *   an error prints it, once, by tool_fail() or one of its sisters, and hands the code up.
  *
  * Invariants
- *   T1  an error is one line on stderr: what, why, what to do next
- *   T2  progress is shown on stderr: on a terminal in place, and is gone before anything else is
- *       printed; elsewhere as a line after 5 s of a wait, and then every 30 s
- *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work
- *       goes on
- *   T4  no signal is sent to a bare pid: see proc.h
- *   T5  a command that is to be typed is written 'xseg WORDS' and printed by tool_hints(), as all
- *       lines of tool_fail() and its sisters are: with -s, where xseg would take another segment
+ *   T1  An error is one line on stderr: the thing, the reason, and the next step.
+ *   T2  Progress is shown on stderr. On a terminal it is shown in place, and is gone before
+ *       anything else is printed. Elsewhere it is a line after 5 s of a wait, and then every 30 s.
+ *   T3  A wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work
+ *       goes on.
+ *   T4  No signal is sent to a bare pid: see proc.h.
+ *   T5  A command that a person must type is written 'xseg WORDS' and printed by tool_hints(), as
+ *       all lines of tool_fail() and its sisters are. It gets -s if xseg would take another
+ *       segment.
  */
 #ifndef TOOLS_XSEG_TOOL_H
 #define TOOLS_XSEG_TOOL_H

@@ -1,9 +1,11 @@
-/* view - what a segment shows to whoever looks: its peers and its blocks of statistics.
+/* view - the contents of a segment as an observer sees them: its peers and its blocks of
+ * statistics.
  *
- * The supervisor is listed in a segment as a peer, too; here it is not one of the peers.
+ * The supervisor is listed in a segment as a peer, too. Here it is not one of the peers.
  *
- * Contract: snapshots in private memory; only reads the segment, so an observer may use all of it.
- * What is shown may be old by the time it is printed. Free with view_*_fini(), also after an error.
+ * Contract: snapshots in private memory. All functions only read the segment, so an observer may
+ * use them. A snapshot may be old by the time it is printed. Free with view_*_fini(), also after an
+ * error.
  */
 #ifndef TOOLS_XSEG_VIEW_H
 #define TOOLS_XSEG_VIEW_H

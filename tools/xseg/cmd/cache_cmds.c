@@ -1,7 +1,7 @@
 /* cache_cmds - cache status, get, set, flush, drop.
  *
  * Contract: see commands.h. A cache answers "status" with "key=value" lines under the names of the
- * JSON fields, nested ones dotted; its statistics in the segment have the same names, and are shown
+ * JSON fields, nested ones dotted. Its statistics in the segment have the same names, and are shown
  * while no process serves the cache.
  */
 #include <errno.h>

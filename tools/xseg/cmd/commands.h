@@ -1,9 +1,9 @@
 /* commands - the handlers of all commands, for the one table in main.c.
  *
  * Contract: `opts` points to the values of the command's own options (struct given beside its
- * table), set to defaults and parsed; argc and argv are the words after the command's, as many as
- * the table allows. A handler returns an exit code (enum tool_exit) and has said why on stderr when
- * it is not 0.
+ * table), set to defaults and parsed. The words after the command's are in argc and argv, as many
+ * as the table allows. A handler returns an exit code (enum tool_exit). If it is not 0, the handler
+ * has said why on stderr.
  */
 #ifndef TOOLS_XSEG_COMMANDS_H
 #define TOOLS_XSEG_COMMANDS_H

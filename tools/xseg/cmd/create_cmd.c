@@ -1,4 +1,4 @@
-/* create_cmd - create: makes a segment, and says what it costs before.
+/* create_cmd - create: says the cost of a segment, and makes it.
  *
  * Contract: see commands.h.
  */

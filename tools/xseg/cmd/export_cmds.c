@@ -1,17 +1,18 @@
 /* export_cmds - export: nbdkit serves a volume on a socket, in the foreground, until it is
  * interrupted.
  *
- * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it
- * says comes through a pipe: before it serves, its last line is the reason why it does not;
- * afterwards its lines go to stderr. It serves when a client is greeted, or turned away as others
- * have all places. The socket's file is removed at the end, unless another export that began at
- * the same time has it. Once it has served, an nbdkit that a signal ends is begun anew: all its
+ * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). Its output
+ * comes through a pipe. Before it serves, its last line is the reason why it does not; afterwards
+ * its lines go to stderr. It serves when a client is greeted, or turned away as others have all
+ * places. The socket's file is removed at the end, unless another export that began at the same
+ * time has it. If a signal ends an nbdkit that has served, nbdkit is begun anew: otherwise all its
  * clients would be without their disks.
  *
  * A library is preloaded into nbdkit, so that a client harms only itself (tools/nbdkit/guard.c). It
- * bounds the connections, and nbdkit does not end because of what one of them sends. When this
- * process ends, or wants it, it cuts connections whose clients do not take their answers. Without
- * it there is no export: the dynamic linker would say that it ignores what is not there, and go on.
+ * bounds the connections, and nbdkit does not end because of a client's messages. When this process
+ * ends, or wants it, the library cuts connections whose clients do not take their answers. Without
+ * the library there is no export. So its presence is checked: the dynamic linker would only warn
+ * that it ignores a missing library, and go on.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
  * if nbdkit exits by itself; 3 if it does not serve in time.

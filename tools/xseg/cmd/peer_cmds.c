@@ -1,7 +1,7 @@
 /* peer_cmds - peer list, start, stop, restart, kill, set.
  *
- * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor
- * that runs takes such a peer under its care.
+ * Contract: see commands.h. `start` starts a peer as the stack file in the segment describes it. A
+ * supervisor that runs takes such a peer under its care.
  */
 #include <assert.h>
 #include <errno.h>

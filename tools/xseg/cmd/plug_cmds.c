@@ -1,7 +1,7 @@
 /* plug_cmds - plug, unplug: a cache goes between two peers that serve, or out again.
  *
- * Contract: see commands.h. What is wanted is stored in the segment at once; the peers do it. What
- * follows here is watching, so the command may be ended at any time.
+ * Contract: see commands.h. The command stores its request in the segment at once, and the peers do
+ * it. Afterwards the command only watches, so it may be ended at any time.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,11 @@
-/* recover_cmd - volume recover: what a damaged catalogue has lost, shown and brought back.
+/* recover_cmd - volume recover: shows and restores the lost parts of a damaged catalogue.
  *
- * Contract: see commands.h. A thing that is lost is a line of volumed's, "lost= found_in= name=
- * identity= prefix= size_bytes= object_size_bytes= objects= state= usable="; found_in is
+ * Contract: see commands.h. For each lost part volumed has a line, "lost= found_in= name= identity=
+ * prefix= size_bytes= object_size_bytes= objects= state= usable="; found_in is
  *
  *   record    a record of the copy or the catalogue: name and size are the volume's
- *   objects   its objects: how large it was is known as far as the last of them
- *   names     its objects, by an older program: nor is known how large objects are
+ *   objects   its objects: its size is known as far as the last of them
+ *   names     its objects, by an older program: the objects' size is not known either
  *   nothing   no record that can be read, nor any object
  */
 #include <inttypes.h>

@@ -3,14 +3,14 @@
  * Contract: see commands.h.
  *
  * Invariants
- *   U1  `up` that fails undoes what it began: the processes it started, and the segment if it made
- *       it
- *   U2  `up` that is interrupted or timed out leaves the supervisor at work (TOOL_LATER)
- *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
- *   U4  `down` that cannot have a cache flush leaves the stack serving, with what it had stopped
- *       started again; `down --cancel`, and `up` during a stop, do so, too
+ *   U1  If `up` fails, it undoes its own steps: the processes it started, and the segment if it
+ *       made it.
+ *   U2  If `up` is interrupted or timed out, it leaves the supervisor at work (TOOL_LATER).
+ *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left.
+ *   U4  If `down` cannot have a cache flush, it starts the stopped peers again and leaves the stack
+ *       serving. `down --cancel`, and `up` during a stop, do so, too.
  *   U5  `up` starts nothing while a peer that nobody would start again has dirty data, or one of
- *       those that it would start still sends to that
+ *       those that it would start still sends to that.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* stat_cmds - stat and top: counters and latencies, once, at intervals, or on a whole terminal.
  *
- * Contract: see commands.h. An observer only: works on a segment whose peers are all dead.
- * The terminal is put back as it was whenever top ends, also by Ctrl-C.
+ * Contract: see commands.h. An observer only: works on a segment whose peers are all dead. The
+ * terminal is put back as it was whenever top ends, also by Ctrl-C.
  */
 #include <errno.h>
 #include <poll.h>

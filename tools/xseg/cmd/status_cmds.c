@@ -1,8 +1,9 @@
 /* status_cmds - status: the segment, its supervisor, peers, chains, caches and pools on one page.
  *
- * Contract: see commands.h. What only a peer can tell (how many volumes there are) is asked for two
- * seconds at most, of each that is asked after one was silent for half a one, and shown as unknown
- * when it does not answer: status never hangs and never fails because a peer does.
+ * Contract: see commands.h. Some figures only a peer can tell, such as the number of volumes. A
+ * peer is asked for two seconds at most. After one was silent, each further peer is asked for half
+ * a second at most. A figure is shown as unknown if its peer does not answer. So status never
+ * hangs, and never fails because a peer does.
  */
 #include <inttypes.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
-/* damage - what volumeds say of a catalogue that is damaged, for up, status, check and volume list.
+/* damage - volumeds' reports of a damaged catalogue, for up, status, check and volume list.
  *
  * Contract: one thread. damage_ask() waits two seconds at most, and takes silence for no damage:
- * status says who does not answer.
+ * status shows peers that do not answer.
  */
 #ifndef TOOLS_XSEG_DAMAGE_H
 #define TOOLS_XSEG_DAMAGE_H

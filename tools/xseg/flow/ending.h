@@ -1,17 +1,17 @@
-/* ending - how peers and stacks end: stopping in order, killing, and what forbids it.
+/* ending - how peers and stacks end: stopping in order, killing, and the reasons that forbid it.
  *
  * Contract: works on any attachment, an observer's too; needs no memory of the segment. Reports its
  * errors (tool.h) and returns an exit code. Waiting ends as tool.h says.
  *
  * Invariants
- *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
- *   E2  a peer that cannot stop, as what it stands on is stopped, or dead and nobody starts it
- *       again, is reported and not waited for
- *   E3  a stop that cannot end, as a cache cannot flush, is reported with the store's error, and
- *       the stack serves on
- *   E4  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
- *       ending_remove() that does, which removes no other one that has got the name meanwhile, nor
- *       one that somebody has begun to use, but for clients of the stack that has ended
+ *   E1  Peers are stopped from the top down: one is asked when no living peer sends to it.
+ *   E2  A peer cannot stop if a peer below it is stopped, or is dead and nobody starts it again.
+ *       Such a peer is reported and not waited for.
+ *   E3  If a cache cannot flush, a stop cannot end. Then it is reported with the store's error, and
+ *       the stack serves on.
+ *   E4  A caller that removes a segment asks ending_may_destroy() first, or kills all. Then
+ *       ending_remove() removes it. It removes no other segment that has got the name meanwhile,
+ *       nor one that somebody has begun to use. Clients of the ended stack do not count as users.
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H

@@ -10,11 +10,11 @@
  * Contract: one thread. Functions report their errors (tool.h) and return an exit code.
  *
  * Invariants
- *   F1  a file has its own name only when all of it is on stable storage; until then, and after any
- *       error, it is FILE.partial
- *   F2  no file is replaced without `force`, not even one that somebody made meanwhile
- *   F3  a new file that replaces another has that one's mode, from its first byte on
- *   F4  two exports never write one FILE.partial: its writer has it locked (flock)
+ *   F1  A file has its own name only when all of it is on stable storage. Until then, and after any
+ *       error, it is FILE.partial.
+ *   F2  No file is replaced without `force`, not even one that another program made meanwhile.
+ *   F3  A new file that replaces another has that one's mode, from its first byte on.
+ *   F4  Two exports never write one FILE.partial: its writer has it locked (flock).
  */
 #ifndef TOOLS_XSEG_IMAGE_FILE_H
 #define TOOLS_XSEG_IMAGE_FILE_H

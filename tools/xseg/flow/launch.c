@@ -1,6 +1,6 @@
 /* launch - see launch.h.
  *
- * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how
+ * The supervisor's lines in the log tell that a peer failed to start. Only the supervisor sees how
  * its children end, and it would go on trying.
  */
 #include "tools/xseg/flow/launch.h"

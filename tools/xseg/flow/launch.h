@@ -1,7 +1,7 @@
 /* launch - starts a stack's processes and waits until its peers serve.
  *
  * Contract: reports its errors (tool.h) and returns an exit code. A peer is started from the text
- * of the stack that the segment holds. What is started is detached and writes to the log of
+ * of the stack that the segment holds. A started process is detached and writes to the log of
  * proc_log_path().
  */
 #ifndef TOOLS_XSEG_LAUNCH_H

@@ -1,7 +1,7 @@
 /* volume_io - see volume_io.h.
  *
  * An image is moved in chunks of 256 KiB through a queue of the library; up to 16 of them are out
- * at once. Each has a slot: an I/O, and memory of the segment that stays with it, so data goes from
+ * at once. Each has a slot: an I/O, and memory of the segment that stays with it. So data goes from
  * the file to where the peers take it, and back.
  *
  *   slot       to         when                                                by
@@ -11,12 +11,12 @@
  *                         at once                                             import_release
  *
  * Invariants
- *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES
- *   I2  an export writes chunks in the order of the volume, so that it can go into a pipe
- *   I3  after an error nothing more is sent; what is out is waited for, so the first offset is the
- *       right one
- *   I4  an import looks for other users when it has the volume open itself, so that of two imports
- *       at once one sees the other at least
+ *   I1  Zeroes of an image overwrite the volume's old data: they are sent as WRITE_ZEROES.
+ *   I2  An export writes chunks in the order of the volume, so that it can go into a pipe.
+ *   I3  After an error nothing more is sent. Requests that are out are waited for, so the first
+ *       offset is the right one.
+ *   I4  An import looks for other users when it has the volume open itself. So of two imports at
+ *       once one sees the other at least.
  */
 #include "tools/xseg/flow/volume_io.h"
 

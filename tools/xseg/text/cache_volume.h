@@ -1,10 +1,10 @@
 /* cache_volume - single volumes in a cache: their ids, settings and counters.
  *
  * A cache knows volumes by their ids, which volumed has. It answers "volume-status id=N" with
- * "key=value" lines, and "volumes [FROM]" with a line of "key=value" words for each, under the
- * names of the JSON fields, nested ones dotted.
+ * "key=value" lines. It answers "volumes [FROM]" with a line of "key=value" words for each volume.
+ * The keys are the names of the JSON fields, nested ones dotted.
  *
- * Contract: what returns an int prints why not and returns an exit code.
+ * Contract: a function that returns an int prints the reason of a failure and returns an exit code.
  */
 #ifndef TOOLS_XSEG_CACHE_VOLUME_H
 #define TOOLS_XSEG_CACHE_VOLUME_H

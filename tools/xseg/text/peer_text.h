@@ -1,6 +1,6 @@
 /* peer_text - the peers of a segment as JSON and as a table; used by peer list and status.
  *
- * Contract: pure, but for a look at /proc: whose process is halted.
+ * Contract: pure, but for a look at /proc for halted processes.
  */
 #ifndef TOOLS_XSEG_PEER_TEXT_H
 #define TOOLS_XSEG_PEER_TEXT_H

@@ -1,12 +1,12 @@
 /* stat_text - the statistics of a segment at two moments, as JSON and as tables.
  *
- * Contract: pure but for reading the segment in stat_take(). What is shown is the difference
- * between the older snapshot and the newer, or all that was ever counted when there is no older
- * one.
+ * Contract: pure but for reading the segment in stat_take(). The output is the difference between
+ * the older snapshot and the newer, or all that was ever counted if there is no older one.
  *
  * Invariants
- *   S1  a level (how much is dirty now) is shown as it is, a count as its difference
- *   S2  a block that is new, or counts less than before (its subject was made anew), is shown whole
+ *   S1  A level (how much is dirty now) is shown as it is, a count as its difference.
+ *   S2  A block that is new is shown whole. So is one that counts less than before (its subject was
+ *       made anew).
  */
 #ifndef TOOLS_XSEG_STAT_TEXT_H
 #define TOOLS_XSEG_STAT_TEXT_H
