@@ -67,11 +67,14 @@ static void peer_set(struct xseg_peer *peer, enum xseg_peer_state state)
 	xs_peer_word_set(peer->seg, peer->index, state, peer->seg->member, peer->generation);
 }
 
+static bool is_client_kind(const char *kind)
+{
+	return strncmp(kind, "client", sizeof(((struct xs_peer *)0)->kind)) == 0;
+}
+
 bool xs_peer_is_client(struct xseg *seg, uint32_t index)
 {
-	const struct xs_peer *p = &seg->peers[index];
-
-	return strncmp(p->kind, "client", sizeof(p->kind)) == 0;
+	return is_client_kind(seg->peers[index].kind);
 }
 
 uint32_t xseg_nr_peers(struct xseg *seg)
@@ -389,7 +392,7 @@ static int lock_to_open(struct xseg *seg, const struct xseg_peer_params *params)
 			return fd;
 		xs_unlock(fd);
 	}
-	if (strncmp(params->kind, "client", sizeof(seg->peers[0].kind)) == 0) {
+	if (is_client_kind(params->kind)) {
 		fd = xs_lock(seg, XSEG_LOCK_CONTROL);
 		if (fd >= 0)
 			xs_kept_mend_clients(seg);
@@ -453,7 +456,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	if (!peer)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	peer->seg = seg;
-	peer->client = strncmp(params->kind, "client", sizeof(seg->peers[0].kind)) == 0;
+	peer->client = is_client_kind(params->kind);
 	fd = lock_to_open(seg, params);
 	if (fd < 0) {
 		rc = xs_fail_lock(seg, fd, err);

@@ -36,7 +36,6 @@ def states_of(path):
 
 
 def floors():
-    """A line a room; those of one floor and one folder are together."""
     out = ["| floor | room | subject |", "|---|---|---|"]
     for line in (ROOT / "tests/tidy/floors").read_text().splitlines():
         part = line.split("\t")

@@ -55,30 +55,30 @@ static int read_pages(const char *value, uint64_t *pages, struct kv_text *t)
 	return 0;
 }
 
-static int set_min(uint64_t *word, const char *value, struct kv_text *t)
+enum share_end { SHARE_MIN, SHARE_MAX };
+
+static int set_share(uint64_t *word, enum share_end end, const char *value, struct kv_text *t)
 {
-	uint32_t min, max;
+	uint32_t share[2];
 	uint64_t pages;
 	int rc = read_pages(value, &pages, t);
 
 	if (rc)
 		return rc;
-	settings_share(*word, &min, &max);
-	*word = settings_with_share(*word, (uint32_t)pages, max);
+	settings_share(*word, &share[SHARE_MIN], &share[SHARE_MAX]);
+	share[end] = (uint32_t)pages;
+	*word = settings_with_share(*word, share[SHARE_MIN], share[SHARE_MAX]);
 	return 0;
+}
+
+static int set_min(uint64_t *word, const char *value, struct kv_text *t)
+{
+	return set_share(word, SHARE_MIN, value, t);
 }
 
 static int set_max(uint64_t *word, const char *value, struct kv_text *t)
 {
-	uint32_t min, max;
-	uint64_t pages;
-	int rc = read_pages(value, &pages, t);
-
-	if (rc)
-		return rc;
-	settings_share(*word, &min, &max);
-	*word = settings_with_share(*word, min, (uint32_t)pages);
-	return 0;
+	return set_share(word, SHARE_MAX, value, t);
 }
 
 static const struct key {

@@ -32,15 +32,15 @@ struct cached_options {
 	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low, store_full;
 };
 
-/* What struct cached (life/cached.h) begins with. */
+/* The beginning of struct cached (life/cached.h). */
 struct cached_base {
 	struct peer peer;			/* first: cached_of() casts */
 	struct cached_options options;
 	struct streams streams;
 };
 
-/* A part is changed by whom its room lets, also where a caller changes nothing: so constness is not
- * handed on. */
+/* A caller that changes nothing itself may pass the cache to a room that changes its own part. So
+ * the result is not const. */
 static inline struct cached_base *base_of(const struct cached *k)
 {
 	return (struct cached_base *)(uintptr_t)k;

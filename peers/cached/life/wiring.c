@@ -12,7 +12,7 @@ _Static_assert(offsetof(struct cport_rooms, base) == 0, "whole_port() casts");
 const size_t cport_first = offsetof(struct cached, ports);
 const size_t cport_stride = sizeof(struct cport_rooms);
 
-/* A part is changed by whom its room lets, also where a caller changes nothing. */
+/* Not const, as in base_of(). */
 static struct cached *whole(const struct cached *k) { return (struct cached *)(uintptr_t)k; }
 static struct cport_rooms *whole_port(const struct cport *ps)
 {
