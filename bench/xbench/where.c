@@ -151,13 +151,14 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 	return rc;
 }
 
-/* Of several volumeds, the first that has it; if none has, and not several serve, err is what the
- * first said. */
+/* Finds the first volumed that has the volume. If none has it, and not several serve, err is the
+ * answer of the one that serves, or else of the first. */
 static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
 {
 	struct xseg_error why = { "" };
 	struct xseg_peer_info info;
 	uint32_t i, nr = xseg_nr_peers(w->seg), asked = 0, without = 0;
+	bool serves;
 	int rc = xseg_fail(err, -ENOENT,
 			   "segment %s has no volumed; start one, or use --target=PEER",
 			   xseg_name(w->seg));
@@ -166,9 +167,10 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 		if (!xseg_peer_get_info(w->seg, i, &info) || strcmp(info.kind, "volumed"))
 			continue;
 		rc = look_at_volumed(w, &info, i, o, &why);
-		without += !xseg_peer_is_gone(w->seg, &info);
-		if (!asked++ || rc != -ENOENT)
+		serves = !xseg_peer_is_gone(w->seg, &info);
+		if (!asked++ || rc != -ENOENT || (serves && !without))
 			*err = why;
+		without += serves;
 	}
 	if (rc == -ENOENT && without > 1)
 		return xseg_fail(err, rc,

@@ -316,4 +316,9 @@ t "one that serves is the only one then" xseg volume info vol
 t "and whose volumes it has need not be said" xseg volume create more --size 1M
 expect_err 4 "other: it is stopped" "one that is stopped can be named" \
 	xseg volume list --volumed other
+start other volumed --name other --downstream othermemd
+t "it is started again" wait_for 60 xseg volume info else --volumed other
+t "and the first one is stopped" xseg peer stop volumed
+expect_err 4 "other: .*'none'.* volume list' shows" "then the other one's answer is shown" \
+	xbench --volume=none --rw=read --number_ios=1
 finish
