@@ -58,9 +58,9 @@
  * Failures below
  *   A process below may be killed or restart, or a cache may be plugged or unplugged. Then I/Os
  *   take longer, and no error is seen. These are the errors:
- *      -ENOTCONN  volumed has been stopped, or is dead with nobody to start it again, since
- *                 params.gone_ns, or is forgotten; or the peer below it was taken away. In the
- *                 first cases the queue is lost. All its I/Os that are out come back with this
+ *      -ENOTCONN  volumed has been stopped, or forgotten, or is dead with nobody to start it
+ *                 again, since params.gone_ns; or the peer below it was taken away. In the first
+ *                 cases the queue is lost. All its I/Os that are out come back with this
  *                 error, done or not, and everything else is refused with it. Memory of the
  *                 queue's that is out to be read into may be written until volumed has served
  *                 again. To go on: destroy the queue, close the volume, and open it again.

@@ -39,8 +39,6 @@ static const struct opt volumed_opts[] = {
 	{ .name = NULL },
 };
 
-/* ---- own requests ------------------------------------------------------------------------ */
-
 /* ---- the path of a request --------------------------------------------------------------- */
 
 static bool is_in_one_object(const struct vd_volume *v, const struct xreq *r)

@@ -32,7 +32,7 @@
  * answer. So a kill in between makes too much promised, never too little.
  *
  * Unpromised bytes are counted apart from dirty ones. Commands that are refused while data is dirty
- * (`down`, `cache drop`, `cache unplug`) are not refused because of them.
+ * (`down`, `destroy`, `cache drop`) are not refused because of them, and `unplug` does not wait.
  *
  * Contract: object_give_up() inside the object; unpromised_run() in port 0's poll.
  *
