@@ -103,7 +103,9 @@ struct xport {
 	struct xseg_peer *peer;
 	struct xs_port *sh;
 	uint32_t index, generation;
-	uint32_t bell;			/* that its server sleeps on: what `sh` says, or should */
+	/* that its server sleeps on: what `sh` says, or should; under the lock of whoever moves
+	 * ports between threads, and read without */
+	_Atomic uint32_t bell;
 	uint64_t own_place;	/* place_word() of what it has, without state and sequence */
 	uint32_t req_first, req_nr;		/* checked private copy */
 	uint32_t mask_words;		/* of a mask of lanes: those that ports can be in */
@@ -650,6 +652,12 @@ static inline bool xs_peer_holds(struct xseg *seg, uint32_t peer, uint64_t place
 /* One load, of this word alone. Of one that another process may be writing (R5), what was checked
  * is what is used. */
 #define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
+
+/* A function that reads plain words of the segment while others may write them. It copies each
+ * word once, and its caller checks the copy. ThreadSanitizer does not look at it. */
+#define XS_RACY __attribute__((no_sanitize("thread")))
+/* Copies bytes in such a way. */
+void xs_racy_copy(void *to, const void *from, size_t bytes);
 
 /* How many requests of its own a port has, and the first: what the segment says, bounded (R5). */
 static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_t *first)

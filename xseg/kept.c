@@ -150,7 +150,7 @@ void xs_keep_port(struct xseg *seg, uint32_t port, uint32_t peer)
 	copy_close(seg, k, peer);
 }
 
-static uint64_t range_of(const struct xs_port *p)
+XS_RACY static uint64_t range_of(const struct xs_port *p)
 {
 	return (uint64_t)XS_FETCH(p->req_first) << 32 | XS_FETCH(p->req_nr);
 }
@@ -169,9 +169,9 @@ void xs_keep_range(struct xseg *seg, uint32_t port, uint32_t first, uint32_t nr)
 
 static void lists_get(const struct xs_peer *p, struct xs_kept_lists *l)
 {
-	memcpy(l->name, p->name, sizeof(l->name));
-	memcpy(l->kind, p->kind, sizeof(l->kind));
-	memcpy(l->port, p->port, sizeof(l->port));
+	xs_racy_copy(l->name, p->name, sizeof(l->name));
+	xs_racy_copy(l->kind, p->kind, sizeof(l->kind));
+	xs_racy_copy(l->port, p->port, sizeof(l->port));
 }
 
 static uint64_t lists_check(const struct xs_kept_lists *l, uint32_t peer)
@@ -182,7 +182,7 @@ static uint64_t lists_check(const struct xs_kept_lists *l, uint32_t peer)
 /* *l: what the copy has. False: there is none to believe. */
 static bool lists_copy(struct xseg *seg, uint32_t peer, struct xs_kept_lists *l)
 {
-	memcpy(l, &seg->kept_peers[peer].lists, sizeof(*l));
+	xs_racy_copy(l, &seg->kept_peers[peer].lists, sizeof(*l));
 	return atomic_load(&l->check) == lists_check(l, peer);
 }
 

@@ -662,3 +662,12 @@ int xseg_list(void (*fn)(const char *name, void *arg), void *arg)
 	closedir(dir);
 	return 0;
 }
+
+XS_RACY void xs_racy_copy(void *to, const void *from, size_t bytes)
+{
+	const volatile unsigned char *f = from;
+	unsigned char *t = to;
+
+	for (size_t i = 0; i < bytes; i++)
+		t[i] = f[i];
+}
