@@ -36,8 +36,8 @@ static void figures_of(
 
 void xb_job_figures(const struct xb_job *job, uint32_t stat, struct xb_figures *f)
 {
-	figures_of(&job->stats[stat].lat, atomic_load(&job->stats[stat].bytes),
-		atomic_load(&job->counted_ns[stat == XB_STAT_VERIFY]), f);
+	figures_of(&job->results.stats[stat].lat, atomic_load(&job->results.stats[stat].bytes),
+		atomic_load(&job->results.counted_ns[stat == XB_STAT_VERIFY]), f);
 }
 
 const char *xb_human_ns(uint64_t ns, char *out, size_t size)
@@ -133,7 +133,7 @@ static void sum_up(struct xb_sampler *s, uint32_t op, uint64_t span_ns, struct x
 
 	xhist_init(&now->lat);
 	for (uint32_t i = 0; i < s->run->nr_jobs; i++) {
-		const struct xb_stat *stat = &s->run->jobs[i]->stats[op];
+		const struct xb_stat *stat = &s->run->jobs[i]->results.stats[op];
 
 		xhist_merge(&now->lat, &stat->lat);
 		bytes += atomic_load_explicit(&stat->bytes, memory_order_relaxed);
