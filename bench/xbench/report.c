@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/xbench/sample.h"
-
 /* ---- JSON -------------------------------------------------------------------------------- */
 
 static void set_int(json_t *object, const char *key, uint64_t value)
@@ -88,8 +86,8 @@ static json_t *json_samples(const struct xb_run *run)
 {
 	json_t *all = json_array();
 
-	for (uint32_t i = 0; i < run->nr_samples; i++) {
-		const struct xb_sample *sample = &run->samples[i];
+	for (uint32_t i = 0; i < run->sampler.nr_samples; i++) {
+		const struct xb_sample *sample = &run->sampler.samples[i];
 		json_t *one = json_object();
 
 		set_int(one, "start_ns", sample->start_ns);

@@ -14,8 +14,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "bench/xbench/sample.h"
-
 #define LOOK_MS	       200			/* how often the main thread looks at the jobs */
 #define GRACE_NS       5000000000ull		/* for what is out when a signal comes */
 #define STALL_NS       5000000000ull		/* without an answer, after which people are told */
@@ -68,11 +66,10 @@ void xb_run_close(struct xb_run *run)
 		if (xb_job_destroy(run->jobs[--run->nr_jobs]))
 			run->log_failed = true;
 	free(run->jobs);
-	free(run->samples);
+	xb_sampler_fini(&run->sampler);
 	if (run->shared.verify)
 		xb_verify_destroy(&run->verify);
 	run->jobs = NULL;
-	run->samples = NULL;
 	run->shared.verify = NULL;
 }
 
@@ -350,14 +347,13 @@ static int open_watch(struct watch *w, struct xseg_error *err)
 int xb_run_all(struct xb_run *run, struct xseg_error *err)
 {
 	struct watch w = { .run = run };
-	struct xb_sampler sampler;
 	int rc = open_watch(&w, err);
 
 	if (rc)
 		return rc;
 	if (run->opts->status_interval) {
-		xb_sampler_init(&sampler, run);
-		w.sampler = &sampler;
+		xb_sampler_init(&run->sampler, run->opts, run->jobs, run->nr_jobs);
+		w.sampler = &run->sampler;
 	}
 	rc = run_phases(&w, err);
 	if (!rc && run->opts->verify)
@@ -367,8 +363,6 @@ int xb_run_all(struct xb_run *run, struct xseg_error *err)
 		fprintf(stderr, "xbench: %s\n", err->text);
 		run->save_failed = true;
 	}
-	if (w.sampler)
-		xb_sampler_fini(&sampler);
 	close(w.signal_fd);
 	close(w.done_fd);
 	return rc;
