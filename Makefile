@@ -100,8 +100,8 @@ UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* tests/* tests/*/*,\
-	$(d)/*.c $(d)/*.h))
+STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
+	tests/* tests/*/*,$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a
 SHARED := $(BUILD)/lib/libxseg.so.$(ABI)

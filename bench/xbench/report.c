@@ -173,7 +173,8 @@ static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
 	if (run->opts->verify)
 		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&results->verify_errors));
 	if (run->opts->data == XB_DATA_DIRECT)
-		fprintf(out, ", read without a request=%" PRIu64, atomic_load(&results->direct_ios));
+		fprintf(out, ", read without a request=%" PRIu64,
+			atomic_load(&results->direct_ios));
 	fputc('\n', out);
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
 		xb_job_figures(job, stat, &f);

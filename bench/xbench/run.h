@@ -8,8 +8,8 @@
 #ifndef BENCH_XBENCH_RUN_H
 #define BENCH_XBENCH_RUN_H
 
-#include "bench/xbench/job.h"
-#include "bench/xbench/sample.h"
+#include "bench/xbench/job/job.h"
+#include "bench/xbench/job/sample.h"
 
 struct xb_run {
 	const struct xb_options *opts;

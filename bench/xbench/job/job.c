@@ -1,5 +1,5 @@
 /* job - see job.h; making and ending one is in job_life.c. */
-#include "bench/xbench/job.h"
+#include "bench/xbench/job/job.h"
 
 #include <errno.h>
 #include <inttypes.h>

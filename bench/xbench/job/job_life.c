@@ -4,7 +4,7 @@
  * Contract: the main thread, while the job's thread does not run. All that may fail is a step of
  * xb_job_create(); xb_job_destroy() undoes the steps that were done.
  */
-#include "bench/xbench/job.h"
+#include "bench/xbench/job/job.h"
 
 #include <errno.h>
 #include <stdio.h>

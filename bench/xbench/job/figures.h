@@ -5,7 +5,7 @@
 #ifndef BENCH_XBENCH_FIGURES_H
 #define BENCH_XBENCH_FIGURES_H
 
-#include "bench/xbench/job.h"
+#include "bench/xbench/job/job.h"
 
 #define XB_NR_PERCENTILES 17u
 extern const double xb_percentiles[XB_NR_PERCENTILES];	/* fio's, ascending */

@@ -8,7 +8,7 @@
 #ifndef BENCH_XBENCH_SAMPLE_H
 #define BENCH_XBENCH_SAMPLE_H
 
-#include "bench/xbench/figures.h"
+#include "bench/xbench/job/figures.h"
 
 struct xb_sample {
 	uint64_t start_ns, end_ns;		/* since counting began */

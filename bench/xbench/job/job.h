@@ -23,10 +23,10 @@
 
 #include <stdatomic.h>
 
-#include "bench/xbench/gen.h"
-#include "bench/xbench/iolog.h"
-#include "bench/xbench/verify.h"
-#include "bench/xbench/where.h"
+#include "bench/xbench/plan/gen.h"
+#include "bench/xbench/plan/iolog.h"
+#include "bench/xbench/oracle/verify.h"
+#include "bench/xbench/plan/where.h"
 #include "peers/common/runtime/clock.h"
 #include "xtypes/xhist.h"
 
@@ -98,8 +98,8 @@ struct xb_requests {
 	uint32_t *page, pages_each;
 };
 
-/* Which I/Os were answered (J2). order_begin() and order_end() change it, on the job's thread. There
- * is no window without verify. */
+/* Which I/Os were answered (J2). order_begin() and order_end() change it, on the job's thread.
+ * Without verify there is no window. */
 struct xb_order {
 	uint64_t window, oldest, next_seq;
 	uint8_t *answered;			/* by seq % window */

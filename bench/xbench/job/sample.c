@@ -1,5 +1,5 @@
 /* sample - see sample.h. */
-#include "bench/xbench/sample.h"
+#include "bench/xbench/job/sample.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* figures - see figures.h. */
-#include "bench/xbench/figures.h"
+#include "bench/xbench/job/figures.h"
 
 #include <stdio.h>
 #include <string.h>
