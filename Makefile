@@ -47,8 +47,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
 	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
-URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
-LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm
+LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(SOSD_LIBS) -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
