@@ -209,8 +209,8 @@ const struct unit *units_split(struct units *us, struct unit *u)
 	here.restart = elsewhere.restart = false;
 	elsewhere.child = 0;
 	for (i = 0; i < u->nr; i++)
-		add_to_unit(is_elsewhere(us, u, u->peer[i], &process) ? &elsewhere : &here, us->stack,
-			    u->peer[i]);
+		add_to_unit(is_elsewhere(us, u, u->peer[i], &process) ? &elsewhere : &here,
+			    us->stack, u->peer[i]);
 	if (!here.nr || !elsewhere.nr)
 		return NULL;
 	*u = here;

@@ -346,7 +346,7 @@ static void list_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (rc == -ESTALE) {
 		v->cursor = 0;
-		v->found = true;		/* of what was named before; another round follows */
+		v->found = true;		/* of names of before; another round follows */
 		job_over(pp, r, 0);
 		return;
 	}

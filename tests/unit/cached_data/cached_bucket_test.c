@@ -1,4 +1,6 @@
-/* cached_bucket_test - the slot word and the table of a bucket's states (peers/cached/bucket/bucket.h). */
+/* cached_bucket_test - the slot word and the table of a bucket's states
+ * (peers/cached/bucket/bucket.h).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
