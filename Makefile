@@ -47,8 +47,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
 	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
-URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
-LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm
+LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(SOSD_LIBS) -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -100,8 +99,8 @@ UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* tests/* tests/*/*,\
-	$(d)/*.c $(d)/*.h))
+STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
+	tests/* tests/*/*,$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a
 SHARED := $(BUILD)/lib/libxseg.so.$(ABI)

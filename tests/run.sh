@@ -52,7 +52,7 @@ asan)
 	export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}print_stacktrace=1"
 	;;
 tsan)
-	export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$root/tests/tidy/tsan.supp:second_deadlock_stack=1"
+	export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}second_deadlock_stack=1"
 	;;
 '') ;;
 *)

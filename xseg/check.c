@@ -378,7 +378,8 @@ static void check_member(struct check *c, uint32_t i)
 	struct xs_member *m = &c->seg->members[i];
 	uint32_t pid = atomic_load_explicit(&m->pid, memory_order_relaxed), right;
 
-	if (!pid || !xs_member_alive(c->seg, i) || xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i))
+	if (!pid || !xs_member_alive(c->seg, i) ||
+		xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i))
 		return;
 	right = xs_byte_holder(c->seg, XSEG_LOCK_MEMBER0 + i);
 	/* it may have left, and another one may have joined */

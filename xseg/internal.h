@@ -146,7 +146,7 @@ struct xseg_peer {
 	struct xseg *seg;
 	struct xs_peer *sh;
 	uint32_t index, generation, nr_ports;
-	bool client;				/* as it was opened: the segment's word may be any */
+	bool client;				/* as it was opened, whatever the segment says */
 	enum xseg_peer_state state;		/* as this process has made it: peer.c */
 	enum xseg_peer_state before;		/* as it found it */
 	struct xport port[XSEG_PEER_PORTS];
@@ -467,7 +467,7 @@ bool xs_place_is_stray(struct xseg *seg, uint32_t index, uint64_t place, uint32_
 /* The same of a place alone: it is in no state, at a port of nobody, or with a generation that the
  * peer that serves does not have. */
 bool xs_place_is_lost(struct xseg *seg, uint64_t place);
-/* It was sent to that port, or sent on, and nobody has accepted it: whoever sent it has it still. */
+/* It was sent to that port, or sent on, and nobody has accepted it: the sender has it still. */
 bool xs_req_is_offered_to(struct xseg *seg, uint32_t index, uint32_t port);
 /* From whatever the place is to this one, with the next sequence, by who knows that it is his;
  * returns what it is then. */
@@ -541,12 +541,12 @@ int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **bas
 
 /* ---- owner.c ---- */
 /* Whether the segment that fd has open may be attached by this process, which lets in the user
- * `owner` (NULL or "": nobody), too. -EPERM: it is another user's; -EINVAL: there is no such user. */
+ * `owner` (NULL or "": nobody), too. -EPERM: it is another user's; -EINVAL: no such user. */
 int xs_owner_check(int fd, const char *name, const char *owner, struct xseg_error *err);
 
 /* ---- proof.c ---- */
-/* The process that has the lock on a byte of the segment's file, as /proc tells; 0: none, or another
- * user's. Looks at all processes: for people, when something takes long. */
+/* The process that has the lock on a byte of the segment's file, as /proc tells; 0: none, or
+ * another user's. Looks at all processes: for people, when something takes long. */
 uint32_t xs_byte_holder(struct xseg *seg, uint64_t byte);
 /* Whether that process has it, or may have, as it is another user's. */
 bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte);

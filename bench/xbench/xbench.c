@@ -1,13 +1,13 @@
 /* xbench - a load generator that submits straight to a port's request queue, with fio's names and
  * fio's JSON.
  *
- * How it is made
- *   options  what to do                      job     one thread, one port, iodepth I/Os in flight
- *   gen      which I/O comes next            run     jobs, phases, signals, stalls
- *   where    volume or objects; addresses    sample  figures of each interval
- *   oracle   what a sector may hold          report  JSON, text
- *            (sector, stamp, state, verify:  iolog   for fio to replay
- *            see there)
+ * How it is made: each line uses those above it
+ *   plan/    options  what to do              gen      which I/O comes next
+ *            where    volume or objects       iolog    I/Os for fio to replay
+ *   oracle/  oracle   what a sector may hold (sector, stamp, state, verify: see there)
+ *   job/     job      one thread, one port, iodepth I/Os in flight
+ *            figures  what a job did          sample   figures of each interval
+ *   ./       run      jobs, phases, signals   report   JSON, text
  *
  * Exit codes: 0 all I/O done and right; 1 an I/O failed or did not verify, or the system refused
  * something; 2 wrong usage; 3 interrupted or timed out; 4 no such segment, peer or volume.

@@ -11,6 +11,7 @@
 #include "peers/common/say/words.h"
 #include "xtypes/xkill.h"
 #include "xtypes/xline.h"
+#include "xtypes/xstate.h"
 
 #define NO_FD	    (-1)
 #define CLEAN_LOOKS 64u /* slots looked at to find one that needs no sync */
@@ -27,12 +28,13 @@ static struct filed_mark *mark_of(struct filed_files *ff, const struct filed_fil
 
 #define TO(state) (1u << FILED_##state)
 
-static const uint8_t legal[FILED_NR_STATES] = {
-	[FILED_FREE] = TO(CLOSED),
-	[FILED_CLOSED] = TO(BUSY),
-	[FILED_BUSY] = TO(FREE) | TO(CLOSED) | TO(OPEN) | TO(ABSENT),
-	[FILED_OPEN] = TO(BUSY),
-	[FILED_ABSENT] = TO(BUSY),
+static const struct xstates states = {
+	.what = "file",
+	XSTATE(FILED_, FREE, TO(CLOSED)),
+	XSTATE(FILED_, CLOSED, TO(BUSY)),
+	XSTATE(FILED_, BUSY, TO(FREE) | TO(CLOSED) | TO(OPEN) | TO(ABSENT)),
+	XSTATE(FILED_, OPEN, TO(BUSY)),
+	XSTATE(FILED_, ABSENT, TO(BUSY)),
 };
 
 static void state_set_locked(struct filed_files *ff, struct filed_file *file,
@@ -40,7 +42,7 @@ static void state_set_locked(struct filed_files *ff, struct filed_file *file,
 {
 	bool was_busy = file->state == FILED_BUSY;
 
-	assert(legal[file->state] & 1u << state);
+	xstate_check(&states, file->state, state);
 	file->state = state;
 	if (was_busy)
 		pthread_cond_broadcast(&ff->changed);

@@ -81,8 +81,8 @@ int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 
 	if (!xseg_is_own(seg))
 		log_error(
-			"%s: segment '%s' was made by another user, and nothing is started from the "
-			"stack file in it; make one of your own",
+			"%s: segment '%s' was made by another user, and nothing is started from "
+			"the stack file in it; make one of your own",
 			who, xseg_name(seg));
 	else if (len)
 		rc = load_parse(who, "the segment's stack file", text, stack);

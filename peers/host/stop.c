@@ -13,9 +13,26 @@
 #include "peers/common/runtime/main.h"
 #include "peers/common/say/words.h"
 #include "peers/host/supervise_inside.h"
+#include "xtypes/xstate.h"
 
 #define STRANDED_MS 5000 /* V5 */
 #define TOGETHER_MS 5000 /* V8 */
+
+#define TO(phase) (1u << STOP_##phase)
+
+static const struct xstates phases = {
+	.what = "stop of the stack",
+	XSTATE(STOP_, NONE, TO(FLUSHING)),
+	XSTATE(STOP_, FLUSHING, TO(STOPPING) | TO(RETURNING)),
+	XSTATE(STOP_, STOPPING, TO(RETURNING)),
+	XSTATE(STOP_, RETURNING, TO(NONE) | TO(FLUSHING)),
+};
+
+static void phase_set(struct supervisor *s, enum stop_phase phase)
+{
+	xstate_check(&phases, s->phase, phase);
+	s->phase = phase;
+}
 
 bool stop_is_on(const struct supervisor *s)
 {
@@ -321,7 +338,7 @@ static void begin_stopping(struct supervisor *s, uint64_t now_ms)
 {
 	struct unit *u;
 
-	s->phase = STOP_STOPPING;
+	phase_set(s, STOP_STOPPING);
 	s->stranded_ms = 0;
 	stop_flush_forget(&s->flush);
 	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++) /* V8 */
@@ -346,7 +363,7 @@ void stop_begin(struct supervisor *s, uint64_t now_ms)
 	memset(s->foreign_generation, 0, sizeof(s->foreign_generation));
 	s->stranded_ms = 0;
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
-	s->phase = STOP_FLUSHING;
+	phase_set(s, STOP_FLUSHING);
 	if (others_stop(s, now_ms))
 		begin_stopping(s, now_ms);
 	else
@@ -425,7 +442,7 @@ void stop_take_back(struct supervisor *s, int error, uint32_t peer)
 		return;
 	undone.nr = ++s->nr_undone;
 	stop_flush_close(&s->flush);
-	s->phase = STOP_RETURNING;
+	phase_set(s, STOP_RETURNING);
 	s->stranded_ms = 0;
 	for (i = 0; i < s->units.nr; i++)
 		return_unit(s, &s->units.unit[i], now_ms);
@@ -435,7 +452,7 @@ void stop_take_back(struct supervisor *s, int error, uint32_t peer)
 
 static void end_returning(struct supervisor *s)
 {
-	s->phase = STOP_NONE;
+	phase_set(s, STOP_NONE);
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0); /* S3 */
 	log_info("%s: the stop is taken back", me);
 }

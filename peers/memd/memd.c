@@ -508,7 +508,8 @@ static int64_t memd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 	if (strcmp(line, "status"))
 		return -ENOSYS;
 	free_pages = memd_store_free_pages(&m->store);
-	return snprintf(out, size, "capacity_bytes=%lu\nmemory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
+	return snprintf(out, size,
+		"capacity_bytes=%lu\nmemory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
 		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
 		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
 		(unsigned long)(m->store.nr_pages - free_pages) * XSEG_PAGE_SIZE,

@@ -1,7 +1,6 @@
 /* sosd_owner - see sosd_owner.h for the states, the contract and the invariants. */
 #include "peers/sosd/sosd_owner.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "peers/common/runtime/bus.h"
 #include "peers/common/log/log.h"
 #include "peers/sosd/sosd_error.h"
+#include "xtypes/xstate.h"
 
 #define LOCK	  "xseg"
 #define SECOND_NS UINT64_C(1000000000)
@@ -23,15 +23,16 @@
 
 #define TO(state) (1u << SOSD_##state)
 
-static const uint8_t legal[] = {
-	[SOSD_ASKING] = TO(OWNER) | TO(LOST),
-	[SOSD_OWNER] = TO(LOST),
-	[SOSD_LOST] = 0,
+static const struct xstates states = {
+	.what = "ownership of objects",
+	XSTATE(SOSD_, ASKING, TO(OWNER) | TO(LOST)),
+	XSTATE(SOSD_, OWNER, TO(LOST)),
+	XSTATE(SOSD_, LOST, 0),
 };
 
 static void set_state(struct sosd_owner *w, enum sosd_owner_state state)
 {
-	assert(legal[atomic_load(&w->state)] & 1u << state);
+	xstate_check(&states, atomic_load(&w->state), state);
 	/* release: partner is the acquire in sosd_owner_state(): what is sent after it is sent
 	 * after the fence */
 	atomic_store_explicit(&w->state, state, memory_order_release);

@@ -29,7 +29,6 @@
  *       made, and which were there before. It does requests with a note first, so nothing has been
  *       changed in between.
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +38,7 @@
 #include "peers/common/say/volume_users.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
+#include "xtypes/xstate.h"
 
 #define LATER INT64_MIN
 
@@ -97,15 +97,16 @@ static bool is_listed(const struct vd_volume *v)
 
 #define TO(state) (1u << VD_CHANGE_##state)
 
-static const uint8_t legal[VD_CHANGE_NR_STATES] = {
-	[VD_CHANGE_IDLE] = TO(WRITING),
-	[VD_CHANGE_WRITING] = TO(IDLE) | TO(UNDOING),
-	[VD_CHANGE_UNDOING] = TO(IDLE),
+static const struct xstates states = {
+	.what = "change of volumes",
+	XSTATE(VD_CHANGE_, IDLE, TO(WRITING)),
+	XSTATE(VD_CHANGE_, WRITING, TO(IDLE) | TO(UNDOING)),
+	XSTATE(VD_CHANGE_, UNDOING, TO(IDLE)),
 };
 
 static void change_set(struct vd_admin *a, enum vd_change change)
 {
-	assert(legal[a->change] & 1u << change);
+	xstate_check(&states, a->change, change);
 	a->change = change;
 }
 

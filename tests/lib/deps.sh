@@ -17,7 +17,7 @@ build               gcc               compiles everything
 build               libc6-dev         headers of the C library
 build               make              runs the Makefile
 build               libaio-dev        filed: asynchronous file I/O
-build               liburcu-dev       lists
+build               liburcu-dev       lists: a header, no library
 build               libjansson-dev    JSON output
 build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names

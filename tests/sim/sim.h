@@ -209,7 +209,7 @@ struct admin {
 };
 
 struct sim_volume {
-	uint32_t id;				/* that requests bear; of one that is gone: its last */
+	uint32_t id;				/* that requests bear; the last, if it is gone */
 	uint32_t least, most;			/* sectors that it may have; 0: it may be gone */
 	char prefix[64];			/* of its objects' names; "": not known yet */
 };

@@ -48,5 +48,6 @@ void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		sim_fail(watched,
 			"%s: volume %u has %u pages, and %u for sure, and loses one of them to "
 			"another's need",
-			k->base.peer.name, k->volume.volume_ids[object_volume(o)], sh->used, sh->min);
+			k->base.peer.name, k->volume.volume_ids[object_volume(o)], sh->used,
+			sh->min);
 }

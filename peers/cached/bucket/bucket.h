@@ -82,6 +82,7 @@
 #include <stdint.h>
 
 #include "xseg/xseg.h"
+#include "xtypes/xstate.h"
 
 enum bucket_state {
 	BUCKET_FREE,
@@ -176,8 +177,6 @@ static inline bool slot_present(uint64_t w)
 	return slot_state(w) >= BUCKET_VALID || (w & SLOT_LOADED);
 }
 
-const char *bucket_state_name(enum bucket_state s);
-/* Whether the table above has that edge. */
-bool bucket_edge_legal(enum bucket_state from, enum bucket_state to);
+extern const struct xstates bucket_states;	/* the table above */
 
 #endif

@@ -16,6 +16,7 @@
 #include "xtypes/xhuge.h"
 #include "xtypes/xlist.h"
 #include "xtypes/xpool.h"
+#include "xtypes/xstate.h"
 #include "xtypes/xwaitq.h"
 
 #define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
@@ -223,8 +224,7 @@ bool extent_stay(struct cached *k);
 bool extent_give(struct cached *k, struct extent *e);
 uint32_t extent_page(struct cached *k, const struct extent *e);	/* its first one */
 uint32_t nr_owned(struct cached *k);		/* pages that it has, those that leave too */
-bool extent_edge_legal(enum extent_state from, enum extent_state to);
-const char *extent_state_name(enum extent_state s);
+extern const struct xstates extent_states;
 void extents_check(struct cached *k);
 
 

@@ -36,33 +36,20 @@
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
-#define OTO(s) (1u << OBJECT_##s)
+#define TO(s) (1u << OBJECT_##s)
 
-static const uint8_t legal[OBJECT_NR_STATES] = {
-	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
-	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
-	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING),
-	[OBJECT_DELETING] = OTO(READY) | OTO(FAILED),
-	[OBJECT_HELD]	  = OTO(READY),
+const struct xstates object_states = {
+	.what = "object",
+	XSTATE(OBJECT_, READY, TO(FLUSHING) | TO(DELETING) | TO(HELD)),
+	XSTATE(OBJECT_, FLUSHING, TO(READY) | TO(FAILED)),
+	XSTATE(OBJECT_, FAILED, TO(FLUSHING) | TO(DELETING)),
+	XSTATE(OBJECT_, DELETING, TO(READY) | TO(FAILED)),
+	XSTATE(OBJECT_, HELD, TO(READY)),
 };
-
-static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING",
-	"HELD" };
-
-const char *object_state_name(enum object_state s)
-{
-	return (unsigned)s < OBJECT_NR_STATES ? names[s] : "?";
-}
-
-bool object_edge_legal(enum object_state from, enum object_state to)
-{
-	return (unsigned)from < OBJECT_NR_STATES && (unsigned)to < OBJECT_NR_STATES &&
-	       (legal[from] & 1u << to);
-}
 
 void object_set_state(struct object *o, enum object_state s)
 {
-	assert(object_edge_legal((enum object_state)o->state, s));
+	xstate_check(&object_states, o->state, s);
 	o->state = s;
 }
 
@@ -276,7 +263,7 @@ void bucket_set_at(
 	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
-	assert(bucket_edge_legal(from, to));
+	xstate_check(&bucket_states, from, to);
 	if (old & SLOT_LENT)
 		word = follow_loan(ps->cache, old, word);
 	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 &&

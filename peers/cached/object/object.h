@@ -20,6 +20,7 @@
 #include "peers/common/say/cache_cost.h"
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
+#include "xtypes/xstate.h"
 #include "xtypes/xwaitq.h"
 #include "xtypes/xworkq.h"
 
@@ -192,8 +193,7 @@ static inline bool object_is_shut(const struct object *o)
 {
 	return o->state == OBJECT_DELETING || o->state == OBJECT_HELD;
 }
-bool object_edge_legal(enum object_state from, enum object_state to);
-const char *object_state_name(enum object_state s);
+extern const struct xstates object_states;
 /* Acquire, with count_dirty()'s release: the store has what does not count any more (P1). */
 static inline uint32_t object_nr_dirty(const struct object *o, unsigned gen)
 {

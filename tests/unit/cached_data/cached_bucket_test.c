@@ -1,4 +1,6 @@
-/* cached_bucket_test - the slot word and the table of a bucket's states (peers/cached/bucket/bucket.h). */
+/* cached_bucket_test - the slot word and the table of a bucket's states
+ * (peers/cached/bucket/bucket.h).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,8 +63,7 @@ static void exactly_the_documented_edges_are_legal(void **state)
 	(void)state;
 	for (unsigned from = 0; from < BUCKET_NR_STATES; from++)
 		for (unsigned to = 0; to < BUCKET_NR_STATES; to++)
-			if (bucket_edge_legal((enum bucket_state)from, (enum bucket_state)to) !=
-				(table[from][to] == 'x'))
+			if (xstate_may(&bucket_states, from, to) != (table[from][to] == 'x'))
 				fail_msg("%s -> %s", states[from], states[to]);
 }
 
@@ -70,12 +71,11 @@ static void states_that_do_not_exist_have_no_edges_and_no_name(void **state)
 {
 	(void)state;
 	for (unsigned s = 0; s < BUCKET_NR_STATES; s++) {
-		assert_false(bucket_edge_legal(
-			(enum bucket_state)BUCKET_NR_STATES, (enum bucket_state)s));
-		assert_false(bucket_edge_legal((enum bucket_state)s, (enum bucket_state)15));
-		assert_string_equal(bucket_state_name((enum bucket_state)s), states[s]);
+		assert_false(xstate_may(&bucket_states, BUCKET_NR_STATES, s));
+		assert_false(xstate_may(&bucket_states, s, XSTATE_MAX));
+		assert_string_equal(xstate_name(&bucket_states, s), states[s]);
 	}
-	assert_string_equal(bucket_state_name((enum bucket_state)15), "?");
+	assert_string_equal(xstate_name(&bucket_states, BUCKET_NR_STATES), "?");
 }
 
 int main(void)

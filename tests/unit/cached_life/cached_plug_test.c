@@ -34,8 +34,8 @@ static void state_is(enum plug_state state)
 {
 	if (crig.k->life.plug.state != state)
 		fail_msg("it is %s, not %s",
-			plug_state_name((enum plug_state)crig.k->life.plug.state),
-			plug_state_name(state));
+			xstate_name(&plug_states, crig.k->life.plug.state),
+			xstate_name(&plug_states, state));
 }
 
 static void unplug(void)

@@ -1001,7 +1001,8 @@ static void another_directory_in_the_same_place_does(void **state)
 	remove_tree(was);
 }
 
-/* Root is let in everywhere, so it looks as somebody else; another user takes its own right away. */
+/* Root is let in everywhere, so it looks as somebody else; another user takes its own right
+ * away. */
 static void a_directory_that_may_not_be_written_to_is_refused(void **state)
 {
 	bool root = geteuid() == 0;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/xbench/options.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/plan/options.c" /* NOLINT(bugprone-suspicious-include) */
 
 static struct xb_options o;
 static struct xseg_error err;
@@ -201,7 +201,8 @@ static void a_range_must_lie_in_what_is_there(void **state)
 	assert_non_null(strstr(err.text, "offset_increment: there is nothing behind it"));
 	assert_int_equal(parse("--volume=v --bs=1M"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
-	assert_int_equal(parse("--volume=v --numjobs=2 --offset=16383P --offset_increment=16383P"), 0);
+	assert_int_equal(
+		parse("--volume=v --numjobs=2 --offset=16383P --offset_increment=16383P"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
 	assert_int_equal(parse("--volume=v --numjobs=200 --offset_increment=1000000T"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);

@@ -20,7 +20,6 @@
  */
 #include "tools/xseg/flow/volume_io.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,6 +34,7 @@
 #include "tools/xseg/flow/image_file.h"
 #include "tools/xseg/base/out.h"
 #include "xseg/volume.h"
+#include "xtypes/xstate.h"
 
 #define CHUNK_BYTES (256u << 10)
 #define MAX_SLOTS   16u
@@ -78,15 +78,16 @@ struct mover {
 
 #define TO(s) (1u << SLOT_##s)
 
-static const uint8_t legal[SLOT_NR_STATES] = {
-	[SLOT_IDLE] = TO(OUT),
-	[SLOT_OUT] = TO(ANSWERED),
-	[SLOT_ANSWERED] = TO(IDLE),
+static const struct xstates states = {
+	.what = "slot",
+	XSTATE(SLOT_, IDLE, TO(OUT)),
+	XSTATE(SLOT_, OUT, TO(ANSWERED)),
+	XSTATE(SLOT_, ANSWERED, TO(IDLE)),
 };
 
 static void slot_set(struct slot *s, enum slot_state state)
 {
-	assert(legal[s->state] & 1u << state);
+	xstate_check(&states, s->state, state);
 	s->state = state;
 }
 

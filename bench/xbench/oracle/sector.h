@@ -21,7 +21,7 @@
 #ifndef BENCH_XBENCH_SECTOR_H
 #define BENCH_XBENCH_SECTOR_H
 
-#include "bench/xbench/oracle.h"
+#include "bench/xbench/oracle/oracle.h"
 
 #define XB_NEVER UINT64_MAX
 

@@ -1,5 +1,5 @@
 /* job - see job.h; making and ending one is in job_life.c. */
-#include "bench/xbench/job.h"
+#include "bench/xbench/job/job.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static const struct {
 
 uint32_t xb_job_inflight(const struct xb_job *job)
 {
-	return atomic_load_explicit(&job->inflight, memory_order_relaxed);
+	return atomic_load_explicit(&job->results.inflight, memory_order_relaxed);
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -60,15 +60,15 @@ static void tell(struct xb_job *job, const struct xb_io *io, int error)
 
 static void count_error(struct xb_job *job, const struct xb_io *io, int error)
 {
-	if (!atomic_load_explicit(&job->error, memory_order_relaxed))
-		atomic_store_explicit(&job->error, error, memory_order_relaxed);
-	xhist_add_relaxed(&job->errors, 1);
+	if (!atomic_load_explicit(&job->results.error, memory_order_relaxed))
+		atomic_store_explicit(&job->results.error, error, memory_order_relaxed);
+	xhist_add_relaxed(&job->results.errors, 1);
 	tell(job, io, error);
 }
 
 static void count_alike(struct xb_job *job)
 {
-	struct xb_stat *stat = &job->stats[job->alike.what];
+	struct xb_stat *stat = &job->results.stats[job->alike.what];
 
 	if (!job->alike.nr)
 		return;
@@ -82,9 +82,9 @@ static void count_alike(struct xb_job *job)
 static void count(struct xb_job *job, const struct xb_flight *f)
 {
 	uint32_t what = job->after ? XB_STAT_VERIFY : f->io.op;
-	uint64_t lat_ns = job->now - f->submit_ns;
+	uint64_t lat_ns = job->times.now - f->submit_ns;
 
-	if (job->now < job->count_from_ns)
+	if (job->times.now < job->times.count_from_ns)
 		return;
 	if (lat_ns != job->alike.lat_ns || what != job->alike.what) {
 		count_alike(job);
@@ -107,6 +107,20 @@ static int error_of(const struct xb_job *job, const struct xb_flight *f)
 	return kinds[f->io.op].whole && result != f->io.size ? EIO : 0;
 }
 
+/* J2 */
+static void order_begin(struct xb_order *o, uint64_t seq)
+{
+	o->next_seq = seq + 1;
+	o->answered[seq % o->window] = 0;
+}
+
+static void order_end(struct xb_order *o, uint64_t seq)
+{
+	o->answered[seq % o->window] = 1;
+	while (o->oldest < o->next_seq && o->answered[o->oldest % o->window])
+		o->oldest++;
+}
+
 static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)
 {
 	struct xb_shared *s = job->shared;
@@ -116,52 +130,55 @@ static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)
 		xb_verify_written(s->verify, &f->io, f->issued, ok);
 	} else if (f->io.op == XB_READ) {
 		wrong = xb_verify_check(s->verify, s->seg, f->r, f->slot, &f->io, f->issued, ok,
-					s->phase == XB_LOOK_AGAIN, job->seen);
+					s->phase == XB_LOOK_AGAIN, job->order.seen);
 		if (wrong)
-			xhist_add_relaxed(&job->verify_errors, wrong);
+			xhist_add_relaxed(&job->results.verify_errors, wrong);
 	}
-	job->answered[f->io.seq % job->window] = 1;
-	while (job->oldest < job->next_seq && job->answered[job->oldest % job->window])
-		job->oldest++;
+	order_end(&job->order, f->io.seq);
 }
 
 /* ---- requests that are at rest: those that have pages to give are for writes ---- */
 
 static uint32_t nr_out(const struct xb_job *job)
 {
-	return job->nr_flights - job->nr_plain - job->nr_gifted - job->nr_unread;
+	const struct xb_requests *rs = &job->reqs;
+
+	return rs->nr - rs->nr_plain - rs->nr_gifted - rs->nr_unread;
 }
 
 /* What was lent to be read is let go of: nothing is kept from the cache that is not being read. */
 static void put_back(struct xb_job *job, struct xb_flight *f)
 {
 	bool gifted = f->io.op == XB_WRITE && xseg_req_has_gift(f->r);
+	struct xb_requests *rs = &job->reqs;
 
 	if (f->r->nr_lent && !gifted)
 		xseg_req_drop_loans(job->port, f->r);
 	if (gifted)
-		job->idle[job->nr_flights - ++job->nr_gifted] = f;
+		rs->idle[rs->nr - ++rs->nr_gifted] = f;
 	else
-		job->idle[job->nr_plain++] = f;
+		rs->idle[rs->nr_plain++] = f;
 	if (f->io.barrier)
-		job->alone = false;
+		job->next.alone = false;
 }
 
-static struct xb_flight *take(struct xb_job *job, enum xb_op op)
+static struct xb_flight *take(struct xb_requests *rs, enum xb_op op)
 {
-	if (job->nr_gifted && (op == XB_WRITE || !job->nr_plain))
-		return job->idle[job->nr_flights - job->nr_gifted--];
-	return job->idle[--job->nr_plain];
+	if (rs->nr_gifted && (op == XB_WRITE || !rs->nr_plain))
+		return rs->idle[rs->nr - rs->nr_gifted--];
+	return rs->idle[--rs->nr_plain];
 }
 
 /* Nothing is to be done for a while: the cache may need its pages. */
 static void drop_gifts(struct xb_job *job)
 {
-	while (job->nr_gifted) {
-		struct xb_flight *f = job->idle[job->nr_flights - job->nr_gifted--];
+	struct xb_requests *rs = &job->reqs;
+
+	while (rs->nr_gifted) {
+		struct xb_flight *f = rs->idle[rs->nr - rs->nr_gifted--];
 
 		xseg_req_drop_loans(job->port, f->r);
-		job->idle[job->nr_plain++] = f;
+		rs->idle[rs->nr_plain++] = f;
 	}
 }
 
@@ -250,36 +267,44 @@ static void complete(struct xb_job *job, struct xb_flight *f)
 }
 
 /* J4: false when there is no spare request for it. */
-static bool set_aside(struct xb_job *job, struct xb_flight *f)
+static bool set_aside(struct xb_requests *rs, struct xb_flight *f)
 {
-	if (!reads_where_it_is(f) || job->nr_unread == job->nr_flights - job->depth)
+	if (!reads_where_it_is(f) || rs->nr_unread == rs->nr - rs->depth)
 		return false;
-	job->unread[job->nr_unread++] = f;
+	rs->unread[rs->nr_unread++] = f;
 	return true;
 }
 
 static void read_what_was_set_aside(struct xb_job *job)
 {
-	uint32_t n = job->nr_unread;
+	uint32_t n = job->reqs.nr_unread;
 
 	for (uint32_t i = 0; i < n; i++)
-		complete(job, job->unread[i]);
-	job->nr_unread = 0;
+		complete(job, job->reqs.unread[i]);
+	job->reqs.nr_unread = 0;
 }
 
 static void set_inflight(struct xb_job *job)
 {
-	atomic_store_explicit(&job->inflight, nr_out(job), memory_order_relaxed);
+	atomic_store_explicit(&job->results.inflight, nr_out(job), memory_order_relaxed);
 }
 
-/* Some were answered, at job->now. */
+/* Results of the phase now span the time until job->times.now. */
+static void note_counted(struct xb_job *job)
+{
+	const struct xb_times *t = &job->times;
+
+	if (t->now > t->count_from_ns)
+		atomic_store_explicit(&job->results.counted_ns[job->after],
+				      t->now - t->count_from_ns, memory_order_relaxed);
+}
+
+/* Some were answered, at job->times.now. */
 static void note_answers(struct xb_job *job)
 {
 	count_alike(job);
-	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
-	if (job->now > job->count_from_ns)
-		atomic_store_explicit(&job->counted_ns[job->after], job->now - job->count_from_ns,
-				      memory_order_relaxed);
+	atomic_store_explicit(&job->results.waiting_since_ns, job->times.now, memory_order_relaxed);
+	note_counted(job);
 	set_inflight(job);
 }
 
@@ -313,7 +338,7 @@ static bool next_to_read(struct xb_job *job, struct xb_io *io)
 	io->op = XB_READ;
 	io->size = (uint32_t)size;
 	io->barrier = false;
-	io->seq = job->next_seq;
+	io->seq = job->order.next_seq;
 	return true;
 }
 
@@ -335,36 +360,42 @@ static bool is_loading(const struct xb_job *job)
 /* Whether the phase is over for this job. What was to come next does not any more. */
 static bool is_over(struct xb_job *job)
 {
-	if (job->over)
+	const struct xb_shared *s = job->shared;
+	struct xb_next *next = &job->next;
+
+	if (next->over)
 		return true;
-	if (job->shared->verify && is_loading(job))
-		job->over = job->is_full = xb_oracle_is_full(job->shared->verify->oracle);
-	if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) != XB_GO ||
-		(job->end_ns && job->now >= job->end_ns))
-		job->over = true;
-	return job->over;
+	if (s->verify && is_loading(job))
+		next->over = next->is_full = xb_oracle_is_full(s->verify->oracle);
+	if (atomic_load_explicit(&s->stop, memory_order_relaxed) != XB_GO ||
+		(job->times.end_ns && job->times.now >= job->times.end_ns))
+		next->over = true;
+	return next->over;
 }
 
 /* Sees to it that there is a next I/O; false when there is none: the phase is over, too. */
 static bool make_next(struct xb_job *job)
 {
-	if (!job->has_next) {
-		job->has_next = is_loading(job) ? next_of_load(job, &job->next)
-						: next_to_read(job, &job->next);
-		job->over = !job->has_next;
+	struct xb_next *next = &job->next;
+
+	if (!next->has_io) {
+		next->has_io = is_loading(job) ? next_of_load(job, &next->io)
+					       : next_to_read(job, &next->io);
+		next->over = !next->has_io;
 	}
-	return job->has_next;
+	return next->has_io;
 }
 
 static bool may_issue(const struct xb_job *job)
 {
-	const struct xb_io *io = &job->next;
+	const struct xb_next *next = &job->next;
+	const struct xb_order *order = &job->order;
 
-	if (job->alone || (io->barrier && nr_out(job)))
+	if (next->alone || (next->io.barrier && nr_out(job)))
 		return false;
-	if (job->window && io->seq - job->oldest >= job->window)
+	if (order->window && next->io.seq - order->oldest >= order->window)
 		return false;
-	return !job->period_ns || !is_loading(job) || job->now >= job->due_ns;
+	return !next->period_ns || !is_loading(job) || job->times.now >= next->due_ns;
 }
 
 /* Takes replies. Returns how many. */
@@ -377,7 +408,7 @@ XHOT static uint32_t collect(struct xb_job *job)
 	xseg_port_flush(job->port);
 	if (!n)
 		return 0;
-	job->now = clock_ns(&job->clock);
+	job->times.now = clock_ns(&job->times.clock);
 	for (uint32_t i = 0; job->by_loan && i < n; i++)
 		prefetch_pages(job, replies[i]->cookie);
 	for (uint32_t i = 0; job->direct && i < n; i++)
@@ -386,7 +417,7 @@ XHOT static uint32_t collect(struct xb_job *job)
 	for (uint32_t i = 0; i < n; i++)
 		account(job, replies[i]->cookie, error_of(job, replies[i]->cookie));
 	for (uint32_t i = 0; i < n; i++)
-		if (!set_aside(job, replies[i]->cookie))
+		if (!set_aside(&job->reqs, replies[i]->cookie))
 			complete(job, replies[i]->cookie);
 	note_answers(job);
 	return n;
@@ -421,8 +452,7 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
 {
 	struct xb_shared *s = job->shared;
 
-	job->next_seq = f->io.seq + 1;
-	job->answered[f->io.seq % job->window] = 0;
+	order_begin(&job->order, f->io.seq);
 	if (kinds[f->io.op].changes)
 		f->issued = xb_verify_write(s->verify, s->seg, f->r, job->nr, &f->io);
 	else if (f->io.op == XB_READ)
@@ -435,9 +465,9 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 {
 	f->first = xseg_req_page(job->shared->seg, f->r, 0);
 	read_pages(job, f);
-	*stamp = job->now = clock_ns(&job->clock);
-	if (job->now >= job->count_from_ns)
-		xhist_add_relaxed(&job->direct_ios, 1);
+	*stamp = job->times.now = clock_ns(&job->times.clock);
+	if (job->times.now >= job->times.count_from_ns)
+		xhist_add_relaxed(&job->results.direct_ios, 1);
 	account(job, f, 0);
 	finish(job, f);
 }
@@ -458,13 +488,13 @@ static void io_copy(struct xb_io *to, const volatile struct xb_io *from)
  * once; 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
 {
-	struct xb_flight *f = take(job, job->next.op);
+	struct xb_flight *f = take(&job->reqs, job->next.io.op);
 	int rc;
 
-	io_copy(&f->io, &job->next);
-	job->has_next = false;
-	job->alone = f->io.barrier;
-	job->due_ns += job->period_ns;
+	io_copy(&f->io, &job->next.io);
+	job->next.has_io = false;
+	job->next.alone = f->io.barrier;
+	job->next.due_ns += job->next.period_ns;
 	build(job, f);
 	if (job->shared->verify)
 		verify_begin(job, f);
@@ -473,7 +503,7 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 	if (job->log && is_loading(job))
 		xb_iolog_add(job->log, &f->io);
 	if (!*stamp || job->shared->verify)
-		*stamp = clock_ns(&job->clock);
+		*stamp = clock_ns(&job->times.clock);
 	f->submit_ns = *stamp;
 	if (read_directly(job, f)) {
 		complete_directly(job, f, stamp);
@@ -483,7 +513,7 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 	if (!rc)
 		return false;
 	/* The peer is gone for good, or the segment has no lane left: no use in going on. */
-	job->over = true;
+	job->next.over = true;
 	account(job, f, -rc);
 	finish(job, f);
 	return false;
@@ -494,9 +524,9 @@ XHOT static uint32_t submit(struct xb_job *job)
 	uint32_t before = nr_out(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
 
-	if (before == job->depth || is_over(job))
+	if (before == job->reqs.depth || is_over(job))
 		return 0;
-	while (direct < DIRECT_ROW && before + n - direct < job->depth && !job->over &&
+	while (direct < DIRECT_ROW && before + n - direct < job->reqs.depth && !job->next.over &&
 		make_next(job) && may_issue(job)) {
 		direct += issue(job, &stamp);
 		n++;
@@ -509,7 +539,7 @@ XHOT static uint32_t submit(struct xb_job *job)
 		return n;
 	xseg_port_publish(job->port);
 	if (before == 0)
-		atomic_store_explicit(&job->waiting_since_ns, stamp, memory_order_relaxed);
+		atomic_store_explicit(&job->results.waiting_since_ns, stamp, memory_order_relaxed);
 	set_inflight(job);
 	return n;
 }
@@ -519,44 +549,48 @@ XHOT static uint32_t submit(struct xb_job *job)
 /* Sleeps until there is a reply, or the next I/O is due, or the time is over. */
 static void wait_for_work(struct xb_job *job)
 {
-	uint64_t until = job->now + LOOK_UP_NS;
+	const struct xb_next *next = &job->next;
+	struct xb_times *t = &job->times;
+	uint64_t until = t->now + LOOK_UP_NS;
 
-	if (job->has_next && job->period_ns && job->due_ns < until)
-		until = job->due_ns;
-	if (job->end_ns > job->now && job->end_ns < until)
-		until = job->end_ns;
-	if (until > job->now + SHORT_NS) {
+	if (next->has_io && next->period_ns && next->due_ns < until)
+		until = next->due_ns;
+	if (t->end_ns > t->now && t->end_ns < until)
+		until = t->end_ns;
+	if (until > t->now + SHORT_NS) {
 		drop_gifts(job);
-		bus_port_wait(job->port, until - job->now);
+		bus_port_wait(job->port, until - t->now);
 	} else {
 		sched_yield();
 	}
-	job->now = clock_ns(&job->clock);
+	t->now = clock_ns(&t->clock);
 }
 
 static void begin(struct xb_job *job)
 {
 	const struct xb_options *o = job->shared->opts;
 	enum xb_phase phase = job->shared->phase;
+	struct xb_order *order = &job->order;
+	struct xb_next *next = &job->next;
+	struct xb_times *t = &job->times;
 	bool load = phase == XB_LOAD;
 
 	job->after = phase == XB_LOOK_AGAIN || (phase == XB_READ_BACK && !o->verify_only);
-	job->has_next = false;
-	job->over = job->alone = false;
-	job->next_seq = job->oldest = 1;
-	job->now = job->begin_ns = job->due_ns = clock_ns(&job->clock);
-	job->count_from_ns = job->now + (load ? o->ramp_time : 0);
-	job->end_ns = load && o->runtime ? job->count_from_ns + o->runtime : 0;
-	if (job->answered)
-		memset(job->answered, 0, job->window);
+	next->has_io = false;
+	next->over = next->alone = false;
+	order->next_seq = order->oldest = 1;
+	t->now = next->due_ns = clock_ns(&t->clock);
+	t->count_from_ns = t->now + (load ? o->ramp_time : 0);
+	t->end_ns = load && o->runtime ? t->count_from_ns + o->runtime : 0;
+	if (order->answered)
+		memset(order->answered, 0, order->window);
 }
 
 /* The time without answers at the end counts, too. */
 static void note_end(struct xb_job *job)
 {
-	if (!job->after && job->now > job->count_from_ns)
-		atomic_store_explicit(&job->counted_ns[0], job->now - job->count_from_ns,
-				      memory_order_relaxed);
+	if (!job->after)
+		note_counted(job);
 }
 
 void xb_job_run(struct xb_job *job)
@@ -572,9 +606,9 @@ void xb_job_run(struct xb_job *job)
 			looks = 0;
 			continue;
 		}
-		if (job->over && nr_out(job) == 0)
+		if (job->next.over && nr_out(job) == 0)
 			break;
-		job->now = clock_ns(&job->clock);
+		job->times.now = clock_ns(&job->times.clock);
 		if (++looks < IDLE_LOOKS)
 			continue;
 		if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) == XB_ABANDON)

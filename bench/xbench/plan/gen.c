@@ -1,5 +1,5 @@
 /* gen - see gen.h. */
-#include "bench/xbench/gen.h"
+#include "bench/xbench/plan/gen.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * nodes. The lock of the findings guards their list. It may be taken while a stripe's lock is held,
  * not the other way.
  */
-#include "bench/xbench/oracle.h"
+#include "bench/xbench/oracle/oracle.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bench/xbench/sector.h"
+#include "bench/xbench/oracle/sector.h"
 
 #define NR_STRIPES	1024u
 #define STRIPE_SECTORS	64u

@@ -1,5 +1,5 @@
 /* state - see state.h. */
-#include "bench/xbench/state.h"
+#include "bench/xbench/oracle/state.h"
 
 #include <errno.h>
 #include <limits.h>

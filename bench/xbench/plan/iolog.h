@@ -7,7 +7,7 @@
 #ifndef BENCH_XBENCH_IOLOG_H
 #define BENCH_XBENCH_IOLOG_H
 
-#include "bench/xbench/gen.h"
+#include "bench/xbench/plan/gen.h"
 
 struct xb_iolog;
 

@@ -4,7 +4,7 @@
  * Contract: the main thread, while the job's thread does not run. All that may fail is a step of
  * xb_job_create(); xb_job_destroy() undoes the steps that were done.
  */
-#include "bench/xbench/job.h"
+#include "bench/xbench/job/job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 #define MAX_KNOWN (1u << 20)			/* objects that a direct reader knows, at most */
 
 /* J4: where the segment has not so much, the spare ones are done without. */
-static bool drop_spare(struct xb_job *job)
+static bool drop_spare(struct xb_requests *rs)
 {
-	bool had = job->nr_flights > job->depth;
+	bool had = rs->nr > rs->depth;
 
-	job->nr_flights = job->depth;
+	rs->nr = rs->depth;
 	return had;
 }
 
@@ -28,8 +28,8 @@ static int open_port(struct xb_job *job, struct xseg_error *err)
 
 	do {
 		rc = xb_client_open(
-			job->shared->seg, job->nr, job->nr_flights, &job->peer, err);
-	} while (rc && drop_spare(job));
+			job->shared->seg, job->nr, job->reqs.nr, &job->peer, err);
+	} while (rc && drop_spare(&job->reqs));
 	if (rc)
 		return rc;
 	job->port = xseg_peer_port(job->peer, 0);
@@ -41,16 +41,17 @@ static int open_port(struct xb_job *job, struct xseg_error *err)
 
 static int take_pages(struct xb_job *job, struct xseg_error *err)
 {
-	uint32_t nr = job->nr_flights * job->pages_each;
+	struct xb_requests *rs = &job->reqs;
+	uint32_t nr = rs->nr * rs->pages_each;
 	int rc;
 
-	job->page = calloc(xseg_pages_round(nr), sizeof(*job->page));
-	if (!job->page)
+	rs->page = calloc(xseg_pages_round(nr), sizeof(*rs->page));
+	if (!rs->page)
 		return xseg_fail(err, -ENOMEM, "no memory");
 	do {
-		nr = job->nr_flights * job->pages_each;
-		rc = xseg_pages_take(job->peer, nr, job->page);
-	} while (rc && drop_spare(job));
+		nr = rs->nr * rs->pages_each;
+		rc = xseg_pages_take(job->peer, nr, rs->page);
+	} while (rc && drop_spare(rs));
 	if (rc)
 		return xseg_fail(err, rc,
 			"segment %s has not the %u MiB left that job %u takes; use fewer jobs, a "
@@ -65,8 +66,8 @@ static void fill_pages(struct xb_job *job)
 {
 	uint64_t rng = job->nr;
 
-	for (uint32_t i = 0; i < job->nr_flights * job->pages_each; i++) {
-		uint64_t *word = xseg_page(job->shared->seg, job->page[i]);
+	for (uint32_t i = 0; i < job->reqs.nr * job->reqs.pages_each; i++) {
+		uint64_t *word = xseg_page(job->shared->seg, job->reqs.page[i]);
 
 		for (uint32_t j = 0; j < XSEG_PAGE_SIZE / sizeof(*word); j++)
 			word[j] = xb_random(&rng);
@@ -75,23 +76,25 @@ static void fill_pages(struct xb_job *job)
 
 static int take_requests(struct xb_job *job, struct xseg_error *err)
 {
-	job->flights = calloc(job->nr_flights, sizeof(*job->flights));
-	job->idle = calloc(job->nr_flights, sizeof(struct xb_flight *));
+	struct xb_requests *rs = &job->reqs;
+
+	rs->all = calloc(rs->nr, sizeof(*rs->all));
+	rs->idle = calloc(rs->nr, sizeof(struct xb_flight *));
 	job->places = calloc(XB_PLACES, sizeof(*job->places));
-	if (!job->flights || !job->idle || !job->places)
+	if (!rs->all || !rs->idle || !job->places)
 		return xseg_fail(err, -ENOMEM, "no memory");
-	for (uint32_t i = 0; i < job->nr_flights; i++) {
-		struct xb_flight *f = &job->flights[i];
+	for (uint32_t i = 0; i < rs->nr; i++) {
+		struct xb_flight *f = &rs->all[i];
 
 		f->r = xseg_req_alloc(job->port);
 		if (!f->r)
 			return xseg_fail(err, -EPROTO, "the segment gives fewer requests than it"
 					 " promised; see 'xseg check'");
 		f->r->cookie = f;
-		f->slot = job->nr * job->depth + i;
-		memcpy(f->r->page, job->page + (size_t)i * job->pages_each,
-		       job->pages_each * sizeof(*job->page));
-		job->idle[job->nr_plain++] = f;
+		f->slot = job->nr * rs->depth + i;
+		memcpy(f->r->page, rs->page + (size_t)i * rs->pages_each,
+		       rs->pages_each * sizeof(*rs->page));
+		rs->idle[rs->nr_plain++] = f;
 	}
 	return 0;
 }
@@ -124,12 +127,14 @@ static void choose_flags(struct xb_job *job, const struct xb_options *o)
 
 static int prepare_verify(struct xb_job *job, struct xseg_error *err)
 {
+	struct xb_order *order = &job->order;
+
 	if (!job->shared->verify)
 		return 0;
-	job->window = xb_verify_window(job->shared->opts);
-	job->answered = calloc(job->window, 1);
-	job->seen = calloc(XB_MAX_SEEN, sizeof(*job->seen));
-	return job->answered && job->seen ? 0 : xseg_fail(err, -ENOMEM, "no memory");
+	order->window = xb_verify_window(job->shared->opts);
+	order->answered = calloc(order->window, 1);
+	order->seen = calloc(XB_MAX_SEEN, sizeof(*order->seen));
+	return order->answered && order->seen ? 0 : xseg_fail(err, -ENOMEM, "no memory");
 }
 
 /* J4 */
@@ -168,15 +173,15 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 	memset(job, 0, sizeof(*job));
 	job->shared = shared;
 	job->nr = nr;
-	job->depth = o->iodepth;
-	job->nr_flights = job->depth + nr_spare(o);
+	job->reqs.depth = o->iodepth;
+	job->reqs.nr = job->reqs.depth + nr_spare(o);
 	job->by_loan = o->data != XB_DATA_COPY;
 	choose_flags(job, o);
-	job->pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
-	job->period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
+	job->reqs.pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
+	job->next.period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
 	xb_gen_init(&job->gen, o, shared->where.boundary, nr);
 	for (uint32_t i = 0; i < XB_NR_STATS; i++)
-		xhist_init(&job->stats[i].lat);
+		xhist_init(&job->results.stats[i].lat);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		*rc = steps[i](job, err);
 		if (*rc) {
@@ -197,12 +202,12 @@ int xb_job_destroy(struct xb_job *job)
 		xseg_direct_destroy(job->direct);
 	if (job->peer)
 		xseg_peer_close(job->peer, XSEG_CLOSE_FREE_ARENA);
-	free(job->page);
-	free(job->flights);
-	free(job->idle);
+	free(job->reqs.page);
+	free(job->reqs.all);
+	free(job->reqs.idle);
 	free(job->places);
-	free(job->answered);
-	free(job->seen);
+	free(job->order.answered);
+	free(job->order.seen);
 	free(job);
 	return rc;
 }

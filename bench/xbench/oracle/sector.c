@@ -1,5 +1,5 @@
 /* sector - see sector.h. */
-#include "bench/xbench/sector.h"
+#include "bench/xbench/oracle/sector.h"
 
 #include <assert.h>
 #include <string.h>

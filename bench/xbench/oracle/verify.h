@@ -13,9 +13,9 @@
 #ifndef BENCH_XBENCH_VERIFY_H
 #define BENCH_XBENCH_VERIFY_H
 
-#include "bench/xbench/gen.h"
-#include "bench/xbench/oracle.h"
-#include "bench/xbench/where.h"
+#include "bench/xbench/plan/gen.h"
+#include "bench/xbench/oracle/oracle.h"
+#include "bench/xbench/plan/where.h"
 
 #define XB_MAX_RUNS 8u
 #define XB_MAX_SEEN (XSEG_REQ_BYTES / XB_SECTOR)	/* room for the sectors of one request */

@@ -8,7 +8,7 @@
 #ifndef BENCH_XBENCH_WHERE_H
 #define BENCH_XBENCH_WHERE_H
 
-#include "bench/xbench/gen.h"
+#include "bench/xbench/plan/gen.h"
 #include "xseg/xseg.h"
 
 struct xb_where {

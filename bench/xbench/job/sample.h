@@ -1,26 +1,34 @@
 /* sample - the work of the jobs in each interval of --status-interval, taken from their counters
  * while they run.
  *
- * Contract: the main thread's. It reads the jobs' atomics and writes run->samples and a line a
- * sample on stderr. Samples begin when the ramp is over. Allocates as samples come; without memory
- * for one, samples end.
+ * Contract: the main thread's. It reads the jobs' atomics, keeps each sample, and writes a
+ * line a sample on stderr. Samples begin when the ramp is over. Allocates as samples come; without
+ * memory for one, samples end.
  */
 #ifndef BENCH_XBENCH_SAMPLE_H
 #define BENCH_XBENCH_SAMPLE_H
 
-#include "bench/xbench/run.h"
+#include "bench/xbench/job/figures.h"
 
-/* In a unit in which they have a few digits before the point. Returns out. */
-const char *xb_human_ns(uint64_t ns, char *out, size_t size);
-
-struct xb_sampler {
-	struct xb_run *run;
-	uint64_t begin_ns, last_ns, next_ns;
-	struct xb_stat *sums;		/* two sets of XB_NR_OPS: as of the last sample, and now */
-	uint32_t room;				/* in run->samples */
+struct xb_sample {
+	uint64_t start_ns, end_ns;		/* since counting began */
+	struct xb_figures figures[XB_NR_OPS];
 };
 
-void xb_sampler_init(struct xb_sampler *s, struct xb_run *run);
+/* All 0: nothing is sampled. */
+struct xb_sampler {
+	const struct xb_options *opts;
+	struct xb_job *const *jobs;
+	uint32_t nr_jobs;
+	struct xb_sample *samples;
+	uint32_t nr_samples, room;
+	uint64_t begin_ns, last_ns, next_ns;
+	struct xb_stat *sums;		/* two sets of XB_NR_OPS: as of the last sample, and now */
+};
+
+/* jobs: the caller's, until fini. */
+void xb_sampler_init(struct xb_sampler *s, const struct xb_options *o, struct xb_job *const *jobs,
+		     uint32_t nr_jobs);
 /* The load begins. */
 void xb_sampler_start(struct xb_sampler *s, uint64_t now_ns);
 /* So long the next sample is not due. */

@@ -44,7 +44,7 @@
 
 #include <stdatomic.h>
 
-#include "bench/xbench/stamp.h"
+#include "bench/xbench/oracle/stamp.h"
 #include "xseg/xseg.h"
 
 #define XB_NOT_READING UINT64_MAX

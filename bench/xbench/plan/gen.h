@@ -18,7 +18,7 @@
 #ifndef BENCH_XBENCH_GEN_H
 #define BENCH_XBENCH_GEN_H
 
-#include "bench/xbench/options.h"
+#include "bench/xbench/plan/options.h"
 
 struct xb_io {
 	enum xb_op op;

@@ -1,9 +1,9 @@
 /* stamp - see stamp.h. */
-#include "bench/xbench/stamp.h"
+#include "bench/xbench/oracle/stamp.h"
 
 #include <string.h>
 
-#include "bench/xbench/gen.h"
+#include "bench/xbench/plan/gen.h"
 #include "xseg/xseg.h"
 
 #define MAGIC 0x3176686e65627821ull

@@ -1,5 +1,5 @@
 /* iolog - see iolog.h. */
-#include "bench/xbench/iolog.h"
+#include "bench/xbench/plan/iolog.h"
 
 #include <errno.h>
 #include <inttypes.h>

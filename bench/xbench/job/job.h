@@ -4,13 +4,13 @@
  * thread calls xb_job_run(). It polls, then sleeps in xseg_port_wait(); it allocates nothing and
  * makes no other system call. It returns when the phase is over and all is answered, or at
  * XB_ABANDON with I/Os still in flight: then the job must not be run again. The main thread may
- * read the atomic fields at any time.
+ * read the results at any time.
  *
  * Latency runs from just before a batch is submitted until a batch of replies is taken.
  *
  * Invariants:
  *   J1  inflight is the number of requests that are submitted and not answered, and
- *       nr_plain + nr_gifted + nr_unread + inflight == nr_flights
+ *       nr_plain + nr_gifted + nr_unread + inflight == reqs.nr
  *   J2  with verify, no I/O is issued while one that is `window` or more older is in flight
  *       (verify.h, V1)
  *   J3  a barrier flush is issued when nothing is in flight, and nothing is issued until it is
@@ -23,10 +23,10 @@
 
 #include <stdatomic.h>
 
-#include "bench/xbench/gen.h"
-#include "bench/xbench/iolog.h"
-#include "bench/xbench/verify.h"
-#include "bench/xbench/where.h"
+#include "bench/xbench/plan/gen.h"
+#include "bench/xbench/plan/iolog.h"
+#include "bench/xbench/oracle/verify.h"
+#include "bench/xbench/plan/where.h"
 #include "peers/common/runtime/clock.h"
 #include "xtypes/xhist.h"
 
@@ -75,45 +75,53 @@ struct xb_flight {
 	int error;				/* of its answer, an errno */
 };
 
-struct xb_job {
-	struct xb_shared *shared;
-	uint32_t nr;
-	struct xseg_peer *peer;
-	struct xport *port;
-	struct xb_iolog *log;			/* NULL: none */
-	struct xb_gen gen;
-	struct xb_place *places;
-	struct xb_io next;			/* the I/O that comes next, if has_next */
-	bool has_next;
-	bool over, alone;			/* alone: a barrier is out */
+/* The I/O that comes next, and what keeps it back. The job's thread changes it: make_next() puts an
+ * I/O there, issue() takes it. */
+struct xb_next {
+	struct xb_io io;			/* if has_io */
+	bool has_io;
+	bool over;				/* the phase: no more is issued in it */
+	bool alone;				/* a barrier is out (J3) */
 	bool is_full;				/* the oracle had no room: why it is over */
-	bool by_loan;		/* data is not copied, but read and written where it is */
-	uint8_t flags[XB_NR_OPS];		/* of requests for each operation */
-	bool after;		/* the phase is not what was asked for: it counts as "verify" */
-	/* requests */
-	struct xb_flight *flights;
+	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
+};
+
+/* The requests and their pages (J1, J4). xb_job_create() takes them from the segment; later the
+ * job's thread alone moves them between idle, in flight and unread. */
+struct xb_requests {
+	struct xb_flight *all;
 	struct xb_flight **idle; /* the plain ones first; last those that have pages to give */
 	uint32_t nr_plain, nr_gifted, depth;
-	uint32_t nr_flights;			/* depth, and the spare ones */
+	uint32_t nr;				/* depth, and the spare ones */
 	struct xb_flight *unread[XB_SPARE];	/* J4 */
 	uint32_t nr_unread;
 	uint32_t *page, pages_each;
-	/* J2 */
+};
+
+/* Which I/Os were answered (J2). order_begin() and order_end() change it, on the job's thread.
+ * Without verify there is no window. */
+struct xb_order {
 	uint64_t window, oldest, next_seq;
 	uint8_t *answered;			/* by seq % window */
-	struct xb_seen *seen;
-	uint64_t read;			/* of data=loan and direct: what was read, so that it is */
-	struct xseg_direct *direct;		/* NULL: all is sent */
-	/* answers that took the same time, not yet in `stats` */
-	struct {
-		uint64_t lat_ns, bytes;
-		uint32_t nr, what;		/* what: of stats */
-	} alike;
-	/* times, ns */
+	struct xb_seen *seen;			/* room for what one read found */
+};
+
+/* Answers that took the same time, not yet in the results. The job's thread changes it. */
+struct xb_alike {
+	uint64_t lat_ns, bytes;
+	uint32_t nr, what;			/* what: of xb_results.stats */
+};
+
+/* Times of the phase, ns. begin() sets them; `now` follows the clock on the job's thread. */
+struct xb_times {
 	struct clock clock;
-	uint64_t now, begin_ns, count_from_ns, end_ns;
-	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
-	/* results; read by the main thread */
+	uint64_t now;
+	uint64_t count_from_ns, end_ns;		/* end 0: none */
+};
+
+/* What the job has done. The job's thread adds to it, and the main thread may read it at any time;
+ * at the end of a run it adds verify_errors of no job in particular. */
+struct xb_results {
 	struct xb_stat stats[XB_NR_STATS];
 	_Atomic uint64_t counted_ns[2];	/* to the last reply, then the end; [1]: of `after` */
 	_Atomic uint64_t waiting_since_ns;	/* last reply, or when something went out first */
@@ -122,6 +130,27 @@ struct xb_job {
 	_Atomic uint64_t errors;		/* I/Os that failed */
 	_Atomic int error;			/* the first, as a positive errno */
 	_Atomic uint64_t verify_errors;		/* sectors */
+};
+
+struct xb_job {
+	struct xb_shared *shared;
+	uint32_t nr;
+	struct xseg_peer *peer;
+	struct xport *port;
+	struct xseg_direct *direct;		/* NULL: all is sent */
+	struct xb_iolog *log;			/* NULL: none */
+	struct xb_gen gen;
+	struct xb_place *places;
+	bool by_loan;		/* data is not copied, but read and written where it is */
+	bool after;		/* the phase is not what was asked for: it counts as "verify" */
+	uint8_t flags[XB_NR_OPS];		/* of requests for each operation */
+	uint64_t read;			/* of data=loan and direct: what was read, so that it is */
+	struct xb_next next;
+	struct xb_requests reqs;
+	struct xb_order order;
+	struct xb_alike alike;
+	struct xb_times times;
+	struct xb_results results;
 };
 
 /* Opens a client peer, takes its pages and requests. NULL with a line in err, *rc the errno. */

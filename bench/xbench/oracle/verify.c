@@ -1,5 +1,5 @@
 /* verify - see verify.h. */
-#include "bench/xbench/verify.h"
+#include "bench/xbench/oracle/verify.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/xbench/state.h"
+#include "bench/xbench/oracle/state.h"
 
 /* ---- what there is to verify ------------------------------------------------------------- */
 

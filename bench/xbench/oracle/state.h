@@ -11,7 +11,7 @@
 #ifndef BENCH_XBENCH_STATE_H
 #define BENCH_XBENCH_STATE_H
 
-#include "bench/xbench/oracle.h"
+#include "bench/xbench/oracle/oracle.h"
 
 struct xb_state_head {
 	uint64_t magic;

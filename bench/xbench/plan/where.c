@@ -1,5 +1,5 @@
 /* where - see where.h. */
-#include "bench/xbench/where.h"
+#include "bench/xbench/plan/where.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* options - see options.h. The table is all that --help, the manual's test and the parser know. */
-#include "bench/xbench/options.h"
+#include "bench/xbench/plan/options.h"
 
 #include <ctype.h>
 #include <errno.h>
