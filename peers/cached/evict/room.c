@@ -52,7 +52,7 @@ static struct need make_room(struct cport *ps, const struct claim *cl)
 	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
 		return need;
 	if (over == 0 || (share_room(k, cl->rec) >= need.nr &&
-				 pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over))
+				 pages_evict_own(ps, cl->rec, over, EVICT_WANTED) == over))
 		return none;
 	return need;
 }

@@ -93,32 +93,6 @@ struct claim share_claim(
 	return share_claim_all(k, rec, grow < n ? grow : n, turn);
 }
 
-/* ---- victims ---- */
-
-static bool may_lose(struct cached *k, uint32_t rec, const struct claim *cl)
-{
-	return rec == cl->rec ? !cl->owed : !share_is_kept(k, rec);
-}
-
-struct xlist *share_victims_locked(struct cached *k, const struct claim *cl)
-{
-	struct shares *s = &volume_of(k)->shares;
-	uint32_t nr = nr_shares(k);
-
-	for (uint32_t i = 0; i <= nr + 1; i++) {
-		struct xlist *list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
-
-		if (s->left && list->nr && (s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
-			s->left--;
-			return list;
-		}
-		s->at = s->at < nr ? s->at + 1 : 0;
-		list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
-		s->left = list->nr / 16 + 1;
-	}
-	return NULL;
-}
-
 /* ---- in the background ---- */
 
 /* What it finds may be room for those who wait for some. */
@@ -177,7 +151,7 @@ static uint32_t trim(struct cport *ps, uint32_t rec, bool *more)
 
 	if (over)
 		n = pages_evict_own(
-			ps, rec, over < TRIM_BATCH ? over : TRIM_BATCH, CC_EVICTED_PRESSURE);
+			ps, rec, over < TRIM_BATCH ? over : TRIM_BATCH, EVICT_PRESSURE);
 	*more |= pages_over(share_of(k, rec)) > 0;
 	share_look(k, rec);
 	return n;

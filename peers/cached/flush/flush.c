@@ -332,21 +332,13 @@ void flush_job(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-/* What was flushed to be evicted goes. Zeroes have slots but no page, so nothing would ever evict
- * them but their object's end: only so many are kept. */
 static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w, bool fua)
 {
-	struct cached *k = ps->cache;
+	uint64_t stamp = fua ? 0 : sync_stamp(ps->cache);
 
 	if (bucket_flushed(ps, o, b, w))
 		return;
-	if (!slot_has_page(w) && atomic_load_explicit(&memory_of(k)->nr_zeroes,
-					 memory_order_relaxed) >= zeroes_max(k)) {
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		return;
-	}
-	bucket_set(ps, o, b,
-		slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | (fua ? 0 : sync_stamp(k))));
+	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | stamp));
 	page_clean(ps, slot_page(w));
 }
 

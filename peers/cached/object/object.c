@@ -229,16 +229,7 @@ void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan
 	slot_change(k, o, b, SLOT_LOAN, loan);
 }
 
-bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
-{
-	bool touched = slot_has_page(w) && xseg_page_touched(peer_of(k)->seg, slot_page(w));
-
-	if (w & SLOT_REF)
-		slot_clear_flag(k, o, b, SLOT_REF);
-	return touched || w & SLOT_REF;
-}
-
-/* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last
+/* The last thing that slot_store() does: with the last bucket goes a reference, perhaps the last
  * one. */
 static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 {
@@ -270,10 +261,9 @@ static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 	return word;
 }
 
-void bucket_set_at(
-	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
+static void slot_store(struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot,
+	uint64_t old, uint64_t word)
 {
-	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
 	assert(bucket_edge_legal(from, to));
@@ -308,6 +298,24 @@ void bucket_set_at(
 			slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
 	if (slot_absent(old) != slot_absent(word))
 		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
+}
+
+void bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
+{
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
+
+	assert(!bucket_edge_leaves(slot_state(old), slot_state(word)));
+	slot_store(ps, o, b, slot, old, word);
+}
+
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, enum bucket_state to)
+{
+	_Atomic uint64_t *slot = slot_word_of(ps->cache, o, b);
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
+
+	assert(bucket_edge_leaves(slot_state(old), to));
+	slot_store(ps, o, b, slot, old, slot_word(to, 0, 0));
 }
 
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
