@@ -176,6 +176,8 @@ static inline bool slot_present(uint64_t w)
 const char *bucket_state_name(enum bucket_state s);
 /* Whether the table above has that edge. */
 bool bucket_edge_legal(enum bucket_state from, enum bucket_state to);
+/* Whether a word has no page and no flag that its state cannot have (B1, B4, Y1, U2). */
+bool slot_is_sound(uint64_t w);
 /* Whether data leaves the cache on that edge. */
 static inline bool bucket_edge_leaves(enum bucket_state from, enum bucket_state to)
 {

@@ -27,7 +27,7 @@
 
 /* ---- buckets go ---- */
 
-/* For whom its buckets go: where FOR_NOBODY, also those that are spared. */
+/* The volume for which its buckets go. FOR_NOBODY: those that are spared go, too. */
 static uint32_t emptied_for(struct object *o)
 {
 	return atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) ? FOR_NOBODY : OTHERS;
@@ -146,6 +146,14 @@ void zeroes_drop(struct cport *ps)
 	}
 }
 
+/* An object has ended what it was asked for. */
+static void reclaim_ended(struct cached *k)
+{
+	uint32_t was = atomic_fetch_sub(&evict_of(k)->reclaims, 1);
+
+	assert(was > 0);					/* W1 */
+}
+
 /* Inside: goes on emptying. Ends when the object is empty or was inserted again. */
 void object_reclaim_step(struct cport *ps, struct object *o)
 {
@@ -163,7 +171,7 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 			return;
 	}
 	o->reclaiming = false;
-	atomic_fetch_sub(&evict_of(k)->reclaims, 1);
+	reclaim_ended(k);
 	memory_port(ps)->freed = true;
 	object_put(ps, o);
 }
@@ -173,7 +181,7 @@ void object_reclaim(struct cport *ps, struct object *o)
 	if (o->reclaiming) {
 		/* inserted again and chosen again before the first emptying ended: that one goes
 		 * on */
-		atomic_fetch_sub(&evict_of(ps->cache)->reclaims, 1);
+		reclaim_ended(ps->cache);
 		object_put(ps, o);
 	}
 	o->reclaiming = true;
@@ -189,7 +197,7 @@ static bool reclaim_ask(struct cport *ps, struct object *o)
 	atomic_fetch_add(&evict_of(ps->cache)->reclaims, 1);
 	if (object_ask(ps, o, OBJECT_RECLAIM))
 		return true;
-	atomic_fetch_sub(&evict_of(ps->cache)->reclaims, 1);
+	reclaim_ended(ps->cache);
 	return false;
 }
 

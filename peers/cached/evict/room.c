@@ -32,6 +32,8 @@
  *       before the ones in want_pages.
  *   G3  Pages of the reserve go to urgent requests, and to those two kinds.
  */
+#include <assert.h>
+
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/object/object.h"
@@ -130,6 +132,9 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 {
 	struct cached *k = ps->cache;
 
+	/* G2; a read that waits has been lent pages, and holds none */
+	assert(c->r->op == XSEG_OP_READ || (c->nr_pages == 0 && !c->page));
+	assert(need.nr > 0);
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->turn = (uint8_t)need.turn;

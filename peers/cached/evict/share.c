@@ -47,6 +47,7 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	if (read_relaxed(&sh->min) == min && read_relaxed(&sh->max) == max)
 		return;
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	assert(volume_of(k)->shares.min_sum >= sh->min);	/* A3 */
 	atomic_store_explicit(&volume_of(k)->shares.min_sum,
 		volume_of(k)->shares.min_sum - sh->min + min, memory_order_relaxed);
 	loans_recount(k);

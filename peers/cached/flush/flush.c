@@ -125,6 +125,7 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint64_t w = slot_get(ps->cache, o, ch->first + i);
 
+		assert(startable(w));	/* B4: two writes of one bucket never overlap */
 		if (w & SLOT_GEN)
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
@@ -422,6 +423,16 @@ static int flush_error(const struct child *ch, int64_t result)
 	return result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
 }
 
+/* One of its flushes has ended. */
+static void flush_is_back(struct object *o)
+{
+	assert(o->flushes_out > 0);				/* O3 */
+	if (--o->flushes_out > 0)
+		return;
+	object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);
+	o->flush_failed = false;
+}
+
 void flush_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
@@ -450,10 +461,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		flushed_bucket(ps, ch, i, gen, error);
 		XKILL(FLUSHED_SLOT);
 	}
-	if (--o->flushes_out == 0) {
-		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);
-		o->flush_failed = false;
-	}
+	flush_is_back(o);
 	if (error && ch->r->flags & XSEG_REQ_FUA)
 		sync_lost(ps, ch->sent, NULL);
 	through_cover(ps, o, ch, error);

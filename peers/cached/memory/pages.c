@@ -15,6 +15,7 @@
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "peers/cached/memory/pages.h"
@@ -37,6 +38,8 @@ void pool_put(struct cached *k, uint32_t page)
 {
 	struct extent *e = page_extent(k, page);
 
+	assert(!xlist_in_list(&memory_of(k)->clean, page));	/* G1, L3 */
+	assert(e->nr_free + e->nr_out < XSEG_EXTENT_PAGES);	/* Z2, Z3 */
 	if (page_leaves(k, page)) {
 		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_OUT);
 		e->nr_out++;
@@ -52,6 +55,7 @@ static uint32_t pool_get(struct cached *k)
 	uint32_t page;
 
 	while ((page = xpool_get(&memory_of(k)->free_pages)) != XPOOL_NONE) {
+		assert(page_extent(k, page)->nr_free > 0);	/* Z3 */
 		page_extent(k, page)->nr_free--;
 		if (!page_leaves(k, page))
 			break;

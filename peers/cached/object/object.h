@@ -162,9 +162,11 @@ static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
 /* The word of the slot of bucket b, or NULL: the object has no chunk there. */
 static inline _Atomic uint64_t *slot_word_of(struct cached *k, struct object *o, uint32_t b)
 {
-	uint32_t chunk = atomic_load_explicit(
-		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
+	uint32_t chunk;
 
+	assert(b < OBJECT_BUCKETS);
+	chunk = atomic_load_explicit(
+		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
 	return chunk ? &chunk_at(k, chunk - 1)->slot[b % CHUNK_SLOTS] : NULL;
 }
 /* ---- object.c: entries, slots, jobs ---- */

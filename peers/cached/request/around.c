@@ -15,6 +15,7 @@
  *
  * Contract: inside the object.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -134,6 +135,7 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 	struct object *o = ch->obj;
 	struct creq *c = ch->c, *voided = NULL;
 
+	assert(o->loads_out > 0);
 	o->loads_out--;
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_INVALID, 0, 0));

@@ -18,6 +18,7 @@
  *
  * Contract: inside the object.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -388,6 +389,7 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 	struct object *o = ch->obj;
 	int error = result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
 
+	assert(o->loads_out > 0);
 	o->loads_out--;
 	if (error) {
 		count(ps, CC_LOAD_ERRORS, 1);

@@ -50,14 +50,12 @@ static void slot_word_is(const char *name, uint32_t b, uint64_t word)
 /* Bucket b is what that reason is for. */
 static void make_fit(const char *name, uint32_t b, enum evict_reason why)
 {
-	uint32_t page = slot_page(crig_slot(name, b));
-
 	if (why != EVICT_FLUSHED && why != EVICT_ZEROES)
 		return;
 	crig_expect(crig_write(name, B(b), B(1), 7), B(1));
-	page = slot_page(crig_slot(name, b));
 	slot_word_is(name, b,
-		slot_word(BUCKET_WRITING, page, crig_slot(name, b) & SLOT_GEN));
+		slot_word(BUCKET_WRITING, slot_page(crig_slot(name, b)),
+			crig_slot(name, b) & SLOT_GEN));
 }
 
 /* As the flush would, when evict_step() is back. */
