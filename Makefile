@@ -294,12 +294,12 @@ $(BUILD)/tests/scribble: $(call objs,$(SCRIBBLE_SRC) $(FUZZ_HELP_SRC)) $(LIBKIND
 # The simulator kills peers in the middle of a callback, at these calls (tests/sim/cut.c).
 comma := ,
 SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req_submit \
-	    xseg_req_forward xseg_req_lend xseg_req_pass_loans xseg_req_exchange \
-	    xseg_port_flush xseg_page_owner_set xseg_page_owner_swap xseg_pages_take \
-	    xseg_pages_give bucket_set bucket_set_at xs_offer_answer xs_req_accept xs_req_take \
-	    xs_bell_ring xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick \
-	    xseg_plug_let_go xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call \
-	    xseg_plug_claim xseg_plug_switch xworkq_run
+	    xseg_req_forward xseg_req_lend xseg_req_pass_loans xseg_req_exchange xseg_port_flush \
+	    xseg_page_owner_set xseg_page_owner_swap xseg_pages_take xseg_pages_give bucket_set \
+	    bucket_set_at bucket_leave xs_offer_answer xs_req_accept xs_req_take xs_bell_ring \
+	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
+	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
+	    xseg_plug_switch xworkq_run
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc

@@ -420,7 +420,7 @@ struct cport;
 struct object;
 void spared_watch(struct sim *s);
 void scribbled(struct sim *s, enum node_id id, const struct item *it);	/* scribbled.c */
-void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void spared_check(struct cport *ps, struct object *o, uint32_t b);
 
 /* ---- parts.c: parts of split requests (S8) ---- */
 void parts_watch(struct sim *s);

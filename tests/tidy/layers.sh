@@ -126,6 +126,10 @@ verdict "volumed and cached read no clock, sleep nowhere and print nothing" "$wo
 calls '' 'strcpy|strcat|v?sprintf|gets|atoi|atol|s?rand'
 verdict "no strcpy, strcat, sprintf, gets, atoi or rand anywhere" "$work/bad"
 
+calls '' 'bucket_leave'
+grep -vE '^peers/cached/(evict/step\.c|object/object\.[ch]):|^tests/' "$work/bad" >"$work/others"
+verdict "data leaves the cache by evict_step() only" "$work/others"
+
 # ---- files ----
 
 mkdir "$work/alone" || exit 1

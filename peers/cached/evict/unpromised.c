@@ -56,8 +56,7 @@ void object_give_up(struct cport *ps, struct object *o)
 
 		if (!slot_is_refused(w))
 			continue;
-		bucket_drop(ps, o, b, w);
-		count_evicted(ps, o, CC_EVICTED_UNPROMISED);
+		evict_drop(ps, o, b, w, EVICT_GIVEN_UP);
 	}
 	object_reclaim_step(ps, o);
 }

@@ -211,6 +211,7 @@ static void prove(struct cport *ps)
 			log_info("%s: has left the path", peer_of(k)->name);
 			atomic_store_explicit(
 				&policy_of(k)->leaving, false, memory_order_relaxed);
+			assert(cached_total(k, CC_DIRTY_BYTES) == 0);		/* U1 */
 			plug_set(k, PLUG_EMPTYING);
 			empty_begin(ps);
 		} else {

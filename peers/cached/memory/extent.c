@@ -139,6 +139,7 @@ static void stay(struct cached *k, struct extent *e)
 	uint32_t first = extent_page(k, e);
 
 	extent_set(k, e, EXTENT_STAYS);
+	assert(memory_of(k)->leaving_free >= e->nr_free && memory_of(k)->nr_out >= e->nr_out);
 	memory_of(k)->leaving_free -= e->nr_free;
 	memory_of(k)->nr_out -= e->nr_out;
 	e->nr_out = 0;
@@ -188,7 +189,7 @@ bool extent_give(struct cached *k, struct extent *e)
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	empty = e->nr_out == XSEG_EXTENT_PAGES;
 	if (empty) {
-		assert(e->nr_free == 0);
+		assert(e->nr_free == 0 && memory_of(k)->nr_out >= XSEG_EXTENT_PAGES);	/* Z2 */
 		e->nr_out = 0;
 		memory_of(k)->nr_out -= XSEG_EXTENT_PAGES;
 		extent_set(k, e, EXTENT_NOT_OURS);
