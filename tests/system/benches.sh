@@ -178,7 +178,8 @@ is "the table of all bars has what was wanted, and whether it is met" \
 	"hit 4k read, depth 1 at least 0.85 0.9 met;hit writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
 
 is "what was never counted meets nothing, either" \
-	"$(awk -f "$root/bench/lib.awk" -f "$root/bench/switches.awk" </dev/null | grep -c 'no errors.*: met$')" 0
+	"$(awk -f "$root/bench/lib.awk" -f "$root/bench/pauses.awk" \
+		-f "$root/bench/switches.awk" </dev/null | grep -c 'no errors.*: met$')" 0
 is "a figure that is none meets nothing that was wanted" \
 	"$(printf '%s\tserver\tread\t8\town\t8\t0\t0\t0\t0\n' 1 16 |
 		awk -v results=/dev/null -v columns="reactors part rw batch form = ios" \
