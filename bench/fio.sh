@@ -11,7 +11,7 @@
 # its buffers once and keeps no map of the blocks that it has used, because xbench does neither.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.6 0.05
 by_form set_mib 256 16
 columns="system rw round = iops errors"

@@ -20,7 +20,7 @@
 # runs it.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 . tests/lib/guest.sh
 by_form runs 3 1
 by_form seconds 3 0.3

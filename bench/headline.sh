@@ -30,7 +30,7 @@
 # Series are those of bench/series.sh. Their tables are sustained.tsv, slices.tsv and series.tsv.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 . bench/series.sh
 by_form seconds 0.1 0.02
 by_form set_mib 64 16

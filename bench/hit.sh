@@ -36,7 +36,7 @@
 set -u
 
 has_full=1
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.15 0.02
 # BS DEPTH THREADS
 by_form points "4k 1 1,4k 4 1,4k 16 1,4k 64 1,4k 16 2,16k 16 1,64k 16 1" \

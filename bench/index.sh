@@ -23,7 +23,7 @@
 set -u
 
 has_full=1
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.35 0.05
 by_form set_mib 4096 64
 by_form object_kibs "4096 32 4" "4096 32 4" "4096 32 16 8 4"

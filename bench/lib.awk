@@ -147,7 +147,7 @@ function tabs(words)
 
 # write_results(KEY_COLUMNS, FIGURES, ALSO_RATIO): in the file `results` a head, and then a line for
 # each key with its IOPS, the lowest and highest of the rounds, and the medians of FIGURES; with
-# ALSO_RATIO also the ratio of IOPS to the base with its lowest and highest, or zeroes.
+# ALSO_RATIO also the ratio of IOPS to the base with its lowest and highest, or zeroes without a base.
 function write_results(key_columns, figures, also_ratio,	i, k, n, name, m, line)
 {
 	print tabs(key_columns " iops low high " figures \
@@ -158,7 +158,7 @@ function write_results(key_columns, figures, also_ratio,	i, k, n, name, m, line)
 		line = tabs(order[i]) OFS m OFS low OFS high
 		for (k = 1; k <= n; k++)
 			line = line OFS mid(name[k], order[i])
-		if (also_ratio && base_of[order[i]] in has && base_of[order[i]] != order[i]) {
+		if (also_ratio && base_of[order[i]] in has) {
 			m = to_base("iops", order[i])
 			line = line OFS m OFS low OFS high
 		} else if (also_ratio) {
@@ -183,23 +183,4 @@ function wanted(what, is, ok)
 function at_least(what, is, bar, format, of)
 {
 	wanted(what ": at least " bar (of ? " " of : ""), sprintf(format, is), is >= bar + 0)
-}
-
-# Keeps the rate of a round: in round[1 .. nr_rounds] are the rounds, in at[KEY, ROUND] the rates. A
-# key may have several parts, with SUBSEP between them.
-function keep(key, in_round, rate)
-{
-	at[key, in_round] = rate
-	if (!kept[in_round]++)
-		round[++nr_rounds] = in_round
-}
-
-# One's rate by that of another, of each round: for median(). Rates are those of keep().
-function by_round(who, than,	i, of, list)
-{
-	for (i = 1; i <= nr_rounds; i++) {
-		of = at[than, round[i]]
-		list = list " " (of ? at[who, round[i]] / of : 0)
-	}
-	return list
 }

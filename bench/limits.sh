@@ -25,7 +25,7 @@
 #   loansmall copysmall   without huge pages, over a quarter of the set: mapping takes seconds
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.15 0.02
 by_form set_mib 4096 64
 columns="step rw bs depth round = iops mean_ns p50_ns p99_ns huge errors"

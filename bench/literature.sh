@@ -21,7 +21,7 @@
 # write for each block, and the next run would pay for it.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.1 0.02
 by_form set_mib 128 16
 by_form sizes "64k 16k 4k" "64k 4k"

@@ -21,7 +21,7 @@
 # the client.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.2 0.05
 by_form set_mib 256 16
 by_form depths "1 4 16 64" "1 16"

@@ -24,7 +24,7 @@
 # Raw files are SYSTEM-RW-DEPTH-run.ROUND.TURN.json, and SYSTEM-stat.ROUND.json of none and all.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 1 0.1
 by_form cache_mib 8 4
 by_form times 128 32

@@ -13,7 +13,7 @@
 # unplug with its time in ms.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 . bench/pauses.sh
 by_form seconds 6 0.6
 columns="round = plugs longest_ms iops read_max_ns write_max_ns store_max_ns verify_errors errors"

@@ -26,7 +26,7 @@
 set -u
 
 has_full=1
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form cache_mib 64 4
 by_form nr_ios 200000 10000 400000
 columns="load round = reads hits lru_reads lru_hits ns beside_ns errors"

@@ -16,7 +16,7 @@
 #   two1    one cache with two reactors, on A and on B, one client on B
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.3 0.02
 by_form set_mib 256 16
 columns="system rw round = iops mean_ns errors"

@@ -34,7 +34,7 @@
 # docs/BENCHMARKS.md says which figures can be compared.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form seconds 0.15 0.02
 by_form set_mib 128 32
 columns="system rw depth round = iops mean_ns p99_ns errors"

@@ -15,7 +15,7 @@
 # Nothing depends on time or on other work on the machine: so there is one round.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 by_form reactors "1 2 4 8 16" "1 16"
 by_form ios 48 8
 by_form size 32M 8M

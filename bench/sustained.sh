@@ -23,7 +23,7 @@
 set -u
 
 has_full=1
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 . bench/series.sh
 by_form cache_mib 16 4 64
 by_form passes 3 1

@@ -18,7 +18,7 @@
 # status`). results.tsv has a line for each 100 ms of the first round, for the plot.
 set -u
 
-. "$(dirname "$0")/runner.sh"
+. "$(dirname "$0")/lib.sh"
 . bench/pauses.sh
 by_form seconds 4 1.2
 columns="load round = iops read_max_ns write_max_ns store_max_ns least_share verify_errors errors"

@@ -216,9 +216,9 @@ ends_badly()
 {
 	{
 		echo ". '$root/bench/lib.sh'"
-		echo "bench_options; bench_begin broken xseg; cp '$TMP/run' \"\$raw/cached-run.1.json\""
-		echo "report() { echo 'half of it'; false; }"
-		echo "raw_rows '[.error]' >\"\$out/runs.tsv\"; bench_end"
+		echo "bench_begin xseg; cp '$TMP/run' \"\$raw/cached-run.1.json\""
+		echo "report() { echo 'half of it'; false; }; collect() { raw_rows '[.error]' | sort; }"
+		echo "bench_report; bench_end"
 	} >broken.sh
 	cat >run
 	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/broken" \
