@@ -112,13 +112,13 @@ begin()		# STACK SYSTEM SET_MIB
 	[ "$2" != memd ] || store=memd options="memory = $(($3 + 16))M"
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
 	on "$1" store_up $(($3 * 3 + 256)) $store "$options" "$(cache_options "$2" "$3")"
-	fill_stack "$1"
+	fill_stack "$1" --rw=write --bs=1M --iodepth=4
 }
 
-fill_stack()	# STACK [ARGUMENT...]
+fill_stack()	# STACK ARGUMENT...
 {
 	# shellcheck disable=SC2046 # options are words
-	on "$1" fill $(to "$1") "${@:2}"
+	on "$1" measure "$tmp/fill.json" $(to "$1") "${@:2}"
 }
 
 # ---- points ----
@@ -141,7 +141,7 @@ point()		# RW BS DEPTH SYSTEM
 # dirty data as it keeps.
 prepare_caches()	# RW
 {
-	local system as=(--rw=read)
+	local system as=(--rw=read --bs=1M --iodepth=4)
 	for system in twicethrough twiceback; do
 		on $system forget
 		fill_stack $system "${as[@]}"

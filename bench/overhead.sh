@@ -53,7 +53,7 @@ begin_all()
 	on none quietly xseg cache drop cached
 	on none quietly xseg peer set memd latency=1ms
 	begin all cached $hit_mib $((hit_mib * 2 + 384)) "$(printf 'memory = 16M\nlatency = 1ms\n')" \
-		"$(holding $hit_mib)"
+		"$(printf '%s\n' "memory = $((hit_mib + hit_mib / 4))M" "$no_flush")"
 }
 
 # point DEPTH RW TURN SYSTEM: fast is alone before its store has a latency
