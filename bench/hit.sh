@@ -156,10 +156,11 @@ meet()	# STACK
 		--runtime="$meet_time"
 }
 
-# direct_run DATA SUFFIX STACK
-direct_run()
+# One right after the other
+direct_run()	# STACK
 {
-	stack_run "$3" "$1" "$3$2" read 4k 1 1
+	stack_run "$1" loan "$1met" read 4k 1 1
+	stack_run "$1" direct "$1direct" read 4k 1 1
 }
 
 hits()
@@ -210,8 +211,7 @@ each verify "$systems" "$datas $directs"
 [ -z "$directs" ] || each meet "$systems"
 round=0
 while [ -n "$directs" ] && next_round; do
-	each "direct_run loan met" "$systems"
-	each "direct_run direct direct" "$systems"
+	each direct_run "$systems"
 done
 verified=$(verified)
 bench_report "xseg benchmarks of DATE: hits at random over $set_mib MiB, $runs runs of $seconds s each." \
