@@ -6,7 +6,7 @@
 #                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 100000, SAN 100),
-#   TEST_JOBS (how many programs run at a time; else six more than there are processors, as many
+#   TEST_JOBS (how many programs run at a time; else eight more than there are processors, as many
 #   sleep)
 #
 # The longest begin first, so that all processors are busy to the end. tests/times has what each
@@ -42,7 +42,7 @@ export CC=${CC:-gcc}
 logs=$BUILD/tests/log
 mkdir -p "$logs" || exit 1
 
-jobs_max=${TEST_JOBS:-$(($(nproc) + 6))}
+jobs_max=${TEST_JOBS:-$(($(nproc) + 8))}
 # NAME.running: its segment, while it runs; NAME: `FAILED PASSED TIME NAME`, then what it skipped
 results=$logs/results.$$
 rm -rf "$logs"/results.*
