@@ -340,7 +340,7 @@ deps: ## installs the Debian packages that are missing, after saying which and w
 	@bench/fio/headers.sh $(FIO_DIR) || true
 
 # T=PATTERN runs only the tests whose name matches.
-check: ## the short tests, some 13 minutes on 2 cores; T=PATTERN for some of them
+check: ## the short tests, under 5 minutes on 2 cores; T=PATTERN for some of them
 	@tests/lib/deps.sh --quiet build check
 	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@$(if $(SAN),,bench/fio/headers.sh --once $(FIO_DIR) || true)

@@ -38,9 +38,9 @@ has_at_most()	# VOLUME BYTES
 noise()	# SENTENCE: far more than the cache holds, read and written
 {
 	expect_json "$no_errors" "$1: noisy is read all over" \
-		bench noisy --rw=randread --bs=4k --number_ios=12000
+		bench noisy --rw=randread --bs=16k --number_ios=3000
 	expect_json "$no_errors" "and written" \
-		bench noisy --rw=randwrite --bs=4k --number_ios=12000 --verify=crc32c
+		bench noisy --rw=randwrite --bs=16k --number_ios=3000 --verify=crc32c
 }
 
 mib=1048576

@@ -60,7 +60,7 @@ end_load()	# SENTENCE
 	is "$1" "$?" 0
 	t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
 	t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k \
-		--verify=crc32c --verify_only --verify_state="$TMP/state"
+		--iodepth=16 --verify=crc32c --verify_only --verify_state="$TMP/state"
 }
 
 # path: where volumed and the cache send to
@@ -178,7 +178,8 @@ is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 # ---- draining ----
 
 t "the store is slow" xseg peer set store bandwidth=100k
-t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
+t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 \
+	--size="$(bound 2M 8M)"
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
 	xseg --timeout 300ms unplug cached
 is "and the cache goes on" "$(state)" draining

@@ -9,8 +9,7 @@
 . "$(dirname "$0")/../lib/system.sh"
 need ceph-mon ceph-osd ceph rados xseg xseg-host xbench volumed cached sosd jq
 
-away=3				# seconds that the OSD is
-[ -z "$LONG" ] || away=10
+away=$(bound 2 10)		# seconds that the OSD is
 cluster=$TMP/ceph
 
 ceph_cluster()	# COMMAND
@@ -44,7 +43,7 @@ has_done()
 # all_verified VOLUME: what the load of that volume was acknowledged is there
 all_verified()
 {
-	xbench --volume="$1" --rw=randrw --numjobs=2 --verify=crc32c \
+	xbench --volume="$1" --rw=randrw --bs=64k --iodepth=16 --numjobs=2 --verify=crc32c \
 		--verify_only --verify_state="$TMP/$1.state" --output-format=json
 }
 

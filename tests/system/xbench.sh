@@ -182,7 +182,7 @@ t "by making it again" $run $verify --number_ios=1000 --randseed=5 --verify_only
 expect_err 2 "writes nothing" "a run that wrote nothing is no run to verify" $run --verify_only
 expect_exit 1 "but not from other options" $run $verify --number_ios=1000 --randseed=6 --verify_only
 t "another run comes in between" $run --rw=randwrite --number_ios=500
-expect_exit 1 "what it overwrote is missed" $run --verify_only --verify_state=state
+expect_exit 1 "what it overwrote is missed" $run --verify_only --verify_state=state --iodepth=16
 
 t "memd is made to fail writes" xseg peer set memd fail=write:0.05:EIO
 expect_exit 1 "a failed I/O is exit code 1" $run $verify --number_ios=2000 \
@@ -190,7 +190,7 @@ expect_exit 1 "a failed I/O is exit code 1" $run $verify --number_ios=2000 \
 is "the first errno is kept" "$(json out.json '.jobs[0].error')" 5
 is "a failed write may have happened or not" "$(json out.json '.jobs[0].verify_errors')" 0
 t "memd is made well again" xseg peer set memd fail=
-t "also in the saved state" $run --verify_only --verify_state=state
+t "also in the saved state" $run --verify_only --verify_state=state --iodepth=16
 
 for what in write_zeroes discard copy; do
 	t "memd is made to do half of each $what" xseg peer set memd fail= fail=$what:1:short
@@ -224,7 +224,7 @@ kill -INT "$started"
 wait "$started"
 is "an interrupted run is exit code 3" $? 3
 is "and has results" "$(json out.json '.interrupted and .jobs[0].read.total_ios > 0')" true
-t "and a state that verifies" $run --verify_only --verify_state=cut.state
+t "and a state that verifies" $run --verify_only --verify_state=cut.state --iodepth=16
 freeze "$memd_pid"
 expect_exit 3 "io_timeout ends a run whose peer does not answer" \
 	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 \
@@ -241,7 +241,7 @@ freeze "$memd_pid"
 $run --rw=read --runtime=2s --io_timeout=900ms --status-interval=200ms >idle.out 2>&1
 kill -CONT "$memd_pid"
 t "what it tells of an interval without answers is that" grep -q "^xbench: .*s  0 IOPS$" idle.out
-t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state
+t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state --iodepth=16
 
 # ---- a store that lies ----
 
@@ -279,7 +279,8 @@ t "a volume is made" wait_for 60 xseg volume create vol --size 8M
 t "a volume verifies, across its objects" xbench --volume=vol $verify --number_ios=2000 \
 	--opmix=trim:3,info:2,flush:2 \
 	--verify_state=vol.state
-t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state
+t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state \
+	--iodepth=16
 expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
 expect_err 4 "no volume 'other'; 'xseg -s $XSEG_SEGMENT volume list'" \
