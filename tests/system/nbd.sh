@@ -59,7 +59,7 @@ is "block sizes are the volume's" \
 	"$(info '"\(.block_size_minimum) \(.block_size_preferred) \(.block_size_maximum)"')" \
 	"512 4096 33554432"
 is "so is its size" "$(info '."export-size"')" $((24 << 20))
-expect_err 4 "somebody serves on" "its socket is its own" \
+expect_err 4 "another process serves on" "its socket is its own" \
 	xseg export disk --volumed volumed --nbd disk.sock
 mkdir slow
 cat >slow/nbdkit <<-END
@@ -73,7 +73,7 @@ slow=$started
 export_up both disk --volumed volumed
 wait "$slow"
 is "of two that begin at once the second one is refused" "$? $(cat "$TMP/slow.log")" \
-	"4 xseg: export: somebody serves on $TMP/both.sock; choose another socket"
+	"4 xseg: export: another process serves on $TMP/both.sock; choose another socket"
 is "and leaves the first one its socket" "$(info '."export-size"')" $((24 << 20))
 export_down "$server"
 uri=$disk_uri
