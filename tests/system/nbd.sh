@@ -177,7 +177,7 @@ wait "$copy"
 expect_err 2 "--nbd is missing" "a socket has to be named" xseg export disk --volumed volumed
 expect_err 4 "no volume 'none'" "a volume that is there" \
 	xseg export none --volumed volumed --nbd x.sock
-expect_err 4 "no socket" "a file is not overwritten" \
+expect_err 4 "not a socket" "a file is not overwritten" \
 	xseg export disk --volumed volumed --nbd stack.conf
 export_up many disk --volumed volumed --queues 64
 expect_err 1 "queue [0-9]+ of 64: .*has not? " "more than the segment has is refused" \

@@ -305,7 +305,7 @@ static void reactors_that_get_no_descriptor_say_so(void **state)
 	g.set = reactor_set_create(g.peers, 1, "", &err);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_null(g.set);
-	assert_non_null(strstr(err.text, "no descriptor"));
+	assert_non_null(strstr(err.text, "no file descriptor"));
 	assert_non_null(strstr(err.text, "Too many open files"));
 	peer_destroy(g.peers[0]);
 	toys_close(&g);

@@ -167,9 +167,9 @@ static void errors_name_their_line(void **state)
 		{ "[peer memd]\nrestart = maybe\n", "line 2: ", "yes or no" },
 		{ "[peer memd]\ncpus = all\n", "line 2: ", "0,2-3" },
 		{ "[peer cached]\ndownstream = memd\n", "line 2: ", "no peer 'memd'" },
-		{ "[peer memd]\ndownstream = filed\n[peer filed]\n", "line 2: ", "bottom" },
-		{ "[peer filed]\ndownstream = memd\n[peer memd]\n", "line 2: ", "bottom" },
-		{ "[peer sosd]\ndownstream = memd\n[peer memd]\n", "line 2: ", "bottom" },
+		{ "[peer memd]\ndownstream = filed\n[peer filed]\n", "line 2: ", "is a store" },
+		{ "[peer filed]\ndownstream = memd\n[peer memd]\n", "line 2: ", "is a store" },
+		{ "[peer sosd]\ndownstream = memd\n[peer memd]\n", "line 2: ", "is a store" },
 		{ "[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = "
 		  "cached\n[peer v2]\nkind = volumed\ndownstream = memd\n",
 			"line 3: ", "'v2' sends there, too" },
