@@ -231,7 +231,7 @@ int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 		xs_plug_take_back(seg, cache);
 	else
 		rc = xseg_fail(err, -ENOENT,
-			"'%s' is being neither plugged nor unplugged; there is nothing to take "
+			"'%s' is being neither plugged nor unplugged, so there is nothing to take "
 			"back",
 			name_of(seg, cache));
 	xs_unlock(fd);

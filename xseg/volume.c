@@ -108,7 +108,7 @@ static int find_volumed(
 			xseg_name(seg), name ? " called " : "", name ? name : "", xseg_name(seg));
 	if (meant.nr > 1)
 		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds, and none was "
-			"named; name one",
+			"named",
 			xseg_name(seg));
 	*found = meant.info;
 	return 0;

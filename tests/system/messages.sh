@@ -144,7 +144,7 @@ is "which check says, too" "$(xseg check | sed 's/.* is sound//')" \
 at=$(grep -obUaP 'lonely\x00' "/dev/shm/xseg.$XSEG_SEGMENT" | head -n 1 | cut -d : -f 1)
 printf 'x%.0s' {1..64} |
 	dd of="/dev/shm/xseg.$XSEG_SEGMENT" bs=1 seek="$at" conv=notrunc status=none
-expect_err 1 "has 2 problems; 'xseg check --fix' mends" "damage is told with its remedy" xseg check
+expect_err 1 "has 2 problems; 'xseg check --fix' rebuilds" "damage is told with its remedy" xseg check
 is "which puts a name back" "$(xseg check --fix | sed 's/.* is sound now, //;s/;.*//')" \
 	"as 2 problems were mended"
 t "it is destroyed" xseg destroy

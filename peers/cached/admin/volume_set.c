@@ -52,8 +52,7 @@ static int read_pages(const char *value, uint64_t *pages, struct kv_text *t)
 			"'%.40s' is not a size; write it as in 512M, or 0 for none", value);
 	*pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
 	if (*pages > SETTINGS_PAGES_MAX)
-		return REASON(t, -EINVAL,
-			"'%.40s' is more than a cache can have; ask for less", value);
+		return REASON(t, -EINVAL, "'%.40s' is more than a cache can have", value);
 	return 0;
 }
 
