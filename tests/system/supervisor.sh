@@ -399,6 +399,6 @@ wait "$first"
 is "who started it fails" "$?" 1
 wait "$second"
 is "who has waited for that, too" "$? $(cut -d ';' -f 1 "$TMP/second.log")" \
-	"1 xseg: volumed did not start: who was starting it has ended"
+	"1 xseg: volumed did not start: the process that was starting it has ended"
 t "the segment is removed" xseg destroy
 finish
