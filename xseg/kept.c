@@ -42,9 +42,11 @@ static const struct {
 	[XS_KEPT_ROUTE] = { offsetof(struct xs_peer, route), true, "its route" },
 	[XS_KEPT_EPOCH] = { offsetof(struct xs_peer, arena_epoch), true, "its arena's epoch" },
 	[XS_KEPT_BYTES] = { offsetof(struct xs_peer, arena_bytes), true, "its arena's size" },
-	[XS_KEPT_PLUG] = { offsetof(struct xs_peer, plug), true, "what is being plugged" },
-	[XS_KEPT_TURN] = { offsetof(struct xs_peer, turn), true, "which cache it holds for" },
-	[XS_KEPT_ABOVE] = { offsetof(struct xs_peer, above), false, "which peer it is kept for" },
+	[XS_KEPT_PLUG] = { offsetof(struct xs_peer, plug), true,
+		"the cache that is being plugged" },
+	[XS_KEPT_TURN] = { offsetof(struct xs_peer, turn), true, "the cache that it holds for" },
+	[XS_KEPT_ABOVE] = { offsetof(struct xs_peer, above), false,
+		"the peer that it is kept for" },
 	[XS_KEPT_PORTS] = { offsetof(struct xs_peer, nr_ports), false, "its number of ports" },
 	[XS_KEPT_EXTENTS] = { offsetof(struct xs_peer, arena_extents), false,
 		"its arena's extents" },
@@ -316,7 +318,7 @@ static void look_at_port(struct look *l, uint32_t i)
 	} else if (now != value && atomic_load(&p->peer) == now) {
 		if (l->fix)
 			atomic_compare_exchange_strong(&p->peer, &now, (uint32_t)value);
-		wrong(l, XSEG_NONE, i, "which peer has it");
+		wrong(l, XSEG_NONE, i, "the peer that has it");
 	}
 	if (!copy_get(l->seg, &k->range, &value)) {
 		if (l->fix)
@@ -326,7 +328,7 @@ static void look_at_port(struct look *l, uint32_t i)
 			p->req_first = (uint32_t)(value >> 32);
 			p->req_nr = (uint32_t)value;
 		}
-		wrong(l, XSEG_NONE, i, "which requests it has");
+		wrong(l, XSEG_NONE, i, "its range of requests");
 	}
 }
 

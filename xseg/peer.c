@@ -152,8 +152,8 @@ static int find_port(
 			p->name);
 	if (first == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no %u requests left for '%.63s'; make it with more "
-			"--requests, or close clients",
+			"the segment has fewer than the %u requests left that '%.63s' needs; make "
+			"it with more --requests, or close clients",
 			n, p->name);
 	xs_keep_range(seg, spare, first, units);
 	return (int)spare;
@@ -362,9 +362,9 @@ static int leave_reserve(
 			params->name, f.reserve_ports);
 	if (f.reserve_requests && f.requests < units + f.reserve_requests)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no %u requests left for '%.63s'; its last %u are a "
-			"reserve for administration: make it with more --requests, or close "
-			"clients",
+			"the segment has fewer than the %u requests left that '%.63s' needs; its "
+			"last %u are a reserve for administration: make it with more --requests, "
+			"or close clients",
 			params->nr_requests, params->name, f.reserve_requests);
 	return 0;
 }

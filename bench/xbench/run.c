@@ -293,8 +293,8 @@ static void look_for_room(struct xb_run *run)
 		run->is_full |= run->jobs[i]->next.is_full;
 	if (run->is_full)
 		fprintf(stderr,
-			"xbench: verify: ended early, as there is no room left to note what writes "
-			"may leave; give a smaller --size\n");
+			"xbench: verify: ended early, as there is no room left to record writes; "
+			"give a smaller --size\n");
 }
 
 static int run_phases(struct watch *w, struct xseg_error *err)

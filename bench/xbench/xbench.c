@@ -58,7 +58,7 @@ static int fail(const struct xb_options *o, const struct xseg_error *err, int co
 static int help(void)
 {
 	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER [--rw=MODE] [OPTION...]\n"
-	       "Loads a volume or a peer of a segment and measures it; see xbench(1).\n");
+	       "Puts load on a volume or a peer and measures it; see xbench(1).\n");
 	cli_print_options(stdout, xb_opts);
 	return 0;
 }
@@ -71,7 +71,8 @@ static int check_cpus(const struct xb_options *o, struct xseg_error *err)
 		return 0;
 	for (int i = 0; i < o->nr_cpus; i++)
 		if (!CPU_ISSET((size_t)o->cpu[i], &there))
-			return xseg_fail(err, -EINVAL, "cpus: CPU %d is not there or not allowed",
+			return xseg_fail(err, -EINVAL,
+				"cpus: CPU %d does not exist or is not allowed; choose another",
 					 o->cpu[i]);
 	return 0;
 }
@@ -100,7 +101,8 @@ out:
 	xb_run_close(&run);
 	if (run.log_failed) {
 		fprintf(stderr,
-			"xbench: write_iolog: %s could not be written whole; is the disk full?\n",
+			"xbench: write_iolog: %s could not be written completely; is the disk full?"
+			"\n",
 			o->write_iolog);
 		code = 1;
 	}

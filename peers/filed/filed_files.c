@@ -154,12 +154,12 @@ int filed_files_open(struct filed_files *ff, struct filed_dir *dir, const char *
 	ff->dir = dir;
 	ff->nr = nr;
 	if (fstat(dir->fd, &st))
-		return xseg_fail(err, -errno, "the directory cannot be looked at: %s",
+		return xseg_fail(err, -errno, "the directory cannot be examined: %s",
 			strerror(errno));
 	/* before the marks know it: until then nothing says what is not durable there */
 	rc = dir->found && !filed_marks_know(arena, &st) ? filed_dir_sync_all(dir) : 0;
 	if (rc)
-		return xseg_fail(err, rc, "what is in the directory cannot be synced: %s",
+		return xseg_fail(err, rc, "the files in the directory cannot be synced: %s",
 			strerror(-rc));
 	rc = filed_marks_open(arena, bytes, &st, place, &ff->nr, &ff->marks, err);
 	if (rc)

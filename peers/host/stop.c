@@ -55,13 +55,13 @@ static void tell_unasked(struct supervisor *s, const struct xseg_peer_info *info
 	s->foreign_generation[info->index] = info->generation;
 	if (err == EPROTO)
 		log_error(
-			"%s: %s is not process %u, as the segment says, and its process cannot be "
-			"found; it is not asked to stop: see 'xseg check'",
+			"%s: %s is not process %u, although the segment says so, and its process "
+			"cannot be found; it is not asked to stop: see 'xseg check'",
 			me, info->name, info->pid);
 	else
 		log_warn(
-			"%s: %s is another user's process, %u, and may not be asked to stop; its "
-			"owner has to: 'xseg peer stop %s'",
+			"%s: %s is process %u of another user; only that user can stop it, by "
+			"'xseg peer stop %s'",
 			me, info->name, info->pid, info->name);
 	stop_take_back(s, err == EPROTO ? EPROTO : EPERM, info->index);
 }
@@ -306,8 +306,8 @@ static bool give_up(struct supervisor *s, uint64_t now_ms)
 	if (!is_stranded(s, &peer, &lost, now_ms))
 		return false;
 	log_error(
-		"%s: %s cannot stop without %s, which is not started again; left: start that, then "
-		"'xseg down' once more",
+		"%s: %s cannot stop without %s, which is not started again; the supervisor leaves: "
+		"start that peer, then run 'xseg down' once more",
 		me, peer.name, lost.name);
 	return true;
 }
@@ -324,8 +324,8 @@ static void report_dead(struct supervisor *s)
 			continue;
 		if (units_holds_data(&s->units, i))
 			log_warn(
-				"%s: %s is dead and could not be started to stop in order; what it "
-				"holds stays in the segment",
+				"%s: %s is dead and could not be started to stop in order; its "
+				"data stays in the segment",
 				me, name);
 		else
 			log_info("%s: %s is dead and had nothing to lose: not started again", me,

@@ -147,7 +147,7 @@ static void look_for_silence(struct peer_port *pp)
 	port->silent = true;
 	count(port, SOSD_COUNT_SILENCES);
 	log_warn(
-		"%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and "
+		"%s: the pool %s has not answered for %lu s; requests wait, up to %lu s each, and "
 		"dirty data stays in the cache; 'ceph -s' may say why",
 		pp->peer->name, s->rados.pool, (unsigned long)(SILENCE_NS / SECOND_NS),
 		(unsigned long)(atomic_load_explicit(&s->timeout_ns, memory_order_relaxed) /

@@ -532,7 +532,7 @@ static void mend_over(struct peer_port *pp, int rc)
 
 	if (rc && !c->mend_error)
 		log_error("%s: the header and the copy of the catalogue cannot be written: %s; "
-			  "volumes are served, and cannot be changed; trying each second",
+			  "volumes are served, but cannot be changed; trying again each second",
 			pp->peer->name, strerror(-rc));
 	c->mends = rc != 0;
 	c->mend_error = rc;

@@ -262,8 +262,8 @@ static void job_failed(struct peer_port *pp, const struct xreq *r, int rc)
 	struct vd_volume *v = job->v;
 
 	if (!v->told)
-		log_error("%s: %s of what was removed of volume '%s' failed: %s; "
-			  "trying again each second",
+		log_error("%s: %s of removed data of volume '%s' failed: %s; trying again each "
+			  "second",
 			  pp->peer->name, xseg_op_name((enum xseg_op)r->op), v->meta.name,
 			  strerror(-rc));
 	v->told = true;

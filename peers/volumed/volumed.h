@@ -488,7 +488,7 @@ const char *vd_unreadable(const struct volumed *vd);
 /* What does not fit, or NULL. Any port reads it. */
 const char *vd_damage(const struct volumed *vd);
 void vd_damage_set(struct volumed *vd, const char *damage);
-#define VD_DAMAGE_ORPHANS "there are objects of volumes that no record tells of"
+#define VD_DAMAGE_ORPHANS "there are objects of volumes without a record"
 
 /* ---- orphans.c: only where there is damage ------------------------------------------------ */
 

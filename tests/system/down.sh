@@ -380,7 +380,7 @@ up "filed cannot be started"
 store_breaks freeze_store 'stopping cached' "$needs_filed"
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the supervisor leaves what stands on it" \
-	wait_for 60 said 'cached cannot stop without filed, which is not started again; left'
+	wait_for 60 said 'cached cannot stop without filed, which is not started again; the supervisor leaves'
 store_is_mended
 all_is_there
 
@@ -389,7 +389,7 @@ t "$what: the cache leaves the path" xseg unplug cached
 store_breaks 'freeze_peer filed' 'stopping filed' 'filed: it died while it was stopping'
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the log says that it holds something" \
-	said 'filed is dead and could not be started to stop in order; what it holds stays'
+	said 'filed is dead and could not be started to stop in order; its data stays'
 store_is_mended
 all_is_there
 
@@ -446,7 +446,7 @@ hand
 t "$what: it is plugged" xseg plug hand --above filed --below cached
 kill -KILL "$started"
 t "$what: it is dead" wait_for 60 state_is hand dead
-expect_err 4 "needs hand for that, which is dead; it is not in the stack, and is started as it was before" \
+expect_err 4 "needs hand for that, which is dead; it is not in the stack; start it as it was started before" \
 	"$what: down says that peer start does not start it" xseg down
 hand
 t "$what: all stops when it is there" xseg down
@@ -498,7 +498,7 @@ kill -KILL "$(supervisor)"
 t "$what: as it runs, a file without it is taken" xseg up less.conf
 kill -KILL "$by_hand"
 t "$what: it is dead" wait_for 60 state_is cached dead
-expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack, and is started as it was before, 'xseg unplug" \
+expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack; start it as it was started before, 'xseg unplug" \
 	"$what: of which unplug does not say that peer start would start it" \
 	xseg --timeout 300ms unplug cached
 t "$what: which is taken back" xseg unplug cached --cancel

@@ -40,7 +40,7 @@ stand_still()
 	sleep $((stand - 1))
 	is "$what: whoever stands still is not dead" "$(peers state)" "running running running"
 	is "$what: status says who it is, and what lets it go on" \
-		"$(xseg status | sed -n "s/^halted .*'kill -CONT \([0-9]*\)' lets it go on$/\1/p" | sort -nu | xargs)" \
+		"$(xseg status | sed -n "s/^halted .*'kill -CONT \([0-9]*\)' continues it$/\1/p" | sort -nu | xargs)" \
 		"$(printf '%s\n' "$@" | sort -n | xargs)"
 	expect_err 4 "is running already" "$what: and nobody takes its place" \
 		cached --name=cached --downstream=filed --memory=16M
@@ -124,8 +124,8 @@ freeze "$supervisor"
 xseg --timeout 8s down 2>down.err
 is "down waits for it" $? 3
 is "and says for whom, not that it is the store" \
-	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* waits;/ .../')" \
-	"xseg: stopping: supervisor ... 'kill -CONT $supervisor' lets it go on"
+	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* wait;/ .../')" \
+	"xseg: stopping: supervisor ... 'kill -CONT $supervisor' continues it"
 kill -CONT "$supervisor"
 t "everything stops" xseg down
 finish

@@ -172,7 +172,7 @@ expect_err 1 "the store failed with Input/output error \(EIO\), and .*; the stac
 xseg --timeout 9s peer stop cached --force 2>stop.err
 is "peer stop waits for that" $? 3
 is "and says so, once, though nothing is dirty" \
-	"$(grep -c '^xseg: stopping cached: nothing is dirty and nothing has ended for 5 s' stop.err)" 1
+	"$(grep -c '^xseg: stopping cached: nothing is dirty and no peer has stopped for 5 s' stop.err)" 1
 is "and how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
@@ -226,7 +226,7 @@ t "and a directory is in its place" mkdir "$file"
 start strange strange
 t "the store is there again" wait_for 60 state_is strange running
 expect_exit 1 "what is no file cannot be written" $load
-t "its log says why" grep -q "write of .* failed: Is a directory; look what is there" \
+t "its log says why" grep -q "write of .* failed: Is a directory; check what is in the place" \
 	"$TMP/strange.log"
 t "it ends in order, too" xseg peer stop strange --force
 finish

@@ -123,14 +123,14 @@ is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)"
 
 expect_err 2 "multiple of 512" "a block size that is no multiple of a sector is refused" \
 	$run --bs=1000
-expect_err 2 "end behind" "a size beyond the objects is refused" $run --size=1T
+expect_err 2 "reach beyond the end" "a size beyond the objects is refused" $run --size=1T
 expect_err 2 "mean" "a misspelt option is corrected" $run --iodeph=3
 expect_err 2 "CPU 63 " "a CPU that is not there is refused" $run --cpus=63
 expect_err 4 "no peer 'nobody'" "an unknown peer is named" xbench --target=nobody
 expect_err 4 "no volumed" "a volume without a volumed is refused" xbench --volume=v
 expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$XSEG_SEGMENT-none" \
 	--volume=v
-expect_err 1 "has not the .* MiB left" "too small a segment is said to be too small" \
+expect_err 1 "has less than the .* MiB left" "too small a segment is said to be too small" \
 	$run --bs=1M --iodepth=512
 expect_err 1 "output: cannot write /nowhere/out" \
 	"results that can be written nowhere are refused before the load" \
@@ -146,7 +146,7 @@ is "in which nothing is written" "$(cat one)" kept
 mkfifo pipe
 ln -s out.json link
 for file in pipe link; do
-	expect_err 2 "$file is there and no file" "what would be replaced by a state is no $file" \
+	expect_err 2 "$file exists and is not a file" "what would be replaced by a state is no $file" \
 		$run --rw=write --number_ios=1 --verify_state=$file
 done
 is "which both are there" "$(stat -c %F pipe link | tr '\n' ' ')" "fifo symbolic link "
@@ -285,7 +285,7 @@ expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
 expect_err 4 "no volume 'other'; 'xseg -s $XSEG_SEGMENT volume list'" \
 	"an unknown volume is named, and where to look" xbench --volume=other
-expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
+expect_err 2 "reach beyond the end" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
 freeze "$volumed_pid"
@@ -305,7 +305,7 @@ wait "$started"
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
 t "another volumed has another volume" wait_for 60 xseg volume create else --size 1M --volumed other
-expect_err 2 "say which with --volumed: " "xseg asks which is meant" xseg volume list
+expect_err 2 "choose one with --volumed: " "xseg asks which is meant" xseg volume list
 t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
 t "which of them that may be" xbench --volume=else --rw=read --number_ios=1
 expect_err 4 "none of the 2 volumeds of segment $XSEG_SEGMENT has a volume 'none'; 'xseg volume list --volumed NAME' shows" \

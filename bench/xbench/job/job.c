@@ -54,7 +54,7 @@ static void tell(struct xb_job *job, const struct xb_io *io, int error)
 		return;
 	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s%s\n",
 		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
-		error == EBUSY ? ": a cache has this peer to itself; send to that" : "",
+		error == EBUSY ? ": only its cache may send to this peer; send to that cache" : "",
 		told + 1 == MAX_TOLD ? " (more are not shown)" : "");
 }
 

@@ -54,8 +54,8 @@ static int take_pages(struct xb_job *job, struct xseg_error *err)
 	} while (rc && drop_spare(rs));
 	if (rc)
 		return xseg_fail(err, rc,
-			"segment %s has not the %u MiB left that job %u takes; use fewer jobs, a "
-			"smaller iodepth or bs, or a segment with more memory",
+			"segment %s has less than the %u MiB left that job %u needs; use fewer "
+			"jobs, a smaller iodepth or bs, or a segment with more memory",
 			xseg_name(job->shared->seg),
 			xseg_pages_round(nr) / (1048576u / XSEG_PAGE_SIZE), job->nr);
 	return 0;

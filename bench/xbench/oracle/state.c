@@ -128,8 +128,7 @@ int xb_state_may_save(const char *path, struct xseg_error *err)
 
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
 		return xseg_fail(err, -EINVAL,
-				 "verify_state: %s is there and no file, and would be replaced by"
-				 " one; name another",
+				 "verify_state: %s exists and is not a file; name another",
 				 path);
 	rc = open_tmp(path, tmp, &file, err);
 	if (rc)
@@ -256,11 +255,12 @@ int xb_state_load(const char *path, struct xb_state_head *head, const _Atomic ui
 		goto out;
 	}
 	if (!load_records(&s, bytes, head, *oracle))
-		rc = xseg_fail(err, -EINVAL, "verify_state: the records of %s make no sense", path);
+		rc = xseg_fail(err, -EINVAL,
+			"verify_state: the records in %s are damaged; run the load again", path);
 	else if (s.no_room)
 		rc = xseg_fail(err, -ENOMEM,
-			       "verify_state: %s has more than there is room for; give the "
-			       "--iodepth and --numjobs that it was saved with",
+			       "verify_state: %s has more records than this run has room for; give "
+			       "the --iodepth and --numjobs that it was saved with",
 			       path);
 	else
 		rc = 0;

@@ -63,8 +63,8 @@ static int redo(struct xb_verify *v, uint64_t boundary, struct xseg_error *err)
 	v->whose.any_run = true;
 	return xb_oracle_is_full(v->oracle)
 		       ? xseg_fail(err, -ENOMEM,
-				   "verify_only: these options leave too much open; give the"
-				   " --verify_state of the run")
+				   "verify_only: these options do not tell what the run wrote; "
+				   "give its --verify_state")
 		       : 0;
 }
 
@@ -267,7 +267,7 @@ static void describe(uint64_t value, enum xb_kind kind, char *out, size_t size)
 	else if (value == XB_VALUE_ZERO)
 		snprintf(out, size, "zeroes");
 	else if (value == XB_VALUE_UNKNOWN || value & XB_VALUE_OTHER)
-		snprintf(out, size, "what was there before the run");
+		snprintf(out, size, "data from before the run");
 	else if (value == XB_VALUE_ANY)
 		snprintf(out, size, "a write of the newest run");
 	else

@@ -53,55 +53,58 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
-	NAME(segment, "NAME", "-s NAME; segment, else $XSEG_SEGMENT, else xseg"),
+	NAME(segment, "NAME", "segment, also -s NAME (else $XSEG_SEGMENT, else xseg)"),
 	OWNER_OPT(offsetof(struct xb_options, owner)),
 	NAME(volume, "VOL", "volume to use"),
-	NAME(target, "PEER", "peer to send to, objects of xbench's own naming"),
+	NAME(target, "PEER", "peer to send to; xbench names the objects"),
 	NUM(objects, OPT_SIZE, NULL, 1, 1ull << 32, "N",
-	    "with --target: how many objects, 1024 when not given"),
+	    "with --target: number of objects (else 1024)"),
 	NUM(object_size, OPT_SIZE, NULL, 4096, 1ull << 40, "SIZE",
-	    "with --target: bytes of an object, 4M when not given"),
-	ENUM(rw, "read", rw_names, "what to do"),
+	    "with --target: size of an object (else 4M)"),
+	ENUM(rw, "read", rw_names, "kind of I/O"),
 	NUM(rwmixread, OPT_PERCENT, "50", 0, 100, "PERCENT",
-	    "reads among the I/Os of rw and randrw"),
-	STR(opmix, "OP:PERCENT,...", "mixed in: flush, trim, write_zeroes, copy, info"),
+	    "part of reads in rw and randrw"),
+	STR(opmix, "OP:PERCENT,...", "operations to mix in: flush, trim, write_zeroes, copy, info"),
 	NUM(bs, OPT_SIZE, NULL, 512, XSEG_REQ_BYTES, "SIZE",
 	    "block size, 4k unless --bsrange is given"),
 	STR(bsrange, "MIN-MAX", "random block sizes, multiples of MIN"),
-	NUM(iodepth, OPT_UINT, "1", 1, 4096, "N", "I/Os in flight, a job"),
+	NUM(iodepth, OPT_UINT, "1", 1, 4096, "N", "I/Os in flight for each job"),
 	NUM(numjobs, OPT_UINT, "1", 1, XB_MAX_JOBS, "N", "jobs, each a thread with a port"),
 	NUM(size, OPT_SIZE, NULL, 512, 0, "SIZE",
-	    "range of a job; all there is after offset when not given"),
+	    "size of a job's range (else all after --offset)"),
 	NUM(offset, OPT_SIZE, NULL, 0, 0, "SIZE", "where the range begins"),
 	NUM(offset_increment, OPT_SIZE, NULL, 0, 0, "SIZE",
-	    "added to the offset once for each job before"),
-	NUM(runtime, OPT_TIME, NULL, 0, 0, "TIME", "end after that time, wrapping round the size"),
+	    "distance between the offsets of a job and the next"),
+	NUM(runtime, OPT_TIME, NULL, 0, 0, "TIME",
+		"end after this time; at the end of the range, begin it again"),
 	BOOL(time_based, NULL, "repeat the I/Os of --number_ios until the runtime is over"),
-	NUM(number_ios, OPT_SIZE, NULL, 0, 1ull << 47, "N", "end after so many I/Os, a job"),
-	NUM(ramp_time, OPT_TIME, NULL, 0, 0, "TIME", "run that long before anything is counted"),
+	NUM(number_ios, OPT_SIZE, NULL, 0, 1ull << 47, "N",
+		"end each job after this number of I/Os"),
+	NUM(ramp_time, OPT_TIME, NULL, 0, 0, "TIME", "run this long before counting begins"),
 	ENUM(data, "copy", data_names, "how data moves"),
-	STR(random_distribution, "random|zipf:T", "of random offsets; random when not given"),
+	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
 	NUM(sync, OPT_UINT, "0", 0, 1, "0|1", "1: every write is FUA"),
-	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "a flush, waited for, after every N writes"),
+	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),
 	NUM(rate_iops, OPT_U64, "0", 0, 1000000000, "N",
-	    "I/Os a second, a job; 0: as fast as it goes"),
-	ENUM(verify, "none", verify_names, "stamp what is written, check what is read"),
-	BOOL(do_verify, "yes", "with --verify: read all that was written back at the end"),
+	    "I/Os a second for each job; 0: no limit"),
+	ENUM(verify, "none", verify_names, "stamp data that is written, check data that is read"),
+	BOOL(do_verify, "yes", "with --verify: at the end read all written data again"),
 	BOOL(verify_only, NULL,
-	     "do nothing but read back what an earlier run wrote; implies --verify"),
+	     "only read and check the data of an earlier run; implies --verify"),
 	STR(verify_state, "FILE",
-	    "save what was acknowledged, or with --verify_only read it; implies --verify"),
+	    "save which writes were acknowledged, or with --verify_only read that; implies "
+	    "--verify"),
 	STR(write_iolog, "FILE", "write each I/O to a file that fio can replay"),
-	NUM(randseed, OPT_U64, "1", 0, 0, "N", "seed of all that is random"),
+	NUM(randseed, OPT_U64, "1", 0, 0, "N", "seed of the random numbers"),
 	STR(cpus, "LIST", "CPUs for the jobs, in turn, such as 0,2-3"),
 	{ .name = "status-interval", .kind = OPT_TIME, .off = FIELD(status_interval), .arg = "TIME",
 	  .min = 1000000, .flags = OPT_OR_ZERO,
-	  .help = "a line, and a sample in the JSON, so often; 0: none" },
+	  .help = "how often to print a line and add a sample to the JSON; 0: never" },
 	NUM(io_timeout, OPT_TIME, NULL, 0, 0, "TIME",
-	    "give up when no answer came for that long; else wait for ever"),
+	    "give up after this time without an answer (else wait for ever)"),
 	{ .name = "output-format", .kind = OPT_ENUM, .off = FIELD(output_format),
-	  .names = format_names, .def = "normal", .help = "of the results" },
-	STR(output, "FILE", "where results go, else standard output"),
+	  .names = format_names, .def = "normal", .help = "format of the results" },
+	STR(output, "FILE", "file for the results (else standard output)"),
 	BOOL(help, NULL, "print this"),
 	BOOL(version, NULL, "print the version"),
 	{ .name = NULL }
@@ -112,8 +115,8 @@ static int choose_objects(struct xb_options *o, struct xseg_error *err)
 {
 	if (*o->volume && !*o->target && (o->objects || o->object_size))
 		return xseg_fail(err, -EINVAL,
-				 "%s is for a --target only, a volume's objects are as volumed made"
-				 " them; leave it out",
+				 "%s is for a --target only, volumed chooses the objects of a "
+				 "volume; leave it out",
 				 o->objects ? "objects" : "object_size");
 	if (!*o->target)
 		return 0;
@@ -220,7 +223,8 @@ static int parse_opmix(struct xb_options *o, struct xseg_error *err)
 	for (i = 0; i < XB_NR_OPS; i++)
 		sum += o->mix[i];
 	if (sum > 100)
-		return xseg_fail(err, -EINVAL, "opmix: %s makes %u percent, it must be at most 100",
+		return xseg_fail(err, -EINVAL,
+			"opmix: %s adds up to %u percent, it must be at most 100",
 				 o->opmix, sum);
 	return 0;
 }
@@ -273,16 +277,17 @@ static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *e
 	if (o->mix[XB_COPY] && *o->volume)
 		return xseg_fail(
 			err, -EINVAL,
-			"opmix: copy goes from object to object, a volume has none; use --target");
+			"opmix: copy works on objects only; use --target instead of --volume");
 	if (o->verify && o->mix[XB_COPY])
 		return xseg_fail(
 			err, -EINVAL,
-			"opmix: copy moves stamps away from where verify expects them");
+			"opmix: copy moves stamps away from where verify expects them; leave out "
+			"copy or verify");
 	if (o->verify_only && !*o->verify_state && o->runtime)
 		return xseg_fail(
 			err, -EINVAL,
-			"verify_only cannot tell what a run with --runtime wrote; give the"
-			" --verify_state that it saved");
+			"verify_only: how much a run with --runtime wrote is not known; give the "
+			"--verify_state that it saved");
 	if (o->verify_only && !*o->verify_state && !xb_options_write(o))
 		return xseg_fail(
 			err, -EINVAL,
@@ -404,7 +409,7 @@ int xb_options_fit(struct xb_options *o, uint64_t total_bytes, struct xseg_error
 	if (__builtin_mul_overflow(o->offset_increment, (uint64_t)o->numjobs - 1, &last) ||
 	    __builtin_add_overflow(last, o->offset, &last) || last >= total_bytes)
 		return xseg_fail(err, -EINVAL,
-				 "%s: there is nothing behind it, %s has %s; give a smaller one",
+				 "%s: it is at or beyond the end, %s has %s; give a smaller one",
 				 o->offset < total_bytes ? "offset_increment" : "offset", what,
 				 total);
 	if (!o->size)
@@ -413,8 +418,8 @@ int xb_options_fit(struct xb_options *o, uint64_t total_bytes, struct xseg_error
 	if (__builtin_add_overflow(last, o->size, &end) || end > total_bytes) {
 		opt_format_size(last, other, sizeof(other));
 		return xseg_fail(err, -EINVAL,
-				 "size: %s from offset %s end behind %s, which has %s; give a"
-				 " smaller one, or none for all there is",
+				 "size: %s from offset %s reach beyond the end of %s, which has "
+				 "%s; give a smaller size, or none to use all",
 				 size, other, what, total);
 	}
 	if (o->bs_max > o->size) {

@@ -54,7 +54,8 @@ static int asking_begin(struct asking *a, struct xseg *seg, struct xseg_error *e
 	if (!rc)
 		return 0;
 	xseg_fail(err, rc,
-		  "segment %s has no 2M of memory left for a page to ask in; see 'xseg info'",
+		  "segment %s has less than the 2M of memory left that a question to a peer needs; "
+		  "see 'xseg info'",
 		  xseg_name(seg));
 	xseg_peer_close(a->peer, XSEG_CLOSE_FREE_ARENA);
 out_free:
@@ -101,7 +102,8 @@ static int read_volume(struct xb_where *w, char *text, const char *volume, struc
 	w->identity = xb_mix(id);
 	if (!id || id > UINT32_MAX || !w->total_bytes || !w->object_size)
 		return xseg_fail(err, -EPROTO,
-				 "%s answers no id and size for volume '%s'; is it of this build?",
+				 "%s gave no usable answer about volume '%s'; is it of another "
+				 "build?",
 				 w->peer_name, volume);
 	return 0;
 }
@@ -119,7 +121,7 @@ static int ask_volume(struct asking *a, struct xb_where *w, const struct xb_opti
 			      sooner ? o->io_timeout : ASK_TIMEOUT_NS);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(err, -ETIMEDOUT,
-				 "%s did not say within %s what volume '%s' is; see 'xseg peer "
+				 "%s did not answer within %s about volume '%s'; see 'xseg peer "
 				 "list'",
 				 w->peer_name, sooner ? "io_timeout" : "10s", volume);
 	memcpy(text, xseg_page(a->seg, a->page[0]), sizeof(text) - 1);
@@ -175,7 +177,7 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 	if (rc == -ENOENT && without > 1)
 		return xseg_fail(err, rc,
 				 "none of the %u volumeds of segment %s has a volume '%s'; 'xseg "
-				 "volume list --volumed NAME' shows what there is",
+				 "volume list --volumed NAME' shows the volumes",
 				 without, xseg_name(w->seg), o->volume);
 	return rc;
 }
@@ -189,8 +191,7 @@ static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg
 	w->peer = xseg_peer_find(w->seg, o->target);
 	if (w->peer == XSEG_NONE)
 		return xseg_fail(err, -ENOENT,
-				 "segment %s has no peer '%s'; 'xseg peer list' shows what there "
-				 "is",
+				 "segment %s has no peer '%s'; 'xseg peer list' shows the peers",
 				 xseg_name(w->seg), o->target);
 	memcpy(w->peer_name, o->target, sizeof(w->peer_name));
 	if (xseg_peer_get_info(w->seg, w->peer, &info) &&

@@ -59,7 +59,7 @@ void full_begin(struct cport *ps, struct object *o)
 	atomic_fetch_add_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
 	full_ask(k);
 	log_warn("%s: the store has no room for object %s of volume %u; make room there, or remove "
-		 "a volume; 'xseg cache status %s' says how it goes on",
+		 "a volume; 'xseg cache status %s' shows whether writes wait",
 		peer_of(k)->name, object_entry(k, o)->name, object_entry(k, o)->volume,
 		peer_of(k)->name);
 }

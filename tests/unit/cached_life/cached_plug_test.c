@@ -648,7 +648,7 @@ static void dirty_data_of_another_epoch_refuses(void **state)
 	crig_kill();
 	go_on_without_it();
 	assert_int_equal(crig_open(""), -EBUSY);
-	if (!crig_says("16 KiB of dirty data") || !crig_says("has gone on without it"))
+	if (!crig_says("16 KiB of dirty data") || !crig_says("was written to without it"))
 		fail_msg("it says '%s'", crig.text);
 	/* nothing is lost by that */
 	epoch = route_epoch(atomic_load(&crig.seg->peers[c].route)) - 2;

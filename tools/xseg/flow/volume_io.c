@@ -107,7 +107,8 @@ static int take_slots(struct mover *m, struct xseg_error *err)
 		memory = xseg_queue_buffer(m->q, LEAST_SLOTS * CHUNK_BYTES);
 	}
 	if (!memory)
-		return xseg_fail(err, -ENOMEM, "the segment has no 2 MiB left for an image's data");
+		return xseg_fail(err, -ENOMEM,
+			"the segment has less than the 2 MiB left that an image's data needs");
 	for (uint32_t i = 0; i < m->nr_slots; i++)
 		m->slot[i].data = memory + (size_t)i * CHUNK_BYTES;
 	return 0;
@@ -185,7 +186,7 @@ static const char *left_behind(const struct mover *m, char buf[LEFT_TEXT])
 {
 	*buf = '\0';
 	if (m->partial)
-		snprintf(buf, LEFT_TEXT, ", what came before is in %s", m->partial);
+		snprintf(buf, LEFT_TEXT, ", the data before that is in %s", m->partial);
 	return buf;
 }
 
@@ -243,7 +244,7 @@ static int mover_reap(struct mover *m)
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
 			m->noted = true;
 			tool_note(c->t,
-				"%s %s: no answer since 5 s, it still waits; see 'xseg peer list', "
+				"%s %s: no answer for 5 s, still waiting; see 'xseg peer list', "
 				"'%s' and the log",
 				m->what, m->v->name,
 				view_dirty_command(c->seg, m->v->peer, command));
@@ -512,8 +513,7 @@ static int refuse_users(const struct mover *m)
 	if (!users[0])
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
-		"%s %s: it is in use by%s; end them first, or add --force and overwrite what they "
-		"use",
+		"%s %s: it is in use by%s; end them first, or add --force and overwrite their data",
 		m->what, m->v->name, users);
 }
 
