@@ -575,7 +575,7 @@ void xb_job_run(struct xb_job *job)
 		if (job->over && nr_out(job) == 0)
 			break;
 		job->now = clock_ns(&job->clock);
-		if (++looks < IDLE_LOOKS)
+		if (++looks < IDLE_LOOKS && !xseg_port_blocks_partner(job->port))
 			continue;
 		if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) == XB_ABANDON)
 			break;
