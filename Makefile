@@ -47,8 +47,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
 	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
-URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
-LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm
+LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(SOSD_LIBS) -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -100,8 +99,8 @@ UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* tests/* tests/*/*,\
-	$(d)/*.c $(d)/*.h))
+STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
+	tests/* tests/*/*,$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a
 SHARED := $(BUILD)/lib/libxseg.so.$(ABI)
@@ -295,12 +294,12 @@ $(BUILD)/tests/scribble: $(call objs,$(SCRIBBLE_SRC) $(FUZZ_HELP_SRC)) $(LIBKIND
 # The simulator kills peers in the middle of a callback, at these calls (tests/sim/cut.c).
 comma := ,
 SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req_submit \
-	    xseg_req_forward xseg_req_lend xseg_req_pass_loans xseg_req_exchange \
-	    xseg_port_flush xseg_page_owner_set xseg_page_owner_swap xseg_pages_take \
-	    xseg_pages_give bucket_set bucket_set_at xs_offer_answer xs_req_accept xs_req_take \
-	    xs_bell_ring xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick \
-	    xseg_plug_let_go xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call \
-	    xseg_plug_claim xseg_plug_switch xworkq_run
+	    xseg_req_forward xseg_req_lend xseg_req_pass_loans xseg_req_exchange xseg_port_flush \
+	    xseg_page_owner_set xseg_page_owner_swap xseg_pages_take xseg_pages_give bucket_set \
+	    bucket_set_at bucket_leave xs_offer_answer xs_req_accept xs_req_take xs_bell_ring \
+	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
+	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
+	    xseg_plug_switch xworkq_run
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
@@ -341,7 +340,7 @@ deps: ## installs the Debian packages that are missing, after saying which and w
 	@bench/fio/headers.sh $(FIO_DIR) || true
 
 # T=PATTERN runs only the tests whose name matches.
-check: ## the short tests, some 13 minutes on 2 cores; T=PATTERN for some of them
+check: ## the short tests, under 5 minutes on 2 cores; T=PATTERN for some of them
 	@tests/lib/deps.sh --quiet build check
 	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@$(if $(SAN),,bench/fio/headers.sh --once $(FIO_DIR) || true)

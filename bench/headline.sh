@@ -3,7 +3,7 @@
 # Ceph's bluestore alone, and a cache over it.
 #
 # Usage: bench/headline.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.1, of one point)
+# Environment: BENCH_SECONDS (0.1, of one point)
 #
 # The store is sosd over the cluster for tests (tests/system/ceph/cluster.sh). It is a monitor and
 # an OSD with bluestore on a file of the disk that holds BUILD, on the same CPUs as all else.
@@ -25,35 +25,27 @@
 #
 # Store and cache are in one reactor on the first CPU, clients on the others. The kernel places
 # Ceph's processes and librados' threads. All systems run side by side, each with objects of its own
-# in the pool. They are measured one right after the other, because the disk's time for a sync
-# changes from minute to minute. Ratios are to `alone` of the same round, figures are medians of the
-# rounds.
+# in the pool: the disk's time for a sync changes from minute to minute.
 #
-# In $BUILD/bench/headline: raw/SYSTEM-RW-BS-DEPTH-run.ROUND.json, and raw/sosd-PATTERN-SYSTEM-...
-# as in series.sh. From these files alone are made runs.tsv, sustained.tsv, slices.tsv, results.tsv
-# (medians of the points), series.tsv (of the slices), report.txt and the plots.
+# Series are those of bench/series.sh. Their tables are sustained.tsv, slices.tsv and series.tsv.
 set -u
 
 . "$(dirname "$0")/lib.sh"
 . bench/series.sh
-bench_options "$@"
-seconds=${BENCH_SECONDS:-0.1}
-set_mib=64
-cache_mib=8
-passes=2
-sizes=(64k 16k 4k)
-depths=(4 8 16)
-if [ -n "$quick" ]; then
-	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.02}
-	set_mib=16
-	cache_mib=4
-	passes=1
-	sizes=(64k 4k)
-	depths=(4 16)
-fi
-systems=(alone fitsback fitsthrough twiceback twicethrough)
-series=(alone back through)
+by_form seconds 0.1 0.02
+by_form set_mib 64 16
+by_form cache_mib 8 4
+by_form passes 2 1
+by_form sizes "64k 16k 4k" "64k 4k"
+by_form depths "4 8 16" "4 16"
+columns="system rw bs depth round = iops bytes mean_ns errors"
+raw_only='$n[0] != "sosd"'
+vars="sizes depths series"
+series_mib=$((2 * cache_mib))
+systems="alone fitsback fitsthrough twiceback twicethrough"
+series_systems="alone back through"
+series=$out/series.tsv
+ramp=20ms
 
 # ---- Ceph ----
 
@@ -105,7 +97,7 @@ to()
 {
 	local mib=$set_mib target=cached
 	case $1 in
-	series*) mib=$((2 * cache_mib)) ;;
+	series*) mib=$series_mib ;;
 	esac
 	case $1 in
 	*alone) target=sosd ;;
@@ -113,42 +105,20 @@ to()
 	echo --target=$target --objects=16 --object_size=$((mib * 64))k
 }
 
-load()		# STACK FILE ARGUMENT...
-{
-	local stack=$1 file=$2
-	shift 2
-	# shellcheck disable=SC2046 # options are words
-	on "$stack" measure "$file" $(to "$stack") "$@"
-}
-
 begin()		# STACK SYSTEM SET_MIB
 {
 	local store=sosd options
 	options=$(printf '%s = %s\n' pool xseg prefix "$1" user xseg conf "$tmp/ceph/ceph.conf")
-	if [ "$2" = memd ]; then
-		store=memd
-		options="memory = $(($3 + 16))M"
-	fi
+	[ "$2" != memd ] || store=memd options="memory = $(($3 + 16))M"
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
 	on "$1" store_up $(($3 * 3 + 256)) $store "$options" "$(cache_options "$2" "$3")"
-	load "$1" "$tmp/fill.json" --rw=write --bs=1M --iodepth=4
+	fill_stack "$1" --rw=write --bs=1M --iodepth=4
 }
 
-begin_all()
+fill_stack()	# STACK ARGUMENT...
 {
-	local system
-	for system in "${systems[@]}" memd; do
-		begin "$system" "$system" $set_mib
-	done
-	for system in "${series[@]}"; do
-		begin "series-$system" "$system" $((2 * cache_mib))
-	done
-}
-
-forget()	# STACK
-{
-	on "$1" quietly xseg cache flush cached
-	on "$1" quietly xseg cache drop cached
+	# shellcheck disable=SC2046 # options are words
+	on "$1" measure "$tmp/fill.json" $(to "$1") "${@:2}"
 }
 
 # ---- points ----
@@ -159,109 +129,79 @@ flushing()	# HIGH LOW
 	on twiceback quietly xseg cache set cached dirty_high="$1" dirty_low="$2"
 }
 
-point()		# SYSTEM RW BS DEPTH ROUND
+point()		# RW BS DEPTH SYSTEM
 {
-	[ "$1-$2" != twiceback-write ] || flushing 80 79
-	load "$1" "$raw/$1-$2-$3-$4-run.$5.json" --rw="rand$2" --bs="$3" --iodepth="$4" \
-		--runtime="$run_time" --ramp_time=20ms --randseed="$5"
-	[ "$1-$2" != twiceback-write ] || flushing 99 98
+	[ "$4-$1" != twiceback-write ] || flushing 80 79
+	# shellcheck disable=SC2046 # options are words
+	on "$4" at_random "$4-$1-$2-$3" "$1" "$3" $(to "$4") --bs="$2"
+	[ "$4-$1" != twiceback-write ] || flushing 99 98
 }
 
 # What the small caches have at first: half of the set; the one in write-back, for writes, as much
 # dirty data as it keeps.
-prepare()	# RW
+prepare_caches()	# RW
 {
 	local system as=(--rw=read --bs=1M --iodepth=4)
 	for system in twicethrough twiceback; do
-		forget $system
-		load $system "$tmp/fill.json" "${as[@]}"
+		on $system forget
+		fill_stack $system "${as[@]}"
 		[ "$1" = read ] || as=(--rw=randwrite --bs=64k --iodepth=16)
 	done
 }
 
-points()	# ROUND
+one_series()	# PATTERN SYSTEM
 {
-	local rw bs depth system
-	for rw in read write; do
-		prepare $rw
-		for bs in "${sizes[@]}"; do
-			for depth in "${depths[@]}"; do
-				for system in "${systems[@]}"; do
-					point "$system" $rw "$bs" "$depth" "$1"
-				done
-			done
-		done
-		point memd $rw 4k 16 "$1"
-	done
-	forget twiceback
-}
-
-# ---- series ----
-
-pattern_of()	# PATTERN
-{
-	local nr=$((passes * 2 * cache_mib * 256))
-	if [ "$1" = random ]; then
-		echo --rw=randwrite --iodepth=16 --number_ios=$nr
-	else
-		echo --rw=write --iodepth=4 --numjobs=4 --number_ios=$((nr / 4)) \
-			--size=$((cache_mib / 2))M --offset_increment=$((cache_mib / 2))M
-	fi
-}
-
-one_series()	# PATTERN SYSTEM ROUND
-{
-	local stack=series-$2
-	[ "$2" = alone ] || forget "$stack"
+	[ "$2" = alone ] || on "series-$2" forget
 	# shellcheck disable=SC2046 # options are words
-	on "$stack" series_run "sosd-$1-$2" "$3" $(to "$stack") -- $(pattern_of "$1") \
-		--status-interval=10ms
-}
-
-all_series()	# ROUND
-{
-	local pattern system
-	for pattern in random streams; do
-		for system in "${series[@]}"; do
-			one_series $pattern "$system" "$1"
-		done
-	done
+	on "series-$2" series_run "sosd-$1-$2" $series_mib "$passes" 10ms $(to "series-$2")
 }
 
 # ---- what came out ----
 
-# One line a run: SYSTEM RW BS DEPTH ROUND IOPS BYTES MEAN_NS ERRORS
 collect()
 {
-	raw_rows 'select($n[0] != "sosd") | .jobs[0] | .[$n[1]] as $j |
-		$n + [$j.iops, $j.bw_bytes, ($j.lat_ns.mean | floor), .error]'
+	series_each series_row >"$out/sustained.tsv"
+	series_each series_slices >"$out/slices.tsv"
+	table_of "$columns"
+	more_files=("columns=$series_columns" "$out/sustained.tsv" "columns=$slice_columns"
+		"$out/slices.tsv")
 }
 
-report()
-{
-	echo "xseg over Ceph's bluestore, $(date '+%Y-%m-%d %H:%M'): points of $seconds s in a set of" \
-		"$set_mib MiB; series in $((2 * cache_mib)) MiB, twice the cache, $passes passes;" \
-		"medians of $runs rounds."
-	machine
-	echo
-	awk -v results="$out/results.tsv" -v series="$out/series.tsv" \
-		-v sizes="${sizes[*]}" -v depths="${depths[*]}" \
-		-f bench/lib.awk -f bench/series.awk -f bench/headline.awk \
-		"$out/runs.tsv" "$out/sustained.tsv" "$out/slices.tsv"
-}
-
-choose_time
-bench_begin headline xseg xseg-host xbench
+bench_begin
 leave_out_without_ceph
 also_at_the_end ceph_cluster down
 ceph_cluster up || fail "there is no cluster"
-begin_all
-for round in $(seq "$runs"); do
-	echo "round $round of $runs: points ..."
-	points "$round"
-	echo "round $round of $runs: series ..."
-	all_series "$round"
+for system in $systems memd; do
+	begin "$system" "$system" "$set_mib"
 done
-collect >"$out/runs.tsv"
-series_tables sustained.tsv
-bench_end headline.gp headline.png series.png
+for system in $series_systems; do
+	begin "series-$system" "$system" $series_mib
+done
+while next_round; do
+	for rw in read write; do
+		prepare_caches $rw
+		each "point $rw" "$sizes" "$depths" "$systems"
+		point $rw 4k 16 memd
+	done
+	on twiceback forget
+	each one_series "random streams" "$series_systems"
+done
+bench_report "xseg over Ceph's bluestore, DATE: points of $seconds s in a set of $set_mib MiB; series in $series_mib MiB, twice the cache, $passes passes; medians of $runs rounds."
+page headline.png 1100,480 1,2 "4 KiB at random over Ceph's bluestore" "logscale y" \
+	"xlabel 'in flight'" "ylabel 'IOPS'"
+for rw in read write; do
+	panel ${rw}s
+	curve "the store alone" "alone $rw 4k" depth iops
+	curve "fits, write-back" "fitsback $rw 4k" depth iops
+	curve "fits, write-through" "fitsthrough $rw 4k" depth iops
+	curve "set twice the cache, write-back" "twiceback $rw 4k" depth iops
+	curve "the same, write-through" "twicethrough $rw 4k" depth iops
+done
+page series.png 1100,480 1,2 "4 KiB writes over Ceph's bluestore, set twice the cache" "logscale y" \
+	"xrange [0:100]" "xlabel 'percent of the bytes of the run'" "ylabel 'MB/s'"
+table=series.tsv
+for pattern in random streams; do
+	panel $pattern
+	slice_curves $pattern sosd
+done
+bench_end

@@ -2,7 +2,7 @@
 # hit.sh - the cost of a hit of 4 KiB to 64 KiB, by copy, by loan and without a request.
 #
 # Usage: bench/hit.sh [--quick | --full]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_SET (size of
+# Environment: BENCH_SECONDS (0.15, of one run), BENCH_SET (size of
 #   the set; else 2G, or less if a fifth of the free memory or of free /dev/shm is less)
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
@@ -31,261 +31,136 @@
 # stack has a run in which every byte is read and verified: by copy, by loan, and without requests
 # where possible: raw/verified-SYSTEM-DATA.json.
 #
-# One round measures every point once: all systems one right after the other, so that other work on
-# the machine affects all alike. Points are medians of the rounds, with the lowest and the highest
-# beside them. The points are those of the bars, and a line through them by depth, by size and by
-# clients. --full measures all of 4, 16 and 64 KiB, 1 to 64 in flight, one and two clients: half an
-# hour.
-#
-# The output of xbench and bench-limit is kept as JSON in $BUILD/bench/hit/raw, one file a run:
-# SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. runs.tsv, results.tsv, report.txt and the plots are
-# made from these files alone.
+# The points are those of the bars, and a line through them by depth, by size and by clients. --full
+# measures all of 4, 16 and 64 KiB, 1 to 64 in flight, one and two clients: half an hour.
 set -u
 
-. "$(dirname "$0")/lib.sh"
 has_full=1
-bench_options "$@"
-seconds=${BENCH_SECONDS:-0.15}
+. "$(dirname "$0")/lib.sh"
+by_form seconds 0.15 0.02
 # BS DEPTH THREADS
-points=("4k 1 1" "4k 4 1" "4k 16 1" "4k 64 1" "4k 16 2" "16k 16 1" "64k 16 1")
-meet_time=3s
-verified_ios=200000
-goal=1000000
-if [ -n "$quick" ]; then
-	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.02}
-	points=("4k 1 1" "4k 16 1" "64k 16 1")
-	meet_time=50ms
-	verified_ios=2000
-elif [ -n "$full" ]; then
-	points=()
-	for bs in 4k 16k 64k; do
-		for depth in 1 4 16 64; do
-			points+=("$bs $depth 1" "$bs $depth 2")
-		done
-	done
+by_form points "4k 1 1,4k 4 1,4k 16 1,4k 64 1,4k 16 2,16k 16 1,64k 16 1" \
+	"4k 1 1,4k 16 1,64k 16 1" "$(printf '%s,' {4k,16k,64k}\ {1,4,16,64}\ {1,2})"
+by_form meet_time 3s 50ms
+by_form verified_ios 200000 2000
+columns="system rw bs depth threads round = iops bytes mean_ns p50_ns p99_ns errors"
+vars="load_before verified"
+set_file=/dev/shm/$XSEG_SEGMENT.set
+ramp=20ms
+systems="cached volume"
+datas="copy loan"
+directs=direct
+
+# The set that fits, or the one that is asked for
+fit=$(($(free_mib) / 5 / 256 * 256))
+set_mib=$((fit < 2048 ? fit : 2048))
+[ -z "$quick" ] || set_mib=64
+if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
+	case ${BASH_REMATCH[2]} in
+	[gG]) set_mib=$((BASH_REMATCH[1] * 1024)) ;;
+	*)    set_mib=$((BASH_REMATCH[1] / 4 * 4)) ;;
+	esac
+elif [ -n "${BENCH_SET:-}" ]; then
+	usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
 fi
-systems=(cached volume)
-datas=(copy loan)
-directs=(direct)
-
-# ---- the machine ----
-
-choose_set()
-{
-	local free fit
-	free=$(free_mib)
-	fit=$((free / 5 / 256 * 256))
-	set_mib=$((fit < 2048 ? fit : 2048))
-	[ -z "$quick" ] || set_mib=64
-	if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
-		case ${BASH_REMATCH[2]} in
-		[gG]) set_mib=$((BASH_REMATCH[1] * 1024)) ;;
-		*)    set_mib=$((BASH_REMATCH[1] / 4 * 4)) ;;
-		esac
-	elif [ -n "${BENCH_SET:-}" ]; then
-		usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
-	fi
-	[ "$set_mib" -ge 64 ] ||
-		usage "a set of $set_mib MiB is too small; $free MiB are free, in memory or in /dev/shm"
-}
-
-# ---- one run ----
-
-# point SYSTEM RW BS DEPTH THREADS ROUND: the name of its raw file
-point()
-{
-	echo "$raw/$1-$2-$3-$4-$5-run.$6.json"
-}
-
-limit_run()	# MODE SYSTEM RW BS DEPTH THREADS ROUND
-{
-	local mode=$1
-	shift
-	# shellcheck disable=SC2086 # words
-	bench-limit --mode=$mode --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
-		--size="${set_mib}M" \
-		--set="$set_file" --runtime="$run_time" --ramp_time=20ms --randseed="$6" \
-		--cpus="$server_cpu,$client_cpus" --output-format=json >"$(point "$@")" 2>>"$log" ||
-		fail "bench-limit --mode=$mode failed"
-}
-
-segment_of()	# SYSTEM
-{
-	echo "$XSEG_SEGMENT-$1"
-}
-
-# load SYSTEM ARGUMENT...: xbench on the clients' CPUs
-load()
-{
-	local to=(--target=cached --objects=$((set_mib / 4)) --object_size=4M)
-	[ "$1" = cached ] || to=(--volume=bench)
-	to+=(-s "$(segment_of "$1")")
-	shift
-	xbench "${to[@]}" --size="${set_mib}M" --cpus="$client_cpus" --output-format=json \
-		"$@" 2>>"$log"
-}
-
-stack_run()	# STACK DATA SYSTEM RW BS DEPTH THREADS ROUND
-{
-	local stack=$1 data=$2
-	shift 2
-	load "$stack" --data="$data" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
-		--runtime="$run_time" \
-		--ramp_time=20ms --randseed="$6" --output="$(point "$@")" ||
-		fail "xbench failed: $stack $data $*"
-}
-
-# suffix DATA: of the names of systems
-suffix()
-{
-	[ "$1" = copy ] || echo "$1"
-}
-
-# all_systems RW BS DEPTH THREADS ROUND: one after the other
-all_systems()
-{
-	local data system
-	if [ "$2" != 4k ] && [ "$4" = 1 ]; then
-		limit_run memcpy memory "$@"
-		limit_run "memcpy --scatter" memoryscatter "$@"
-	fi
-	for data in "${datas[@]}"; do
-		limit_run "$data" "limit$(suffix "$data")" "$@"
-		for system in "${systems[@]}"; do
-			stack_run "$system" "$data" "$system$(suffix "$data")" "$@"
-		done
-	done
-}
-
-round()	# ROUND
-{
-	local rw at
-	for rw in read write; do
-		for at in "${points[@]}"; do
-			# shellcheck disable=SC2086 # words
-			all_systems $rw $at "$1"
-		done
-	done
-	limit_run lines lines read 4k 16 1 "$1"
-}
-
-direct_round()	# ROUND
-{
-	local system
-	for system in "${systems[@]}"; do
-		stack_run "$system" loan "${system}met" read 4k 1 1 "$1"
-		stack_run "$system" direct "${system}direct" read 4k 1 1 "$1"
-	done
-}
-
-# Reads and writes at random, and then a read of all that was written.
-verify_stacks()
-{
-	local system data file
-	for system in "${systems[@]}"; do
-		for data in "${datas[@]}" "${directs[@]}"; do
-			file=$raw/verified-$system-$data.json
-			load "$system" --data="$data" --rw=randrw --bs=4k --iodepth=16 \
-				--number_ios=$verified_ios --verify=crc32c --output="$file" ||
-				only_wrong "$file" ||
-				fail "xbench failed: $system $data, verified"
-		done
-	done
-}
-
-# What is met for the first time is asked for.
-meet_pages()
-{
-	local system
-	for system in "${systems[@]}"; do
-		load "$system" --data=direct --rw=randread --bs=4k --iodepth=16 \
-			--runtime="$meet_time" >/dev/null ||
-			fail "xbench failed: $system direct"
-	done
-}
+[ "$set_mib" -ge 64 ] ||
+	usage "a set of $set_mib MiB is too small; $(free_mib) MiB are free, in memory or in /dev/shm"
 
 # ---- the stacks ----
 
-write_stack()	# SYSTEM
+to()	# STACK
 {
-	local peers="cached memd"
-	[ "$1" = cached ] || peers="volumed cached memd"
-	cat <<-END
-		# Everything is in one reactor on CPU $server_cpu.
-		# The cache holds the whole set and flushes nothing by itself.
-		[segment]
-		name = $(segment_of "$1")
-		memory = $((set_mib + set_mib / 3 + 512))M
-
-		[peer memd]
-		memory = 64M
-		cpus = $server_cpu
-
-		[peer cached]
-		downstream = memd
-		memory = $((set_mib + set_mib / 4))M
-		objects = $((set_mib / 2 + 64))
-		$no_flush
-		cpus = $server_cpu
-	END
-	[ "$1" = cached ] ||
-		printf '\n[peer volumed]\ndownstream = cached\ncpus = %s\n' "$server_cpu"
-	printf '\n[run]\ntogether = %s\n' "$peers"
+	local what="--target=cached --objects=$((set_mib / 4)) --object_size=4M"
+	[ "$1" = cached ] || what=--volume=bench
+	echo "$what --size=${set_mib}M"
 }
 
-stack_up()	# SYSTEM
+# The cache holds the whole set and flushes nothing by itself.
+stack_up()	# STACK
 {
-	write_stack "$1" >"$out/$1.conf"
-	also_at_the_end end_segment "$(segment_of "$1")"
-	quietly xseg -s "$(segment_of "$1")" up "$out/$1.conf"
-	[ "$1" = cached ] ||
-		quietly xseg -s "$(segment_of "$1")" volume create bench --size "${set_mib}M"
-	load "$1" --rw=write --bs=1M --iodepth=4 >/dev/null || fail "the set cannot be written"
+	local volume=
+	[ "$1" = cached ] || volume=bench=${set_mib}M
+	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
+	on "$1" store_up $((set_mib + set_mib / 3 + 512)) memd "memory = 64M" \
+		"$(printf '%s\n' "memory = $((set_mib + set_mib / 4))M" \
+			"objects = $((set_mib / 2 + 64))" "$no_flush")" $volume
+	# shellcheck disable=SC2046 # words
+	on "$1" fill $(to "$1")
 }
 
 # Whether peers lend pages is asked by doing it once.
 choose_datas()
 {
-	load cached --data=loan --rw=randread --number_ios=1 >/dev/null && return
-	datas=(copy)
-	directs=()
+	# shellcheck disable=SC2046 # words
+	on cached xbench $(to cached) --data=loan --rw=randread --number_ios=1 >/dev/null \
+		2>>"$log" && return
+	datas=copy
+	directs=
 	echo "left out: loan; the peers of this build lend no pages" | tee "$out/left_out.txt"
 }
 
 # What did not hit or was flushed between two looks makes the figures another thing than hits.
-counters()	# SYSTEM
+note_counters()	# WHEN SYSTEM
 {
-	xseg -s "$(segment_of "$1")" --json cache status cached >"$tmp/status.json" 2>>"$log" &&
-		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' \
-			"$tmp/status.json" || fail "cached shows no counters"
+	on "$2" xseg --json cache status cached >"$tmp/status.json" 2>>"$log" &&
+		jq -r --arg key "$2 $1" '"\($key) \(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' \
+			"$tmp/status.json" >>"$out/hits.txt" || fail "cached shows no counters"
 }
 
-note_counters()	# WHEN
+# ---- one run ----
+
+# limit_run MODE SYSTEM RW BS DEPTH THREADS
+limit_run()
 {
-	local system now
-	for system in "${systems[@]}"; do
-		now=$(counters "$system") || exit 1
-		echo "$system $1 $now" >>"$out/hits.txt"
+	# shellcheck disable=SC2086 # words
+	limit "$2-$3-$4-$5-$6" "$3" "$4" "$5" --numjobs="$6" --size="${set_mib}M" --mode=$1
+}
+
+# stack_run STACK DATA SYSTEM RW BS DEPTH THREADS
+stack_run()
+{
+	# shellcheck disable=SC2046 # words
+	on "$1" at_random "$3-$4-$5-$6-$7" "$4" "$6" $(to "$1") --data="$2" --bs="$5" --numjobs="$7"
+}
+
+# all_systems RW BS DEPTH THREADS: one after the other
+all_systems()
+{
+	local data system suffix
+	if [ "$2" != 4k ] && [ "$4" = 1 ]; then
+		limit_run memcpy memory "$@"
+		limit_run "memcpy --scatter" memoryscatter "$@"
+	fi
+	for data in $datas; do
+		suffix=${data#copy}
+		limit_run "$data" "limit$suffix" "$@"
+		for system in $systems; do
+			stack_run "$system" "$data" "$system$suffix" "$@"
+		done
 	done
 }
 
-# ---- what came out ----
-
-# One line a run, as hit_medians.awk wants it. Rates are sums of the clients, means are weighted,
-# percentiles are those of the worst client.
-collect()
+# Reads and writes at random, and then a read of all that was written.
+verify()	# STACK DATA
 {
-	raw_rows '[.jobs[] | .[$n[1]] + {error}] as $j |
-		($j | map(.total_ios) | add) as $ios |
-		$n[:-1] + [
-			($j | map(.iops) | add),
-			($j | map(.bw_bytes) | add),
-			(($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor),
-			($j | map(.lat_ns.percentile["50.000000"]) | max),
-			($j | map(.lat_ns.percentile["99.000000"]) | max),
-			($j | map(.error) | add)
-		]'
+	# shellcheck disable=SC2046 # words
+	on "$1" measure "$raw/verified-$1-$2.json" $(to "$1") --data="$2" --rw=randrw --bs=4k \
+		--iodepth=16 --number_ios="$verified_ios" --verify=crc32c
+}
+
+# What is met for the first time is asked for.
+meet()	# STACK
+{
+	# shellcheck disable=SC2046 # words
+	on "$1" measure "$tmp/meet.json" $(to "$1") --data=direct --rw=randread --bs=4k --iodepth=16 \
+		--runtime="$meet_time"
+}
+
+# One right after the other
+direct_run()	# STACK
+{
+	stack_run "$1" loan "$1met" read 4k 1 1
+	stack_run "$1" direct "$1direct" read 4k 1 1
 }
 
 hits()
@@ -301,51 +176,58 @@ hits()
 verified()
 {
 	jq -s -r '[.[].jobs[]] as $jobs | ($jobs | map(.verify_errors) | add) as $wrong |
-		"Verified, each byte read: \($jobs | map(.read.total_ios + .verify.total_ios) | add) reads in \(length) runs."
-		+ "\nwanted verified runs: no wrong sector, is \($wrong): "
+		"Verified, each byte read: \($jobs | map(.read.total_ios + .verify.total_ios) | add) reads in \(length) runs.\\n"
+		+ "wanted verified runs: no wrong sector, is \($wrong): "
 		+ if $wrong == 0 then "met" else "not met" end' "$raw"/verified-*.json
 }
 
-report()
+# curves WORDS X Y DIVISOR [LOAN]: the limit, the cache and the volume; with LOAN also by loan
+curves()
 {
-	echo "xseg benchmarks of $(date '+%Y-%m-%d %H:%M'): hits at random over $set_mib MiB, $runs runs of $seconds s each."
-	machine
-	echo "IOPS are medians; low-high are the slowest and the fastest run in percent of the median;" \
-		"ratios are to the bare limit."
-	[ ! -e "$out/left_out.txt" ] || cat "$out/left_out.txt"
-	hits
-	echo
-	awk -v goal="$goal" -v load="$load_before" -f bench/lib.awk -f bench/hit.awk \
-		"$out/results.tsv"
-	verified
+	local suffix
+	for suffix in '' ${5:+loan}; do
+		curve "bare limit${suffix:+, loan}" "limit$suffix $1" "${@:2:3}"
+		curve "cached${suffix:+, loan}" "cached$suffix $1" "${@:2:3}"
+		curve "volumed + cached${suffix:+, loan}" "volume$suffix $1" "${@:2:3}"
+	done
 }
 
-choose_time
-choose_set
-bench_begin hit xseg xseg-host xbench bench-limit
-set_file=/dev/shm/$XSEG_SEGMENT.set
+bench_begin xseg xseg-host xbench bench-limit
 also_at_the_end rm -f "$set_file"
-for system in "${systems[@]}"; do
-	stack_up "$system"
-done
+each stack_up "$systems"
 choose_datas
-nr_points=$((2 * ${#points[@]}))
-minutes=$(awk -v n="$nr_points" -v d="${#datas[@]}" -v s="$seconds" -v r="$runs" \
-	'BEGIN { printf "%d", r * n * d * 3 * (s + 0.2) / 60 + 1 }')
-echo "bench: $nr_points points, $runs rounds of $run_time a run: about $minutes minutes"
-note_counters before
-for round in $(seq "$runs"); do
-	echo "round $round of $runs ..."
-	round "$round"
-done
-note_counters after
-verify_stacks
-if [ "${#directs[@]}" -gt 0 ]; then
-	meet_pages
-	for round in $(seq "$runs"); do
-		direct_round "$round"
+each "note_counters before" "$systems"
+while next_round; do
+	for rw in read write; do
+		while read -r point; do
+			# shellcheck disable=SC2086 # words
+			all_systems $rw $point
+		done < <(tr , '\n' <<<"${points%,}")
 	done
-fi
-collect >"$out/runs.tsv"
-awk -f bench/lib.awk -f bench/hit_medians.awk "$out/runs.tsv" >"$out/results.tsv"
-bench_end hit.gp iops.png bandwidth.png
+	limit_run lines lines read 4k 16 1
+done
+each "note_counters after" "$systems"
+each verify "$systems" "$datas $directs"
+[ -z "$directs" ] || each meet "$systems"
+round=0
+while [ -n "$directs" ] && next_round; do
+	each direct_run "$systems"
+done
+verified=$(verified)
+bench_report "xseg benchmarks of DATE: hits at random over $set_mib MiB, $runs runs of $seconds s each." \
+	"IOPS are medians; low-high are the slowest and the fastest run in percent of the median; ratios are to the bare limit." \
+	"$(cat "$out/left_out.txt" 2>/dev/null)" "$(hits)"
+page iops.png 1100,480 1,2 "4 KiB hits, one thread" "logscale x 2" "yrange [0:*]" "xrange [0.8:80]" \
+	"xlabel 'I/Os in flight'" "ylabel 'million IOPS'"
+for rw in read write; do
+	panel $rw
+	curves "$rw 4k * 1" depth iops:low:high 1e6 loan
+done
+page bandwidth.png 1100,480 1,2 "hits by copy, depth 16, one thread" "logscale x 2" "yrange [0:*]" \
+	"xrange [3.2:80]" "xlabel 'block size, KiB'" "ylabel 'GiB/s'"
+for rw in read write; do
+	panel $rw
+	curves "$rw * 16 1" bs bytes 1073741824
+	curve "memory alone" "memory $rw * 16 1" bs bytes 1073741824
+done
+bench_end

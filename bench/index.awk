@@ -1,49 +1,29 @@
-# index.awk - ratios of index.sh, and its verdict: awk -f lib.awk -f index.awk RUNS
-#
-# In:  OBJECTS KIND ROUND IOPS MEAN_NS ERRORS, with tabs; sorted by the first as a number
-# Out: the report; and into the file `results`, for plots: KIND OBJECTS IOPS RATIO LOWEST HIGHEST
-BEGIN {
-	FS = OFS = "\t"
-	nr_kinds = split("read write cold coldwrite slow", kind, " ")
-	split("0.7 0.7 0.7 0.7 0.9", bar, " ")
-	name["read"] = "hits, reads"
-	name["write"] = "hits, writes"
-	name["cold"] = "cold cache, reads"
-	name["coldwrite"] = "cold cache, writes"
-	name["slow"] = "cold cache over 1 ms, reads"
+# index.awk - the report of index.sh (see lib.awk). Lines are sorted by the number of objects.
+!seen[$1]++ {
+	objects[++nr] = $1
 }
 
+function line(kd, n,	m, r)
 {
-	if (!($1 in seen)) {
-		seen[$1] = 1
-		objects[++nr] = $1
-	}
-	if (nr == 1)
-		first[$2, $3] = $4
-	iops[$2, $1] = iops[$2, $1] " " $4
-	ratios[$2, $1] = ratios[$2, $1] " " (first[$2, $3] ? $4 / first[$2, $3] : 0)
-}
-
-function line(kd, n,	i, r)
-{
-	i = median(iops[kd, n])
-	r = median(ratios[kd, n])
-	printf "%-28s %8d | %8.0fk | %5.2f  %.2f-%.2f\n", name[kd], n, i / 1000, r, low, high
-	print kd, n, i, r, low, high >results
+	m = mid("iops", n " " kd)
+	r = ratio("iops", n " " kd, objects[1] " " kd)
+	printf "%-28s %8d | %8.0fk | %5.2f  %.2f-%.2f\n", name[kd], n, m / 1000, r, low, high
+	print kd, n, m, r, low, high >results
 }
 
 END {
-	print "kind", "objects", "iops", "ratio", "low", "high" >results
+	nr_kinds = names("read=hits, reads|write=hits, writes|cold=cold cache, reads|" \
+		"coldwrite=cold cache, writes|slow=cold cache over 1 ms, reads", kind)
+	split("0.7 0.7 0.7 0.7 0.9", least, " ")
+	print tabs("kind objects iops ratio low high") >results
 	printf "%-28s %8s | %9s | %s\n", "", "objects", "IOPS", "ratio  low-high"
 	for (i = 1; i <= nr_kinds; i++)
 		for (j = 1; j <= nr; j++)
 			line(kind[i], objects[j])
 	print ""
 	for (i = 1; i <= nr_kinds; i++)
-		for (j = 2; j <= nr; j++) {
-			r = median(ratios[kind[i], objects[j]])
-			what = name[kind[i]] ", " objects[j] " objects"
-			wanted(what ": at least " bar[i] " of the rate with " objects[1],
-				sprintf("%.2f", r), r >= bar[i])
-		}
+		for (j = 2; j <= nr; j++)
+			at_least(name[kind[i]] ", " objects[j] " objects",
+				ratio("iops", objects[j] " " kind[i], objects[1] " " kind[i]),
+				least[i], "%.2f", "of the rate with " objects[1])
 }

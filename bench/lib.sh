@@ -1,39 +1,60 @@
-# lib.sh - the shared part of the benchmarks; every script of this folder that measures sources it
-# first.
+# lib.sh - the runner of the benchmarks: forms, rounds, tables, report, plots. Every script of this
+# folder that measures sources it first.
 #
 #	#!/bin/bash
 #	# hit.sh - what is measured; this comment, up to `set -u`, is the text of --help
 #	set -u
+#	has_full=1			# only where there is a form --full
 #	. "$(dirname "$0")/lib.sh"
-#	bench_options "$@"	# sets $quick, $full, $runs
-#	bench_begin hit xseg xseg-host xbench
-#	...			# JSON files in $raw, and from them runs.tsv and results.tsv in $out
-#	bench_end hit.gp iops.png
+#	by_form seconds 0.15 0.02	# a setting: the usual value, that of --quick, that of --full
+#	columns="system rw depth round = iops mean_ns errors"
+#	bench_begin			# from here on there are folders, and all is ended at the end
+#	while next_round; do		# measures every side once, one right after the other
+#		...			# $raw/WORD-WORD-run.$round.json: by xbench, or with its fields
+#	done
+#	bench_report "xseg, hits, DATE: the first line of the report"
+#	page ...			# plots (plot.sh)
+#	bench_end
 #
-# A script has after this:
-#   BUILD         absolute; PATH begins with its bin; the working directory is the repository
-#   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME if BENCH_OUT is set), new and empty, and its
-#                 folder for JSON
-#   tmp           a folder in $out that is removed at the end
-#   sockets       a folder for sockets, also removed: its name is short and has no blank, whatever
-#                 $out is
-#   log           the file for the output of commands
-#   XSEG_SEGMENT  a name of its own, exported (BENCH_SEGMENT chooses it)
+# The words of the files' names are the first part of `columns`, the second part are figures that
+# raw_rows() knows: that makes $out/runs.tsv. NAME.awk makes the report of it, and $out/results.tsv
+# for the plots (lib.awk). A script sets, where it needs to:
+#   collect()      another way to make runs.tsv
+#   vars           names of shell variables that NAME.awk wants
+#   common_awk, more_files   an awk program before NAME.awk, and more arguments behind
+#   more_figures, raw_only   objects and a condition in jq, for raw_rows()
+#   unbound=1      nothing is bound to a CPU
+#
+# A script has:
+#   quick, full    not empty in this form
+#   runs, round    how many rounds, and the present one; run_time is $seconds as xbench takes it
+#   BUILD          absolute; PATH begins with its bin; the working directory is the repository
+#   out, raw       $BUILD/bench/NAME ($BENCH_OUT/NAME if BENCH_OUT is set), new and empty, and its
+#                  folder for JSON
+#   tmp            a folder in $out that is removed at the end
+#   sockets        a folder for sockets, also removed: its name is short and has no blank, whatever
+#                  $out is
+#   log            the file for the output of commands
+#   XSEG_SEGMENT   a name of its own, exported (BENCH_SEGMENT chooses it)
 #   server_cpu, client_cpus   the first available CPU, and a list of the others
-#
-# However the script ends, its processes are ended and its segment is removed.
 
 script=$(realpath "$0")
+name=$(basename "$script" .sh)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ -z "${BENCH_OUT:-}" ] || BENCH_OUT=$(realpath -m "$BENCH_OUT")
 cd "$root" || exit 1
 . tests/lib/leftovers.sh
 . bench/only.sh
+. bench/plot.sh
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$root/$BUILD ;; esac
 export PATH="$BUILD/bin:$PATH"
 export XSEG_SEGMENT=${BENCH_SEGMENT:-bench-$$}
 export LC_ALL=C
+out=${BENCH_OUT:-$BUILD/bench}/$name
+raw=$out/raw
+tmp=$out/tmp
+log=$out/log/bench.log
 
 fail()	# TEXT...
 {
@@ -49,41 +70,92 @@ usage()	# TEXT...
 	exit 2
 }
 
-# bench_options [--quick | --full]: reads the command line, and how many rounds there are; --full is
-# there where the script says has_full=1 before
-bench_options()
+# ---- the form of a run ----
+
+quick=
+full=
+case ${1:-} in
+--quick) quick=1 ;;
+--full) [ -n "${has_full:-}" ] && full=1 || usage "this one has no form --full" ;;
+'') ;;
+-h | --help)
+	sed -n '2,/^set -u/s/^# \{0,1\}//p' "$script"
+	cat <<-'END'
+
+		Environment of each benchmark: BUILD (build), BENCH_OUT ($BUILD/bench, where the
+		  results go), BENCH_RUNS (5, the rounds)
+
+		A round measures every system once, one right after the other. Ratios are made
+		within a round; figures are medians of the rounds. In $BENCH_OUT/NAME is raw/, the
+		JSON of each run. From these files alone are made runs.tsv, results.tsv (medians),
+		report.txt and the plots.
+	END
+	exit 0
+	;;
+*) usage "unknown option $1; $script --help shows those that there are" ;;
+esac
+[ $# -le 1 ] || usage "one option at most, and not also $2; $script --help"
+
+# by_form NAME USUAL [QUICK [FULL]]: a setting; a form without a value has the usual one. Those of
+# runs and seconds may come from the environment.
+by_form()
 {
-	quick=
-	full=
-	case ${1:-} in
-	--quick) quick=1 ;;
-	--full) [ -n "${has_full:-}" ] && full=1 || usage "this one has no form --full" ;;
-	'') ;;
-	-h | --help)
-		sed -n '2,/^set -u/s/^# \{0,1\}//p' "$script"
-		exit 0
-		;;
-	*) usage "unknown option $1; $script --help shows those that there are" ;;
+	local value=$2
+	[ -z "$quick" ] || value=${3:-$2}
+	[ -z "$full" ] || value=${4:-$2}
+	printf -v "$1" %s "$value"
+	case $1 in
+	runs)
+		runs=${BENCH_RUNS:-$runs}
+		case $runs in '' | *[!0-9]* | 0*) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac ;;
+	seconds)
+		seconds=${BENCH_SECONDS:-$seconds}
+		case $seconds in
+		*[!0-9.]* | *.*.*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;;
+		esac
+		run_time=$(milliseconds 1)
+		[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short" ;;
 	esac
-	[ $# -le 1 ] || usage "one option at most, and not also $2; $script --help"
-	runs=${BENCH_RUNS:-5}
-	case $runs in '' | *[!0-9]* | 0*) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac
 }
 
-# bench_begin NAME PROGRAM...: the programs are checked, the folders made
+# milliseconds FACTOR: so much of $seconds, as xbench takes it
+milliseconds()
+{
+	awk -v s="$seconds" -v f="$1" 'BEGIN { printf "%dms", s * f * 1000 }'
+}
+
+by_form runs 5 1
+
+# need PROGRAM...
+need()
+{
+	local tool
+	for tool; do
+		command -v "$tool" >/dev/null || usage "$tool is not there; run make deps"
+	done
+}
+
+# need_made FILE...: of $BUILD
+need_made()
+{
+	local file
+	for file; do
+		[ -e "$BUILD/$file" ] || usage "$BUILD/$file is not there; run make deps, then make"
+	done
+}
+
+# ---- the whole of a benchmark ----
+
+# bench_begin [PROGRAM...]: these are checked, or xseg and xbench; the folders are made
 bench_begin()
 {
 	local tool why
-	out=${BENCH_OUT:-$BUILD/bench}/$1
-	raw=$out/raw
-	tmp=$out/tmp
-	log=$out/log/bench.log
 	export XDG_STATE_HOME=$out/log
-	shift
+	[ $# -gt 0 ] || set -- xseg xseg-host xbench
 	for tool; do
 		[ -x "$BUILD/bin/$tool" ] || usage "$BUILD/bin/$tool is not there; run make first"
 	done
-	command -v jq >/dev/null || usage "jq is not there; run make deps"
+	need jq
 	only_one "$out" "$script" || exit 2
 	rm -rf "$out"
 	why=$(mkdir -p "$raw" "$tmp" "$out/log" 2>&1) || usage "${why%%$'\n'*}; give another BENCH_OUT"
@@ -105,16 +177,6 @@ also_at_the_end()
 	at_the_end+=("$(printf '%q ' "$@")")
 }
 
-# The length of a run: $seconds as xbench takes it, in $run_time.
-choose_time()
-{
-	case $seconds in
-	*[!0-9.]* | *.*.*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;;
-	esac
-	run_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 1000 }')
-	[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short"
-}
-
 cleanup()
 {
 	local status=$? command
@@ -122,9 +184,72 @@ cleanup()
 	for command in "${at_the_end[@]}"; do
 		eval "$command"
 	done
+	servers_down
 	{ end_segment "$XSEG_SEGMENT"; } 2>/dev/null
 	rm -rf "$tmp" "$sockets" "$out/pid"
 	exit "$status"
+}
+
+# next_round: for `while`; counts $round up, which a script sets to 0 for more rounds
+round=0
+next_round()
+{
+	[ $round != 1 ] || [ "$runs" = 1 ] ||
+		echo "about $(((SECONDS - round_began) * (runs - 1) / 60 + 1)) minutes for the other rounds"
+	[ $round -lt "$runs" ] || return
+	round_began=$SECONDS
+	echo "round $((++round)) of $runs ..."
+}
+
+# each FUNCTION WORDS [WORDS...]: called with each combination, of which the last word changes first
+each()
+{
+	local call=$1 word words=$2
+	shift 2
+	for word in $words; do
+		if [ $# -gt 0 ]; then
+			each "$call $word" "$@"
+		else
+			$call "$word"
+		fi
+	done
+}
+
+# The report of NAME.awk, under its head
+report()
+{
+	local args=() name_of note
+	for name_of in ${vars:-}; do
+		args+=(-v "$name_of=${!name_of}")
+	done
+	echo "${1/DATE/$(date '+%Y-%m-%d %H:%M')}"
+	machine
+	for note in "${@:2}"; do
+		[ -z "$note" ] || echo "$note"
+	done
+	echo
+	awk -v results="$out/results.tsv" -v columns="$columns" "${args[@]}" -f bench/lib.awk \
+		${common_awk:+-f "$common_awk"} -f "bench/$name.awk" "$out/runs.tsv" "${more_files[@]}"
+}
+
+# bench_report HEAD [NOTE...]: makes the tables of the raw files, and the report; in HEAD the word
+# DATE is replaced, and each NOTE is a line below it, unless it is empty
+more_files=()
+bench_report()
+{
+	set -o pipefail		# of a collect() that sorts what raw_rows() says
+	collect >"$out/runs.tsv" || exit 1
+	report "$@" >"$out/report.txt" || fail "the report could not be made; see $out/report.txt"
+	cat "$out/report.txt"
+}
+
+# The plots are made, and it fails when an I/O did. runs.tsv has the errors in its last column.
+bench_end()
+{
+	draw_plots
+	echo "report: $out/report.txt; every run's JSON: $raw"
+	awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||
+		fail "I/O failed in some runs: see the last column of $out/runs.tsv"
 }
 
 # ---- the machine ----
@@ -132,6 +257,7 @@ cleanup()
 choose_cpus()
 {
 	local list
+	[ -z "${unbound:-}" ] || { server_cpu='' client_cpus=''; return; }
 	mapfile -t list < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
 		while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done)
 	server_cpu=${list[0]}
@@ -166,7 +292,7 @@ fit_set()
 # core, more than 0.4 of cores that are far apart. Where a machine is a guest, that changes.
 word_us()
 {
-	[ -x "$BUILD/bin/bench-limit" ] || return 0
+	[ -x "$BUILD/bin/bench-limit" ] && [ -n "$server_cpu" ] || return 0
 	bench-limit --mode=echo --iodepth=1 --size=4M --runtime=50ms --ramp_time=10ms \
 		--cpus="$server_cpu,$client_cpus" --output-format=json 2>/dev/null |
 		jq -r '.jobs[0].read.lat_ns.mean / 10 | round / 100'
@@ -175,8 +301,10 @@ word_us()
 # For the head of a report.
 machine()
 {
+	local where="the server on CPU $server_cpu, clients on $client_cpus"
+	[ -z "${unbound:-}" ] || where="nothing is bound to a CPU"
 	echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, Linux" \
-		"$(uname -r); the server on CPU $server_cpu, clients on $client_cpus; load average before: $load_before."
+		"$(uname -r); $where; load average before: $load_before."
 	[ -z "$word_before" ] ||
 		echo "A word to the clients' CPU and back: $word_before us before," \
 			"$(word_us) us at the end."
@@ -189,12 +317,18 @@ quietly()	# COMMAND...
 	"$@" >>"$log" 2>&1 </dev/null || fail "'$*' failed"
 }
 
-# Options of a cache that flushes nothing by itself.
+# Options of a cache that flushes nothing by itself, and of one that holds MIB beside.
 no_flush=$'dirty_high = 99\ndirty_low = 98\ndirty_age = 1h'
 
-# store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of
-# MIB; options are lines of a stack file. Without options for a cache there is none, and a volumed
-# only when it is asked for. Where server_cpu is empty the reactor is bound to no CPU.
+holding()	# MIB
+{
+	echo "memory = $(($1 + $1 / 4 + 16))M"
+	echo "$no_flush"
+}
+
+# store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [VOLUME=SIZE]]: a stack of one reactor in a segment
+# of MIB; options are lines of a stack file. Without options for a cache there is none, and a
+# volumed only for a volume. Where server_cpu is empty the reactor is bound to no CPU.
 store_up()
 {
 	local peers=$2 bound=${server_cpu:+cpus = $server_cpu}
@@ -212,6 +346,7 @@ store_up()
 		printf '\n[run]\ntogether = %s\n' "$peers"
 	} >"$out/stack.conf"
 	quietly xseg up "$out/stack.conf"
+	[ -z "${5:-}" ] || quietly xseg volume create "${5%=*}" --size "${5#*=}"
 }
 
 # on STACK COMMAND...: in a segment of its own, where several stacks stand side by side
@@ -236,11 +371,51 @@ measure()
 {
 	local file=$1 said=$tmp/said.$BASHPID
 	shift
-	xbench --cpus="$client_cpus" --output-format=json \
+	xbench ${client_cpus:+--cpus="$client_cpus"} --output-format=json \
 		--output="$file" "$@" >"$said" 2>&1 </dev/null &
 	wait $! && return	# in the background, for a trap does not wait for it then
 	cat "$said" >>"$log"
 	only_wrong "$file" || fail "xbench $* failed"
+}
+
+# at_random NAME RW DEPTH ARGUMENT...: xbench for $run_time, after $ramp that does not count, into
+# the raw file NAME-run
+ramp=50ms
+at_random()
+{
+	measure "$raw/$1-run.$round.json" --rw="rand$2" --iodepth="$3" --randseed="${round/./}" \
+		--runtime="$run_time" --ramp_time="$ramp" "${@:4}"
+}
+
+# fill ARGUMENT...: writes once, in sequence
+fill()
+{
+	measure "$tmp/fill.json" --rw=write --bs=1M --iodepth=4 "$@"
+}
+
+# run_fio FILE ARGUMENT...
+run_fio()
+{
+	local file=$1
+	shift
+	quietly fio --name=load --size="${set_mib}M" --norandommap --output-format=json \
+		--output="$file" "$@"
+}
+
+# limit NAME RW BS DEPTH ARGUMENT...: bench-limit, whose set is $set_file, into the raw file NAME-run
+limit()
+{
+	bench-limit --rw="rand$2" --bs="$3" --iodepth="$4" --randseed="$round" --set="$set_file" \
+		--runtime="$run_time" --ramp_time=20ms --cpus="$server_cpu,$client_cpus" \
+		--output-format=json "${@:5}" >"$raw/$1-run.$round.json" 2>>"$log" ||
+		fail "bench-limit ${*:5} failed"
+}
+
+# forget: the store has all, and the cache nothing
+forget()
+{
+	quietly xseg cache flush cached
+	quietly xseg cache drop cached
 }
 
 # What each peer and cached count.
@@ -249,46 +424,80 @@ stat_to()	# FILE
 	xseg --json stat >"$1" 2>>"$log" || fail "xseg stat failed"
 }
 
-# plot SCRIPT PICTURE...: a gnuplot script of this folder, which reads results.tsv
-plot()
+# serve READY COMMAND...: a server, whose process is then $!; it serves when the command READY says so
+servers=()
+serve()
 {
-	local script=$1
+	local ready=$1 i
 	shift
-	if ! command -v gnuplot >/dev/null; then
-		echo "no plots: gnuplot is not there (make deps)"
-	# from there, as these have shells read the names
-	elif ! (cd "$out" && gnuplot -e "data='results.tsv'; out='.'" "$root/bench/$script") 2>>"$log"; then
-		echo "no plots: gnuplot failed, see $log"
-	else
-		echo "plots: ${*/#/$out/}"
-	fi
+	"$@" >>"$log" 2>&1 </dev/null &
+	servers+=($!)
+	for i in $(seq 200); do
+		! eval "$ready" >>"$log" 2>&1 || return 0
+		kill -0 $! 2>/dev/null || fail "'$*' ended"
+		sleep 0.05
+	done
+	fail "'$*' does not serve"
 }
 
-# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON;
-# none where it selects nothing. $n are the words of the file's name, the last of them the round.
-# All go through one jq, as there are hundreds.
+servers_down()
+{
+	[ ${#servers[@]} -gt 0 ] || return 0
+	kill "${servers[@]}" 2>/dev/null
+	wait "${servers[@]}" 2>/dev/null
+	servers=()
+}
+
+# ---- tables of the raw files ----
+
+# raw_rows EXPRESSION: for each raw file a line, with tabs, of what jq makes of its JSON; none where
+# it selects nothing. $n are the words of the file's name, the last of them the round. All go
+# through one jq, as there are hundreds. figures(RW) are sums and worst values of the clients; means
+# are weighted.
 raw_rows()
 {
-	local file name='input_filename | split("/")[-1] | rtrimstr(".json")'
+	local file name='input_filename | split("/")[-1] | rtrimstr(".json")' hint=${raw_hint:-}
 	for file in "$raw"/*-run.*.json; do
-		[ -s "$file" ] || fail "$file is empty${2:+: $2}"	# of which jq says nothing
+		[ -s "$file" ] || fail "$file is empty$hint"	# of which jq says nothing
 	done
-	jq -r "($name | split(\"-run.\") | join(\"-\") | split(\"-\")) as \$n | $1 | @tsv" \
+	jq -r '
+		def percentile(p): (.lat_ns.percentile // .clat_ns.percentile // {})[p];
+		def figures(rw): [.jobs[] | .[rw] + {error}] as $j | ($j | map(.total_ios) | add) as $ios | {
+			iops: ($j | map(.iops) | add),
+			bytes: ($j | map(.bw_bytes) | add),
+			mean_ns: (($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor),
+			p50_ns: ($j | map(percentile("50.000000")) | max),
+			p99_ns: ($j | map(percentile("99.000000")) | max),
+			errors: ($j | map(.error) | add)
+		};'"($name | split(\"-run.\") | join(\"-\") | split(\"-\")) as \$n | $1 | @tsv" \
 		"$raw"/*-run.*.json && return
 	for file in "$raw"/*-run.*.json; do
-		jq empty "$file" 2>/dev/null || fail "$file is damaged${2:+: $2}"
+		jq empty "$file" 2>/dev/null || fail "$file is damaged$hint"
 	done
-	fail "a file of $raw lacks something${2:+: $2}"
+	fail "a file of $raw lacks something$hint"
 }
 
-# bench_end [SCRIPT PICTURE...]: what the script's report() says becomes the report, the plots are
-# made, and it fails when an I/O did. runs.tsv has the errors in its last column.
-bench_end()
+# each_run FUNCTION WORDS: called with each word and round
+each_run()
 {
-	report >"$out/report.txt" || fail "the report could not be made; see $out/report.txt"
-	cat "$out/report.txt"
-	[ $# -eq 0 ] || plot "$@"
-	echo "report: $out/report.txt; every run's JSON: $raw"
-	awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||
-		fail "I/O failed in some runs: see the last column of $out/runs.tsv"
+	each "$1" "$2" "$(seq "$runs")"
+}
+
+# table_of COLUMNS: the words of the files' names, and the figures that are named. What `rw` (or
+# `kind`) is called says whether reads or writes count. $raw_only is a condition in jq.
+table_of()
+{
+	local words=${1% = *} figures=${1#* = } rw
+	rw=${words%%rw*}
+	[ "$rw" != "$words" ] || rw=${words%%kind*}
+	rw=$(wc -w <<<"$rw")
+	raw_rows "select(${raw_only:-true}) |
+		(figures(if \$n[$rw] | test(\"write\") then \"write\" else \"read\" end)
+		${more_figures:++ $more_figures}) as \$f |
+		\$n + [\$f[\"${figures// /\",\"}\"]]"
+}
+
+collect()
+{
+	table_of "$columns"
 }

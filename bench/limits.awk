@@ -1,105 +1,70 @@
-# limits.awk - the table of limits.sh, and its verdict: awk -f lib.awk -f limits.awk RUNS
-#
-# In:  STEP RW BS DEPTH ROUND IOPS MEAN_NS P50_NS P99_NS HUGE ERRORS, with tabs
-# Out: the report; and into the file `results`, for plots: STEP RW BS DEPTH IOPS LOW HIGH MEAN_NS
+# limits.awk - the report of limits.sh (see lib.awk).
 #
 # What is wanted are the figures of a machine of two cores on which a line of memory comes in about
 # 150 ns.
-BEGIN {
-	FS = OFS = "\t"
-	nr_steps = split("chase lines linesany memcpy echo lookup loan loanall copy copyall loansmall copysmall", step, " ")
-	name["chase"] = "memory: a line after the other"
-	name["lines"] = "memory: first lines of pages"
-	name["linesany"] = "memory: any lines"
-	name["memcpy"] = "memory: copies, no requests"
-	name["echo"] = "echo of a request"
-	name["lookup"] = "+ lookup"
-	name["loan"] = "+ page reference, first line"
-	name["loanall"] = "+ page reference, all lines"
-	name["copy"] = "+ copy instead, first line"
-	name["copyall"] = "+ copy instead, all lines"
-	name["loansmall"] = "reference, first line, no huge pages"
-	name["copysmall"] = "copy, first line, no huge pages"
+!seen_row[$1, $2, $3]++ {
+	rows[$1, ++nr_rows[$1]] = $1 " " $2 " " $3
 }
 
-{
-	k = $1 OFS $2 OFS $3 OFS $4
-	if (!(k in iops)) {
-		order[++nr] = k
-		s = $1 OFS $2 OFS $3
-		if (!(s in seen))
-			rows[$1, ++nr_rows[$1]] = s
-		seen[s] = 1
-	}
-	iops[k] = iops[k] " " $6
-	mean[k] = mean[k] " " $7
-	if ($10 == "true" && $1 !~ /small/)
-		huge++
-	all += $1 !~ /small/
+$1 !~ /small/ && $10 != "true" {
+	few_huge = 1
 }
 
-function cell(k,	m)
+function cell(key)
 {
-	if (!(k in iops))
-		return sprintf("%19s", "")
-	m = median(iops[k])
-	return sprintf("%7.2f %5.2f-%-5.2f", m / 1e6, low / 1e6, high / 1e6)
+	return key in has ? show(key, "%7.2f %5.2f-%-5.2f", "iops/1e6 low/1e6 high/1e6") : sprintf("%19s", "")
 }
 
-function row(s,	p, k1)
+function row(s,	p)
 {
-	split(s, p, OFS)
-	k1 = s OFS 1
-	printf "%-37s %-5s %4s | %s | %s | %s | %s\n", name[p[1]], p[2], p[3], cell(k1), cell(s OFS 16), cell(s OFS 64), \
-		(k1 in mean) ? sprintf("%5.2f", median(mean[k1]) / 1e3) : ""
+	split(s, p, " ")
+	printf "%-37s %-5s %4s | %s | %s | %s | %s\n", name[p[1]], p[2], p[3], cell(s " 1"), cell(s " 16"),
+		cell(s " 64"), (s " 1") in has ? show(s " 1", "%5.2f", "mean_ns/1e3") : ""
 }
 
-# at least 0.9 of `there` M/s
-function rate(k, there, what,	m)
+# rate(STEP, DEPTH, M/s, WHAT): at least 0.9 of that
+function rate(s, depth, there, what,	m)
 {
-	gsub(" ", OFS, k)
-	m = median(iops[k]) / 1e6
-	wanted(what ": at least 0.9 of " there " M/s", sprintf("%.2f M/s", m), m >= 0.9 * there)
+	m = mid("iops", s " read 4k " depth) / 1e6
+	wanted(what ", depth " depth ": at least 0.9 of " there " M/s", sprintf("%.2f M/s", m),
+		m >= 0.9 * there)
 }
 
-# at most `there` us, and a tenth more
-function latency(k, there, what,	m)
+# latency(STEP, US, WHAT): at most that, and a tenth more
+function latency(s, there, what,	m)
 {
-	gsub(" ", OFS, k)
-	m = median(mean[k]) / 1e3
-	wanted(what ": at most 1.1 of " there " us", sprintf("%.2f us", m), m <= 1.1 * there)
+	m = mid("mean_ns", s " read 4k 1") / 1e3
+	wanted(what ", depth 1: at most 1.1 of " there " us", sprintf("%.2f us", m), m <= 1.1 * there)
 }
 
 END {
-	print "step", "rw", "bs", "depth", "iops", "low", "high", "mean_ns" >results
-	for (i = 1; i <= nr; i++) {
-		m = median(iops[order[i]])
-		l = low
-		h = high
-		print order[i], m, l, h, median(mean[order[i]]) >results
-	}
-	printf "%-37s %-5s %4s | %-19s | %-19s | %-19s | %s\n", "M/s  low-high", "", "bs", "depth 1", "depth 16", "depth 64", \
-		"us at depth 1"
+	write_results("step rw bs depth", "mean_ns")
+	nr_steps = names("chase=memory: a line after the other|lines=memory: first lines of pages|" \
+		"linesany=memory: any lines|memcpy=memory: copies, no requests|echo=echo of a request|" \
+		"lookup=+ lookup|loan=+ page reference, first line|loanall=+ page reference, all lines|" \
+		"copy=+ copy instead, first line|copyall=+ copy instead, all lines|" \
+		"loansmall=reference, first line, no huge pages|copysmall=copy, first line, no huge pages", step)
+	printf "%-37s %-5s %4s | %-19s | %-19s | %-19s | %s\n", "M/s  low-high", "", "bs", "depth 1",
+		"depth 16", "depth 64", "us at depth 1"
 	for (i = 1; i <= nr_steps; i++)
 		for (j = 1; j <= nr_rows[step[i]]; j++)
 			row(rows[step[i], j])
 	print ""
-	if (huge < all)
+	if (few_huge)
 		print "NOTE: the system gave no huge pages, or not to all runs."
-	k = "chase read 4k 16"
-	gsub(" ", OFS, k)
 	printf "A line of memory comes in %d ns here. Where the wanted figures were taken it came in about 150 ns: that is a third\n" \
-		"of what lookup and reference, three lines one after the other, add to an echo there.\n\n", 1e9 / median(iops[k])
-	rate("echo read 4k 16", 21, "echo, depth 16")
-	latency("echo read 4k 1", 0.27, "echo, depth 1")
-	rate("lookup read 4k 16", 16, "lookup, depth 16")
-	rate("loan read 4k 16", 13, "reference, depth 16")
-	rate("loan read 4k 64", 18, "reference, depth 64")
-	latency("loan read 4k 1", 0.73, "reference, depth 1")
-	rate("loanall read 4k 16", 2.4, "reference and all lines, depth 16")
-	latency("loanall read 4k 1", 1.05, "reference and all lines, depth 1")
-	rate("copy read 4k 16", 2.5, "copy, depth 16")
-	rate("copyall read 4k 16", 2.0, "copy and all lines, depth 16")
-	latency("copy read 4k 1", 1.9, "copy, depth 1")
-	rate("copysmall read 4k 16", 1.2, "copy without huge pages, depth 16")
+		"of what lookup and reference, three lines one after the other, add to an echo there.\n\n",
+		1e9 / mid("iops", "chase read 4k 16")
+	rate("echo", 16, 21, "echo")
+	latency("echo", 0.27, "echo")
+	rate("lookup", 16, 16, "lookup")
+	rate("loan", 16, 13, "reference")
+	rate("loan", 64, 18, "reference")
+	latency("loan", 0.73, "reference")
+	rate("loanall", 16, 2.4, "reference and all lines")
+	latency("loanall", 1.05, "reference and all lines")
+	rate("copy", 16, 2.5, "copy")
+	rate("copyall", 16, 2, "copy and all lines")
+	latency("copy", 1.9, "copy")
+	rate("copysmall", 16, 1.2, "copy without huge pages")
 }

@@ -3,7 +3,7 @@
 # block size, depth and threads, against the store alone.
 #
 # Usage: bench/literature.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.1, of one run)
+# Environment: BENCH_SECONDS (0.1, of one run)
 #
 # The set is 128 MiB, at random, in blocks of 4, 16 and 64 KiB, with 4, 8 and 16 in flight. Two
 # threads each have a port of their own. The stores are memd with the delays of a disk (1 ms, 8000
@@ -19,33 +19,17 @@
 # 5.0 us, 64 KiB writes 113 K/s. bench/index.sh repeats the published figures of many objects. Sizes
 # go from large to small. A run of small blocks in `twice` leaves dirty data that costs the store a
 # write for each block, and the next run would pay for it.
-#
-# Each round runs every system on a stack of its own, ratios are to `alone` of the same round,
-# figures are medians of the rounds.
-#
-# In $BUILD/bench/literature: raw/STORE-SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these files
-# alone are made runs.tsv, results.tsv (medians), report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"
-bench_options "$@"
-seconds=${BENCH_SECONDS:-0.1}
-set_mib=128
-sizes=(64k 16k 4k)
-depths=(4 8 16)
-more_threads=(1 3 4)
-if [ -n "$quick" ]; then
-	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.02}
-	set_mib=16
-	sizes=(64k 4k)
-	depths=(4 16)
-	more_threads=(1)
-fi
-stores=(memd filed)
-systems=(alone fits twice)
-
-# ---- one run ----
+by_form seconds 0.1 0.02
+by_form set_mib 128 16
+by_form sizes "64k 16k 4k" "64k 4k"
+by_form depths "4 8 16" "4 16"
+by_form more_threads "1 3 4" 1
+columns="store system rw bs depth threads round = iops bytes mean_ns errors"
+vars="sizes depths"
+ramp=20ms
 
 cache_options()	# SYSTEM
 {
@@ -63,83 +47,46 @@ store_options()	# STORE
 	esac
 }
 
-load()	# FILE TARGET ARGUMENT...
+# points STORE-SYSTEM: RW BS DEPTH THREADS
+points()
 {
-	local file=$1 target=$2
-	shift 2
-	measure "$file" --target="$target" --objects=$((set_mib / 4)) --size=${set_mib}M "$@"
-}
-
-point()	# STORE SYSTEM RW BS DEPTH THREADS ROUND
-{
-	local target=cached
-	[ "$2" != alone ] || target=$1
-	load "$raw/$1-$2-$3-$4-$5-$6-run.$7.json" "$target" --rw="rand$3" --bs="$4" --iodepth="$5" \
-		--numjobs="$6" \
-		--runtime="$run_time" --ramp_time=20ms --randseed="$7"
-}
-
-run_system()	# STORE SYSTEM ROUND
-{
-	local rw bs depth nr target=cached
-	[ "$2" != alone ] || target=$1
-	store_up $((set_mib * 5 + 256)) "$1" "$(store_options "$1")" "$(cache_options "$2")"
-	load "$tmp/fill.json" $target --rw=write --bs=1M --iodepth=4
-	[ "$1" = filed ] || quietly xseg peer set memd latency=1ms iops=8000 bandwidth=400M/s
+	local rw bs
 	for rw in read write; do
-		for bs in "${sizes[@]}"; do
-			for depth in "${depths[@]}"; do
-				point "$1" "$2" $rw "$bs" "$depth" 2 "$3"
-			done
-			[ "$1-$2" = memd-fits ] || continue
-			for nr in "${more_threads[@]}"; do
-				point "$1" "$2" $rw "$bs" 4 "$nr" "$3"
-			done
+		for bs in $sizes; do
+			each "echo $rw $bs" "$depths" 2
+			[ "$1" != memd-fits ] || each "echo $rw $bs 4" "$more_threads"
 		done
 	done
+}
+
+run_system()	# STORE SYSTEM
+{
+	local rw bs depth nr to=(--target=cached --objects=$((set_mib / 4)) --size=${set_mib}M)
+	[ "$2" != alone ] || to[0]=--target=$1
+	store_up $((set_mib * 5 + 256)) "$1" "$(store_options "$1")" "$(cache_options "$2")"
+	fill "${to[@]}"
+	[ "$1" = filed ] || quietly xseg peer set memd latency=1ms iops=8000 bandwidth=400M/s
+	while read -r rw bs depth nr; do
+		at_random "$1-$2-$rw-$bs-$depth-$nr" "$rw" "$depth" "${to[@]}" --bs="$bs" --numjobs="$nr"
+	done < <(points "$1-$2")
 	quietly xseg down --force
 	rm -rf "$tmp/store"
 }
 
-# ---- what came out ----
-
-# One line a run: STORE SYSTEM RW BS DEPTH THREADS ROUND IOPS BYTES MEAN_NS ERRORS. Rates are sums
-# of the clients, means are weighted.
-collect()
-{
-	raw_rows '[.jobs[] | .[$n[2]] + {error}] as $j |
-		($j | map(.total_ios) | add) as $ios |
-		$n + [($j | map(.iops) | add), ($j | map(.bw_bytes) | add),
-			(($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor), ($j | map(.error) | add)]'
-}
-
-ascending()	# SIZE...
-{
-	printf '%s\n' "$@" | sort -h | paste -sd ' '
-}
-
-report()
-{
-	echo "xseg, the published evaluation repeated, $(date '+%Y-%m-%d %H:%M'): a set of $set_mib MiB, at random, by copy; medians of" \
-		"$runs rounds of $seconds s a run."
-	machine
-	echo "memd: 1 ms, 8000 IOPS, 400 MB/s. fits: the cache is twice the set; twice: the set is twice the cache."
-	echo
-	awk -v results="$out/results.tsv" -v sizes="$(ascending "${sizes[@]}")" \
-		-v depths="${depths[*]}" -v more="${more_threads[*]}" \
-		-f bench/lib.awk -f bench/literature.awk "$out/runs.tsv"
-}
-
-choose_time
-bench_begin literature xseg xseg-host xbench
-for round in $(seq "$runs"); do
-	for store in "${stores[@]}"; do
-		echo "round $round of $runs: over $store ..."
-		for system in "${systems[@]}"; do
-			run_system "$store" "$system" "$round"
-		done
+bench_begin
+while next_round; do
+	each run_system "memd filed" "alone fits twice"
+done
+bench_report "xseg, the published evaluation repeated, DATE: a set of $set_mib MiB, at random, by copy; medians of $runs rounds of $seconds s a run." \
+	"memd: 1 ms, 8000 IOPS, 400 MB/s. fits: the cache is twice the set; twice: the set is twice the cache."
+page literature.png 1100,760 2,2 "two threads, 4 in flight each" "logscale xy" "xrange [3.2:80]" \
+	"xtics (4, 16, 64)" "xlabel 'block size, KiB'" "ylabel 'MB/s'"
+for store in memd filed; do
+	for rw in read write; do
+		panel "$rw over $store"
+		curve "store alone" "$store alone $rw * 4 2" bs bytes 1e6
+		curve "set fits into the cache" "$store fits $rw * 4 2" bs bytes 1e6
+		curve "set twice the cache" "$store twice $rw * 4 2" bs bytes 1e6
 	done
 done
-collect >"$tmp/runs"
-sort -t $'\t' -k1,2 -s "$tmp/runs" >"$out/runs.tsv"
-bench_end literature.gp literature.png
+bench_end

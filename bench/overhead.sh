@@ -3,7 +3,7 @@
 # the store alone.
 #
 # Usage: bench/overhead.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one point over a store of 1 ms;
+# Environment: BENCH_SECONDS (1, of one point over a store of 1 ms;
 #   the others take a fifth of that)
 #
 # The load is 4 KiB at random, with 16 and with 1 in flight, reads and writes:
@@ -19,73 +19,28 @@
 # turns. On some hosts the delay of a wake-up changes within seconds, by more than a cache costs.
 #
 # Ratios and differences are to the store alone of the same round: of `none` and `all` to `alone`,
-# of `all` also to `fast`, where a cache has nothing to gain. Figures are means of the turns, and
-# medians of the rounds.
+# of `all` also to `fast`, where a cache has nothing to gain. Figures are means of the turns.
 #
-# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.TURN.json and raw/SYSTEM-stat.ROUND.json
-# (of none and all). From these files alone are made runs.tsv, results.tsv (medians), report.txt and
-# the plot.
+# Raw files are SYSTEM-RW-DEPTH-run.ROUND.TURN.json, and SYSTEM-stat.ROUND.json of none and all.
 set -u
 
 . "$(dirname "$0")/lib.sh"
-bench_options "$@"
-seconds=${BENCH_SECONDS:-1}
-cache_mib=8
-times=128
-hit_mib=256
-if [ -n "$quick" ]; then
-	runs=${BENCH_RUNS:-1}
-	seconds=${BENCH_SECONDS:-0.1}
-	cache_mib=4
-	times=32
-	hit_mib=32
-fi
+by_form seconds 1 0.1
+by_form cache_mib 8 4
+by_form times 128 32
+by_form hit_mib 256 32
 set_mib=$((times * cache_mib))
-rws=(read write)
-depths=(1 16)
-stacks=(alone none all)
-turns=4
+columns="system rw depth round = iops mean_ns errors"
+ramp=100ms
 
-# ---- one run ----
-
-# point SYSTEM RW DEPTH TIME ROUND TURN: fast is alone before its store has a latency
-point()
-{
-	local mib=$set_mib stack=$1 target=cached
-	case $1 in
-	fast | all) mib=$hit_mib ;;
-	esac
-	case $1 in
-	fast | alone)
-		stack=alone
-		target=memd
-		;;
-	esac
-	on "$stack" measure "$raw/$1-$2-$3-run.$5.$6.json" --target=$target --objects=$((mib / 4)) \
-		--rw="rand$2" --iodepth="$3" --runtime="$4" --ramp_time=100ms --randseed="$5$6"
-}
-
-# pairs SYSTEM OTHER TIME TURNS ROUND: what is compared is measured by turns
-pairs()
-{
-	local rw depth turn system
-	for depth in "${depths[@]}"; do
-		for rw in "${rws[@]}"; do
-			for turn in $(seq "$4"); do
-				for system in "$1" "$2"; do
-					point "$system" "$rw" "$depth" "$3" "$5" "$turn"
-				done
-			done
-		done
-	done
-}
+fast_time=$(milliseconds 0.2)
+[ "$fast_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short; give 0.005 at the least"
 
 # begin STACK TARGET MIB MEMORY MEMD [CACHED]: MIB of it are filled; peers' options as store_up has them
 begin()
 {
 	on "$1" store_up "$4" memd "$5" "${6:-}"
-	on "$1" measure "$tmp/fill.json" --target="$2" --objects=$(($3 / 4)) --rw=write --bs=1M \
-		--iodepth=4
+	on "$1" fill --target="$2" --objects=$(($3 / 4))
 }
 
 begin_all()
@@ -101,26 +56,25 @@ begin_all()
 		"$(printf '%s\n' "memory = $((hit_mib + hit_mib / 4))M" "$no_flush")"
 }
 
-end_all()	# ROUND
+# point DEPTH RW TURN SYSTEM: fast is alone before its store has a latency
+point()
 {
-	local stack
-	for stack in none all; do
-		on "$stack" stat_to "$raw/$stack-stat.$1.json"
-	done
-	for stack in "${stacks[@]}"; do
-		on "$stack" quietly xseg down --force
-	done
+	local mib=$set_mib stack=$4 target=cached round=$round.$3
+	case $4 in
+	fast | all) mib=$hit_mib ;;
+	esac
+	case $4 in
+	fast | alone) stack=alone target=memd ;;
+	esac
+	on "$stack" at_random "$4-$2-$1" "$2" "$1" --target=$target --objects=$((mib / 4))
 }
 
-# ---- what came out ----
-
-# One line a point and round: SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS
+# One line a point and round: means of the turns
 collect()
 {
-	raw_rows '.jobs[0] | .[$n[1]] as $j | $n[:3] + ($n[3] | split(".")) +
-		[$j.iops, $j.lat_ns.mean, .error]' | awk '
+	table_of "$columns" | awk '
 		BEGIN { FS = OFS = "\t" }
-		{ k = $1 OFS $2 OFS $3 OFS $4; n[k]++; iops[k] += $6; ns[k] += $7; errors[k] += $8 }
+		{ sub(/\..*/, "", $4); k = $1 OFS $2 OFS $3 OFS $4; n[k]++; iops[k] += $5; ns[k] += $6; errors[k] += $7 }
 		END { for (k in n) print k, iops[k] / n[k], ns[k] / n[k], errors[k] }' | sort
 }
 
@@ -130,34 +84,37 @@ hits_of()	# SYSTEM
 		"\($hits) of \($reads)"' "$raw/$1"-stat.*.json
 }
 
-report()
-{
-	echo "xseg, the cost of a cache without hits, and of one with nothing else, $(date '+%Y-%m-%d %H:%M'):" \
-		"medians of $runs rounds; over memd with 1 ms a set of $set_mib MiB, a cache of $cache_mib MiB" \
-		"and $run_time a run, else a set of $hit_mib MiB that fits, and $fast_time."
-	machine
-	echo "Reads that hit: $(hits_of none) where none should, $(hits_of all) where all should."
-	echo
-	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/overhead.awk "$out/runs.tsv"
-}
-
-choose_time
-fast_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 200 }')
-turn_time=$(awk -v s="$seconds" -v n=$turns 'BEGIN { printf "%dms", s * 1000 / n }')
-[ "$fast_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short; give 0.005 at the least"
-bench_begin overhead xseg xseg-host xbench
-echo "bench: 4 points on 4 systems, $runs rounds of $run_time and $fast_time each: about" \
-	"$(awk -v r="$runs" -v s="$seconds" 'BEGIN { printf "%d", r * (9 * s + 16 * 0.2 + 5) / 60 + 1 }') minutes"
-for stack in "${stacks[@]}"; do
+bench_begin
+for stack in alone none all; do
 	also_at_the_end end_segment "$XSEG_SEGMENT-$stack"
 done
-for round in $(seq "$runs"); do
-	echo "round $round of $runs ..."
+usual_time=$run_time
+while next_round; do
 	begin_all
-	pairs fast all "$fast_time" 1 "$round"
+	run_time=$fast_time
+	each point "1 16" "read write" 1 "fast all"
 	on alone quietly xseg peer set memd latency=1ms
-	pairs alone none "$turn_time" $turns "$round"
-	end_all "$round"
+	run_time=$(milliseconds 0.25)	# four turns
+	each point "1 16" "read write" "1 2 3 4" "alone none"
+	for stack in none all; do
+		on $stack stat_to "$raw/$stack-stat.$round.json"
+	done
+	for stack in alone none all; do
+		on $stack quietly xseg down --force
+	done
 done
-collect >"$out/runs.tsv"
-bench_end overhead.gp overhead.png
+run_time=$usual_time
+bench_report "xseg, the cost of a cache without hits, and of one with nothing else, DATE: medians of $runs rounds; over memd with 1 ms a set of $set_mib MiB, a cache of $cache_mib MiB and $run_time a run, else a set of $hit_mib MiB that fits, and $fast_time." \
+	"Reads that hit: $(hits_of none) where none should, $(hits_of all) where all should."
+page overhead.png 900,800 2,2 "a cache without hits, and one with nothing else" "xrange [-0.6:3.6]"
+while IFS=: read -r words what; do
+	panel "$what: rate" "yrange [0:*]"
+	bars "" "$words" rw,depth ratio:low:high
+	mark 1
+	panel "$what: mean latency, us above" "yrange [*:*]"
+	bars "" "$words" rw,depth over_ns:low_ns:high_ns 1e3
+done <<-END
+	none alone:no hits, over a store of 1 ms
+	all fast:all hits, to a store in memory
+END
+bench_end

@@ -2,7 +2,6 @@
 # ratio.sh - the hits of the cache, against an exact LRU of the same size with the same reads.
 #
 # Usage: bench/ratio.sh [--quick | --full]
-# Environment: BUILD (build), BENCH_RUNS (5)
 #
 # The loads are all reads of a set eight times the cache, of a volume over memd without delays:
 #   uniform   4 KiB at random, 16 in flight
@@ -22,89 +21,63 @@
 # did not ask for. Blocks that are read ahead in vain, or twice, count as misses. The traces are
 # merged evenly, because both have fixed rates.
 #
-# In $BUILD/bench/ratio: raw/LOAD-WHAT.ROUND.json, where WHAT is run, beside (the scan), before or
-# after (`xseg stat`) or lru. From these files alone are made runs.tsv, results.tsv (medians),
-# report.txt and the plot.
+# Raw files are LOAD-WHAT.ROUND.json, where WHAT is run, beside (the scan), before or after (`xseg
+# stat`) or lru.
 set -u
 
-. "$(dirname "$0")/lib.sh"
 has_full=1
-bench_options "$@"
-cache_mib=64
-nr_ios=200000
-if [ -n "$quick" ]; then
-	runs=${BENCH_RUNS:-1}
-	cache_mib=4
-	nr_ios=10000
-elif [ -n "$full" ]; then
-	nr_ios=400000
-fi
+. "$(dirname "$0")/lib.sh"
+by_form cache_mib 64 4
+by_form nr_ios 200000 10000 400000
+columns="load round = reads hits lru_reads lru_hits ns beside_ns errors"
 set_mib=$((8 * cache_mib))
 rate=80000
-loads=(uniform zipf scan)
-
-# ---- one run ----
+loads="uniform zipf scan"
 
 # load FILE TRACE ARGUMENT...: reads
 load()
 {
-	local file=$1 trace=$2
-	shift 2
-	measure "$file" --volume=bench --size=${set_mib}M --write_iolog="$trace" "$@"
+	measure "$1" --volume=bench --size=${set_mib}M --write_iolog="$2" "${@:3}"
 }
 
-# half LOAD ROUND NR: the first or the second one
+# half LOAD NR: the first or the second one
 half()
 {
-	local args=(--rw=randread --iodepth=16 --number_ios=$nr_ios --randseed=$((2 * $2 + $3)))
+	local args=(--rw=randread --iodepth=16 --number_ios="$nr_ios" --randseed=$((2 * round + $2)))
 	local scan=
-	local run=$raw/$1-run.$2.json beside=$raw/$1-beside.$2.json
 	[ "$1" = uniform ] || args+=(--random_distribution=zipf:1.0)
 	if [ "$1" = scan ]; then
 		args+=(--rate_iops=$rate)
-		load "$beside" "$tmp/beside.$3" --rw=read --bs=64k --iodepth=4 \
-			--offset=${set_mib}M \
-			--number_ios=$((nr_ios / 16)) --rate_iops=$((rate / 16)) &
+		load "$raw/$1-beside.$round.json" "$tmp/beside.$2" --rw=read --bs=64k --iodepth=4 \
+			--offset=${set_mib}M --number_ios=$((nr_ios / 16)) --rate_iops=$((rate / 16)) &
 		scan=$!
 	fi
-	load "$run" "$tmp/trace.$3" "${args[@]}"
+	load "$raw/$1-run.$round.json" "$tmp/trace.$2" "${args[@]}"
 	[ -z "$scan" ] || wait "$scan" || fail "the scan beside it failed"
 }
 
-# replay LOAD ROUND: both halves are one trace for each process
-replay()
+run_one()	# LOAD
 {
-	local traces=("$tmp/trace")
-	cat "$tmp/trace.1" "$tmp/trace.2" >"$tmp/trace"
-	if [ "$1" = scan ]; then
-		cat "$tmp/beside.1" "$tmp/beside.2" >"$tmp/beside"
-		traces+=("$tmp/beside")
-	fi
-	bench-lru --cache=${cache_mib}M \
-		--warmup=50 "${traces[@]}" >"$raw/$1-lru.$2.json" 2>>"$log" ||
-		fail "bench-lru failed"
-}
-
-run_one()	# LOAD ROUND
-{
+	local trace traces=("$tmp/trace")
 	store_up $((3 * set_mib + 192)) memd "memory = $((2 * set_mib + 16))M" \
-		"memory = ${cache_mib}M" volumed
-	quietly xseg volume create bench --size $((2 * set_mib))M
-	measure "$tmp/fill.json" --volume=bench --rw=write --bs=1M --iodepth=4
-	quietly xseg cache flush cached
-	quietly xseg cache drop cached
-	half "$1" "$2" 1
-	stat_to "$raw/$1-before.$2.json"
-	half "$1" "$2" 2
-	stat_to "$raw/$1-after.$2.json"
+		"memory = ${cache_mib}M" "bench=$((2 * set_mib))M"
+	fill --volume=bench
+	forget
+	half "$1" 1
+	stat_to "$raw/$1-before.$round.json"
+	half "$1" 2
+	stat_to "$raw/$1-after.$round.json"
 	quietly xseg down --force
-	replay "$1" "$2"
+	# both halves are one trace for each process
+	[ "$1" != scan ] || traces+=("$tmp/beside")
+	for trace in "${traces[@]}"; do
+		cat "$trace.1" "$trace.2" >"$trace"
+	done
+	bench-lru --cache="${cache_mib}M" --warmup=50 "${traces[@]}" \
+		>"$raw/$1-lru.$round.json" 2>>"$log" || fail "bench-lru failed"
 }
 
-# ---- what came out ----
-
-# One line a run: LOAD ROUND READS HITS LRU_READS LRU_HITS NS BESIDE_NS ERRORS. Without a scan
-# BESIDE_NS is NS.
+# One line a run; without a scan BESIDE_NS is NS.
 run_line()	# LOAD ROUND
 {
 	local beside=$raw/$1-beside.$2.json
@@ -125,26 +98,18 @@ run_line()	# LOAD ROUND
 		fail "the JSON of $1, round $2, is damaged"
 }
 
-report()
+collect()
 {
-	echo "xseg, hit ratios, $(date '+%Y-%m-%d %H:%M'): a set of $set_mib MiB, a cache of $cache_mib MiB," \
-		"$nr_ios reads of 4 KiB after as many that do not count, medians of $runs rounds."
-	machine
-	echo
-	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/ratio.awk "$out/runs.tsv"
+	each_run run_line "$loads"
 }
 
-bench_begin ratio xseg xseg-host xbench bench-lru
-echo "bench: ${#loads[@]} loads, $runs rounds: about $((runs * 15 / 60 + 1)) minutes"
-for round in $(seq "$runs"); do
-	for load in "${loads[@]}"; do
-		echo "round $round of $runs: $load ..."
-		run_one "$load" "$round"
-	done
+bench_begin xseg xseg-host xbench bench-lru
+while next_round; do
+	each run_one "$loads"
 done
-for load in "${loads[@]}"; do
-	for round in $(seq "$runs"); do
-		run_line "$load" "$round"
-	done
-done >"$out/runs.tsv"
-bench_end ratio.gp ratio.png
+bench_report "xseg, hit ratios, DATE: a set of $set_mib MiB, a cache of $cache_mib MiB, $nr_ios reads of 4 KiB after as many that do not count, medians of $runs rounds."
+page ratio.png 700,480 1,1 "4 KiB reads, set eight times the cache" "yrange [0:100]" \
+	"ylabel 'hits, percent of the reads'"
+bars cached "*" name cached:low:high
+bars "exact LRU" "*" name lru:lru:lru
+bench_end

@@ -1,97 +1,63 @@
-# rivals.awk - the tables of rivals.sh, and its verdict: awk -f lib.awk -f rivals.awk RUNS
+# rivals.awk - the report of rivals.sh (see lib.awk).
 #
-# In:  SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS, with tabs
-# Out: the report; and into the file `results`, for plots: SYSTEM RW DEPTH IOPS LOW HIGH MEAN_NS
-# Variables: ram, disk (lists of systems), results
-BEGIN {
-	FS = OFS = "\t"
-	nr_ram = split(ram, in_ram, " ")
-	nr_disk = split(disk, on_disk, " ")
-	split("read write", rws, " ")
-	name["cached"] = "xseg: cached"
-	name["volume"] = "xseg: volumed, cached"
-	name["direct"] = "xseg: fio, reads without requests"
-	name["pagecache"] = "page cache, fio"
-	name["nbdkit"] = "nbdkit, memory"
-	name["nbdkitcache"] = "nbdkit, cache filter"
-	name["qemunbd"] = "qemu-nbd"
-	name["rocksdb"] = "RocksDB (library)"
-	name["leveldb"] = "LevelDB (library)"
-	name["filed"] = "xseg: filed, store alone"
-	name["cacheddisk"] = "xseg: cached over filed"
-	name["rocksdbdisk"] = "RocksDB, direct"
-	name["extstore"] = "memcached with extstore"
-}
-
+# Variables: ram, disk (lists of systems)
+function cell(k)
 {
-	k = $1 SUBSEP $2 SUBSEP $3
-	iops[k] = iops[k] " " $5
-	mean[k] = mean[k] " " $6
-}
-
-function cell(k,	m)
-{
-	if (!(k in iops))
-		return sprintf("%31s", "-")
-	m = median(iops[k])
-	return sprintf("%7.1fk %3.0f-%-4.0f%% %8.2f us", m / 1e3, m ? low / m * 100 : 0, m ? high / m * 100 : 0, median(mean[k]) / 1e3)
-}
-
-function label(who_is)
-{
-	return (who_is in name) ? name[who_is] : who_is
+	return k in has ? show(k, "%7.1fk %3.0f-%-4.0f%% %8.2f us", "iops/1e3 low% high% mean_ns/1e3") : sprintf("%31s", "-")
 }
 
 function table(systems, nr, depth,	i)
 {
 	printf "%-34s | %-31s | %-31s\n", "depth " depth, "read: IOPS, low-high, mean", "write"
 	for (i = 1; i <= nr; i++)
-		printf "%-34s | %s | %s\n", label(systems[i]), \
-			cell(systems[i] SUBSEP "read" SUBSEP depth), cell(systems[i] SUBSEP "write" SUBSEP depth)
+		printf "%-34s | %s | %s\n", name[systems[i]], cell(systems[i] " read " depth),
+			cell(systems[i] " write " depth)
 	print ""
 }
 
-# The fastest of a list but for those of xseg.
-function fastest(systems, nr, rw, depth,	i, k, m, best)
+# Against the fastest of a list but for those of xseg; no bar where there is nothing to compare.
+function verdict(mine, systems, nr, rw, depth, where,	i, k, m, best, who)
 {
-	best = 0
 	for (i = 1; i <= nr; i++) {
-		k = systems[i] SUBSEP rw SUBSEP depth
-		if (label(systems[i]) ~ /^xseg/ || !(k in iops))
-			continue
-		m = median(iops[k])
-		if (m > best) {
+		k = systems[i] " " rw " " depth
+		if (name[systems[i]] !~ /^xseg/ && k in has && (m = mid("iops", k)) > best + 0) {
 			best = m
-			who = label(systems[i])
+			who = name[systems[i]]
 		}
 	}
-	return best
-}
-
-# None where there is nothing to compare.
-function verdict(mine, systems, nr, rw, depth, where,	m, best)
-{
-	best = fastest(systems, nr, rw, depth)
-	if (!best || !((mine, rw, depth) in iops))
+	k = mine " " rw " " depth
+	if (!best || !(k in has))
 		return
-	m = median(iops[mine, rw, depth])
-	wanted(where ", " rw "s, depth " depth ": no slower than the fastest rival (" who ", " int(best / 1e3) "k)", \
-		int(m / 1e3) "k", m >= best)
+	m = mid("iops", k)
+	wanted(where ", " rw "s, depth " depth ": no slower than the fastest rival (" who ", " \
+		int(best / 1e3) "k)", int(m / 1e3) "k", m >= best)
 }
 
-END {
-	print "system", "rw", "depth", "iops", "low", "high", "mean_ns" >results
+# In the order of directions, depths and systems, as the tables have them
+function set_order(	w, d, i, k, s)
+{
+	nr_keys = 0
 	for (w = 1; w <= 2; w++)
 		for (d = 1; d <= 16; d += 15)
 			for (i = 1; i <= nr_ram + nr_disk; i++) {
 				s = i <= nr_ram ? in_ram[i] : on_disk[i - nr_ram]
-				if (!((s, rws[w], d) in iops))
-					continue
-				m = median(iops[s, rws[w], d])
-				l = low
-				h = high
-				print s, rws[w], d, m, l, h, median(mean[s, rws[w], d]) >results
+				k = s " " rws[w] " " d
+				if (k in has)
+					order[++nr_keys] = k
 			}
+}
+
+END {
+	nr_ram = split(ram, in_ram, " ")
+	nr_disk = split(disk, on_disk, " ")
+	split("read write", rws, " ")
+	names("cached=xseg: cached|volume=xseg: volumed, cached|direct=xseg: fio, reads without requests|" \
+		"pagecache=page cache, fio|nbdkit=nbdkit, memory|nbdkitcache=nbdkit, cache filter|" \
+		"qemunbd=qemu-nbd|memcached=memcached|redis=redis|rocksdb=RocksDB (library)|" \
+		"leveldb=LevelDB (library)|filed=xseg: filed, store alone|cacheddisk=xseg: cached over filed|" \
+		"rocksdbdisk=RocksDB, direct|extstore=memcached with extstore")
+	set_order()
+	write_results("system rw depth", "mean_ns")
 	print "In memory"
 	table(in_ram, nr_ram, 1)
 	table(in_ram, nr_ram, 16)
@@ -100,7 +66,7 @@ END {
 	for (w = 1; w <= 2; w++)
 		for (d = 1; d <= 16; d += 15)
 			verdict("cached", in_ram, nr_ram, rws[w], d, "in memory")
-	if (("direct", "read", 1) in iops)
+	if ("direct read 1" in has)
 		verdict("direct", in_ram, nr_ram, "read", 1, "in memory, without requests")
 	for (w = 1; w <= 2; w++)
 		verdict("cacheddisk", on_disk, nr_disk, rws[w], 16, "on disk")

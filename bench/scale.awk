@@ -1,47 +1,37 @@
-# scale.awk - the tables of scale.sh, and its verdict: awk -f lib.awk -f scale.awk RUNS
-#
-# In: REACTORS PART RW BATCH FORM IOS INSTRUCTIONS LINES CODE_LINES ERRORS, with tabs; sorted by the
-# first as a number Out: the report; and into the file `results`, for plots: REACTORS PART RW BATCH
-# FORM and of one I/O INSTRUCTIONS LINES CODE_LINES
+# scale.awk - the report of scale.sh (see lib.awk). Lines are sorted by the number of reactors.
+# results.tsv has what one I/O costs.
 BEGIN {
-	FS = OFS = "\t"
-	print "reactors", "part", "rw", "batch", "form", "instructions", "lines",
-		"code_lines" >results
+	print tabs("reactors part rw batch form instructions lines code_lines") >results
+}
+
+!seen[$1]++ {
+	reactors[++nr] = $1
 }
 
 {
-	if (!($1 in seen)) {
-		seen[$1] = 1
-		reactors[++nr] = $1
-	}
 	k = $2 " " $3 " " $4 " " $5
-	if (!(k in known)) {
-		known[k] = 1
+	if (!known[k]++)
 		step[++nr_steps] = k
-	}
-	work[k, $1] = $7 / $6
-	lines[k, $1] = $8 / $6
-	code[k, $1] = $9 / $6
-	print $1, $2, $3, $4, $5, work[k, $1], lines[k, $1], code[k, $1] >results
+	for (i = 7; i <= 9; i++)
+		one[i, k, $1] = $i / $6
+	print $1, $2, $3, $4, $5, one[7, k, $1], one[8, k, $1], one[9, k, $1] >results
 }
 
 function row(k,	i)
 {
 	printf "%-22s", k
 	for (i = 1; i <= nr; i++)
-		printf " | %6d %5.0f %5.0f", work[k, reactors[i]], lines[k, reactors[i]],
-			code[k, reactors[i]]
+		printf " | %6d %5.0f %5.0f", one[7, k, reactors[i]], one[8, k, reactors[i]],
+			one[9, k, reactors[i]]
 	print ""
 }
 
 # What the most reactors cost to what one costs.
-function verdict(k, what,	most, r)
+function verdict(what, k, i, of,	most, r)
 {
 	most = reactors[nr]
-	r = work[k, most] / work[k, reactors[1]]
-	wanted(what ": with " most " reactors' tables at most 1.1 of the instructions with " reactors[1], sprintf("%.2f", r), r <= 1.1)
-	r = lines[k, most] / lines[k, reactors[1]]
-	wanted(what ": with " most " reactors' tables at most 1.1 of the lines with " reactors[1],
+	r = one[i, k, most] / one[i, k, reactors[1]]
+	wanted(what ": with " most " reactors' tables at most 1.1 of the " of " with " reactors[1],
 		sprintf("%.2f", r), r <= 1.1)
 }
 
@@ -56,7 +46,10 @@ END {
 	for (i = 1; i <= nr_steps; i++)
 		row(step[i])
 	print ""
-	verdict("server read 8 own", "a reactor, reads, 8 at a time")
-	verdict("server write 8 own", "a reactor, writes, 8 at a time")
-	verdict("client read 8 own", "a client, reads, 8 at a time")
+	split("server read 8 own,server write 8 own,client read 8 own", bar_of, ",")
+	split("a reactor, reads|a reactor, writes|a client, reads", what, "|")
+	for (i = 1; i <= 3; i++) {
+		verdict(what[i] ", 8 at a time", bar_of[i], 7, "instructions")
+		verdict(what[i] ", 8 at a time", bar_of[i], 8, "lines")
+	}
 }

@@ -3,7 +3,6 @@
 # reactors.
 #
 # Usage: bench/scale.sh [--quick]
-# Environment: BUILD (build)
 #
 # Two cores cannot run sixteen reactors, but the work of one request can be counted. bench-scale
 # (bench/scale/scale.c) has a cache of 1, 2, 4, 8 and 16 ports and as many clients in one thread.
@@ -14,21 +13,15 @@
 #                  before each round. 128 of the server's are the copied 4 KiB, source and target
 #
 # Nothing depends on time or on other work on the machine: so there is one round.
-#
-# In $BUILD/bench/scale: raw/REACTORS-run.1.json. From these files alone are made runs.tsv,
-# results.tsv, report.txt and the plot.
 set -u
 
 . "$(dirname "$0")/lib.sh"
-bench_options "$@"
-reactors=(1 2 4 8 16)
-ios=48
-size=32M
-if [ -n "$quick" ]; then
-	reactors=(1 16)
-	ios=8
-	size=8M
-fi
+by_form reactors "1 2 4 8 16" "1 16"
+by_form ios 48 8
+by_form size 32M 8M
+columns="reactors part rw batch form = ios instructions lines code_lines errors"
+
+need valgrind
 
 # counted FILE: what callgrind dumped, as an object of JSON
 counted()
@@ -50,10 +43,9 @@ run_one()	# REACTORS
 {
 	local cache=1048576,16,64
 	valgrind --tool=callgrind --instr-atstart=no --cache-sim=yes --I1=$cache --D1=$cache \
-		--LL=8388608,16,64 --dump-line=no \
-		--combine-dumps=yes --callgrind-out-file="$tmp/counts.$1" "$BUILD/bin/bench-scale" \
-		--reactors="$1" --ios=$ios \
-		--size=$size >"$tmp/said.$1.json" 2>>"$log" </dev/null ||
+		--LL=8388608,16,64 --dump-line=no --combine-dumps=yes \
+		--callgrind-out-file="$tmp/counts.$1" "$BUILD/bin/bench-scale" --reactors="$1" \
+		--ios="$ios" --size="$size" >"$tmp/said.$1.json" 2>>"$log" </dev/null ||
 		fail "bench-scale --reactors=$1 failed under valgrind"
 	counted "$tmp/counts.$1" >"$tmp/counts.$1.json"
 	[ "$(cat "$tmp/counts.$1.json")" != "{}" ] ||
@@ -63,30 +55,17 @@ run_one()	# REACTORS
 	rm -f "$tmp/counts.$1"
 }
 
-# One line a step: REACTORS PART RW BATCH FORM IOS INSTRUCTIONS LINES CODE_LINES ERRORS
+# One line a step
 collect()
 {
-	local file
-	for file in "$raw"/*-run.*.json; do
-		jq -r '.reactors as $n | .jobs[0].error as $error | .counts as $counts | .steps[] | $counts[.name] as $c |
-			[$n] + (.name | split(" ")) + [.ios, $c.Ir, $c.D1mr + $c.D1mw, $c.I1mr, $error] | @tsv' "$file" ||
-			fail "$file is damaged"
-	done
+	raw_rows '.reactors as $nr | .jobs[0].error as $error | .counts as $counts | .steps[] |
+		$counts[.name] as $c | [$nr] + (.name | split(" ")) +
+		[.ios, $c.Ir, $c.D1mr + $c.D1mw, $c.I1mr, $error]' | sort -t $'\t' -k1,1n -s
 }
 
-report()
-{
-	echo "xseg, what a hit costs with the tables of many reactors, $(date '+%Y-%m-%d %H:%M'): $(valgrind --version)," \
-		"$ios hits of each kind over $size."
-	machine
-	echo
-	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/scale.awk "$out/runs.tsv"
-}
-
-command -v valgrind >/dev/null || usage "valgrind is not there; run make deps"
-bench_begin scale bench-scale
-echo "with the tables of ${reactors[*]} reactors, as many at a time as there are CPUs ..."
-for nr in "${reactors[@]}"; do
+bench_begin bench-scale
+echo "with the tables of $reactors reactors, as many at a time as there are CPUs ..."
+for nr in $reactors; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
 		wait -n || exit 1
 	done
@@ -95,6 +74,13 @@ done
 for job in $(jobs -p); do
 	wait "$job" || exit 1
 done
-collect >"$tmp/runs"
-sort -t $'\t' -k1,1n -s "$tmp/runs" >"$out/runs.tsv"
-bench_end scale.gp scale.png
+bench_report "xseg, what a hit costs with the tables of many reactors, DATE: $(valgrind --version), $ios hits of each kind over $size."
+page scale.png 1100,480 1,2 "one hit of 4 KiB by copy" "logscale x 2" "xrange [0.8:20]" "yrange [0:*]" \
+	"xlabel 'reactors'"
+for column in instructions lines; do
+	panel "" "ylabel '${column/lines/lines of data}'"
+	for line in {server,client}" "{read,write}" 8 "{own,spread} "server "{read,write}" 1 own"; do
+		curve "$line" "* $line" reactors $column
+	done
+done
+bench_end

@@ -1,48 +1,21 @@
-# series.awk - writes that do not end, for the awk programs of scripts that source series.sh: awk -f
-# lib.awk -f series.awk -f NAME.awk
+# series.awk - endless writes, for the reports of benchmarks that source series.sh: awk -f lib.awk -f
+# series.awk -f NAME.awk
 #
-# Rows have tabs, and begin with STORE PATTERN SYSTEM ROUND; of a store and a pattern `alone` comes
-# first, as files are sorted by name.
-#   series_run()     ... BYTES NS FLUSH_NS DIRTY STORE_WRITES STORE_BYTES ERRORS
-#   series_slice()   ... SLICE BYTES_A_SECOND
-#
-# Wanted: name[SYSTEM] for people, whole_bar[PATTERN-SYSTEM] and slice_bar[PATTERN-SYSTEM], where 0,
-# or none, is no bar.
-
-# ---- reading ----
-
-function series_run(	k, alone)
-{
-	k = $1 SUBSEP $2 SUBSEP $3
-	alone = $1 SUBSEP $2 SUBSEP "alone" SUBSEP $4
-	ns[k, $4] = $6
-	flushed_ns[k, $4] = $6 + $7
-	rates[k] = rates[k] " " $5 / $6 * 1e3
-	ratios[k] = ratios[k] " " ns[alone] / $6
-	flush_ratios[k] = flush_ratios[k] " " flushed_ns[alone] / ($6 + $7)
-	dirty[k] = dirty[k] " " $8 / 2^20
-	store_sizes[k] = store_sizes[k] " " ($9 ? $10 / $9 / 1024 : 0)
+# Keys are STORE PATTERN SYSTEM, and of slices STORE PATTERN SYSTEM SLICE. Variables of series_bar()
+# say what is wanted.
+BEGIN {
+	who["alone"] = "the store alone"
+	who["back"] = "write-back"
+	who["half"] = "write-back, objects for half"
+	who["through"] = "write-through"
 }
-
-function series_slice(	k, alone)
-{
-	k = $1 SUBSEP $2 SUBSEP $3 SUBSEP $5
-	alone = $1 SUBSEP $2 SUBSEP "alone" SUBSEP $5 SUBSEP $4
-	slice_rate[k, $4] = $6
-	slice_rates[k] = slice_rates[k] " " $6
-	slice_ratios[k] = slice_ratios[k] " " (slice_rate[alone] ? $6 / slice_rate[alone] : 0)
-}
-
-# ---- writing ----
 
 # For plots: STORE PATTERN SYSTEM SLICE BYTES_A_SECOND RATIO
-function series_rows(s, load_name, file,	part, k, i)
+function series_rows(k, file,	i)
 {
-	split(load_name, part, "-")
-	for (i = 1; i <= 20; i++) {
-		k = s SUBSEP part[1] SUBSEP part[2] SUBSEP i
-		print s, part[1], part[2], i, median(slice_rates[k]), median(slice_ratios[k]) >file
-	}
+	for (i = 1; i <= 20; i++)
+		print tabs(k), i, mid("bytes_a_second", k " " i),
+			to_base("bytes_a_second", k " " i) >file
 }
 
 function series_head(	form)
@@ -59,49 +32,57 @@ function series_foot()
 }
 
 # The slice with the smallest ratio; worst is that ratio.
-function find_worst(k,	i, m, at)
+function find_worst(k,	i, m, at_slice)
 {
 	for (i = 1; i <= 20; i++) {
-		m = median(slice_ratios[k, i])
+		m = to_base("bytes_a_second", k " " i)
 		if (i == 1 || m < worst) {
 			worst = m
-			at = i
+			at_slice = i
 		}
 	}
-	return at
+	return at_slice
 }
 
-function series_line(s, load_name,	part, k, m, at)
+# The figures of each round that are made of those that were counted
+function series_figures(k,	i, r, n)
 {
-	split(load_name, part, "-")
-	k = s SUBSEP part[1] SUBSEP part[2]
-	printf "%-6s %-8s %-28s | %7.1f %9.1f %9.1f ", s, part[1], name[part[2]], median(rates[k]),
-		median(store_sizes[k]), median(dirty[k])
-	if (part[2] == "alone") {
+	for (i = 1; i <= nr_rounds; i++) {
+		r = round[i]
+		at["rate", k, r] = 1 / at["ns", k, r]
+		at["flushed", k, r] = 1 / (at["ns", k, r] + at["flush_ns", k, r])
+		n = at["store_writes", k, r]
+		all["mb_a_second", k] = all["mb_a_second", k] " " at["bytes", k, r] / at["ns", k, r] * 1e3
+		all["store_kib", k] = all["store_kib", k] " " (n ? at["store_bytes", k, r] / n / 1024 : 0)
+	}
+}
+
+function series_line(k,	word, m, at_slice)
+{
+	split(k, word, " ")
+	series_figures(k)
+	printf "%-6s %-8s %-28s | %7.1f %9.1f %9.1f ", word[1], word[2], who[word[3]],
+		mid("mb_a_second", k), mid("store_kib", k), mid("dirty", k) / 2^20
+	if (word[3] == "alone") {
 		print "|"
 		return
 	}
-	m = median(ratios[k])
-	printf "| %6.2f  %.2f-%-6.2f %6.2f ", m, low, high, median(flush_ratios[k])
-	at = find_worst(k)
-	printf "| %6.2f at %d-%d %%\n", worst, at * 5 - 5, at * 5
+	m = to_base("rate", k)
+	printf "| %6.2f  %.2f-%-6.2f %6.2f ", m, low, high, to_base("flushed", k)
+	at_slice = find_worst(k)
+	printf "| %6.2f at %d-%d %%\n", worst, at_slice * 5 - 5, at_slice * 5
 }
 
-function series_verdict(s, load_name,	part, k, m, what, whole, slice)
+# series_bar(KEY, WHOLE, SLICE): at least so much of the store alone, over the run and in each slice;
+# 0 is no bar
+function series_bar(k, whole, slice,	word, what)
 {
-	split(load_name, part, "-")
-	k = s SUBSEP part[1] SUBSEP part[2]
-	what = s ", " part[1] ", " name[part[2]]
-	whole = whole_bar[load_name]
-	slice = slice_bar[load_name]
-	if (whole) {
-		m = median(ratios[k])
-		wanted(what ": at least " whole " of the store alone over the run",
-			sprintf("%.2f", m), m >= whole + 0)
-	}
-	if (slice) {
+	split(k, word, " ")
+	what = word[1] ", " word[2] ", " who[word[3]]
+	if (whole + 0)
+		at_least(what, to_base("rate", k), whole, "%.2f", "of the store alone over the run")
+	if (slice + 0) {
 		find_worst(k)
-		wanted(what ": at least " slice " in each slice of 5 %", sprintf("%.2f", worst),
-			worst >= slice + 0)
+		at_least(what, worst, slice, "%.2f", "in each slice of 5 %")
 	}
 }

@@ -1,4 +1,4 @@
-# series.sh - endless writes, and their slices; the benchmarks with such runs source it after
+# series.sh - endless writes of 4 KiB, and their slices; sustained.sh and headline.sh source it after
 # lib.sh.
 #
 # A run is a number of bytes, not a time. It is cut into 20 slices of the same number of bytes. The
@@ -7,21 +7,24 @@
 # run, flush, before or after (`xseg stat`). From these files alone the tables are made that
 # series.awk reads.
 
-# series_run STORE-PATTERN-SYSTEM ROUND TO... -- ARGUMENT...: TO says to xbench what is written to,
-# ARGUMENTs how
+common_awk=bench/series.awk
+series_columns="store pattern system round = bytes ns flush_ns dirty store_writes store_bytes errors"
+slice_columns="store pattern system round slice = bytes_a_second"
+
+# series_run STORE-PATTERN-SYSTEM MIB PASSES SAMPLE TO...: a set of MIB is written PASSES times
+# over; TO says to xbench what is written to. `random` is at random by one client, 16 in flight;
+# `streams` are four clients, each in sequence through its quarter.
 series_run()
 {
-	local at=$raw/$1 round=$2 to=()
-	shift 2
-	while [ "$1" != -- ]; do
-		to+=("$1")
-		shift
-	done
-	shift
+	local at=$raw/$1 nr=$(($2 * $3 * 256)) how
+	how=(--rw=randwrite --iodepth=16 --number_ios=$nr)
+	[[ $1 = *-random-* ]] || how=(--rw=write --iodepth=4 --numjobs=4 --number_ios=$((nr / 4))
+		--size=$(($2 / 4))M --offset_increment=$(($2 / 4))M)
 	stat_to "$at-before.$round.json"
-	measure "$tmp/run.json" "${to[@]}" --bs=4k --randseed="$round" "$@"
+	measure "$tmp/run.json" "${@:5}" --bs=4k --randseed="$round" "${how[@]}" \
+		--status-interval="$4"
 	stat_to "$at-after.$round.json"
-	measure "$at-flush.$round.json" "${to[@]}" --opmix=flush:100 --number_ios=1
+	measure "$at-flush.$round.json" "${@:5}" --opmix=flush:100 --number_ios=1
 	# Of the samples, what is needed: else they are a hundred times as long.
 	jq '.samples |= map({ start_ns, end_ns, write: (.write | { total_ios, io_bytes }) })' \
 		"$tmp/run.json" >"$at-run.$round.json" || fail "what xbench says is no JSON"
@@ -58,7 +61,9 @@ series_row()
 		] | @tsv'
 }
 
-# The bytes written by the end of each sample, then of the run.
+# STORE PATTERN SYSTEM ROUND SLICE BYTES_A_SECOND of each slice. jq makes lines of what was written
+# by the end of each sample, and of the run; between two of them the bytes are taken to have come at
+# a constant rate.
 series_slices()
 {
 	jq -r '
@@ -67,12 +72,34 @@ series_slices()
 		[foreach .samples[] as $s ([0, 0]; [$s.end_ns, .[1] + $s.write.io_bytes])] |
 		map(select(.[0] < $ns)) + [[$ns, $bytes]] | .[] | @tsv' "$5-run.$4.json" \
 		>"$tmp/points" &&
-	awk -v key="$1\t$2\t$3\t$4" -f bench/series_slices.awk "$tmp/points"
+	awk -v key="$1\t$2\t$3\t$4" '
+		{ ns[NR] = $1; bytes[NR] = $2 }
+		END {
+			ns[0] = bytes[0] = begin = 0
+			all = bytes[NR]
+			for (i = slice = 1; slice <= 20; slice++) {
+				want = all * slice / 20
+				while (i < NR && bytes[i] < want)
+					i++
+				step = bytes[i] - bytes[i - 1]
+				end = ns[i] - (step ? (bytes[i] - want) / step * (ns[i] - ns[i - 1]) : 0)
+				rate = (end > begin) ? all / 20 / (end - begin) * 1e9 : 0
+				printf "%s\t%d\t%.0f\n", key, slice, rate
+				begin = end
+			}
+		}' "$tmp/points"
 }
 
-# series_tables RUNS: the tables $out/RUNS and $out/slices.tsv
-series_tables()
+# slice_curves PATTERN STORE: the rate in each slice, of the table that $table names
+slice_curves()
 {
-	series_each series_row >"$out/$1"
-	series_each series_slices >"$out/slices.tsv"
+	local across='$1*5-2.5' who title
+	while read -r who title; do
+		curve "$title" "$2 $1 $who" slice bytes_a_second 1e6
+	done <<-END
+		alone the store alone
+		back write-back
+		half write-back, objects for half of the set
+		through write-through
+	END
 }

@@ -5,12 +5,14 @@
 #                                    model, sim/1-500, sim-mutants (LONG), fuzz/request,
 #                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
-#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 300, LONG 100000, SAN 100),
-#   TEST_JOBS (how many programs run at a time; else four more than there are processors, as many
+#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 100000, SAN 100),
+#   TEST_JOBS (how many programs run at a time; else eight more than there are processors, as many
 #   sleep)
 #
-# Order: model, sim, system, tidy, fuzz, unit: the longest begin first, and the many short ones
-# keep all processors busy to the end. One line a test program, as they end:
+# The longest begin first, so that all processors are busy to the end. tests/times has what each
+# took; one that is not in it begins before all. A whole run without LONG and SAN writes such a list
+# anew, $BUILD/tests/log/times; copy it when tests came or changed their length.
+# One line a test program, as they end:
 #   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
 # How tests in a program are counted:
 #   unit     one for each test that cmocka reports, one more for a program that crashed
@@ -40,11 +42,17 @@ export CC=${CC:-gcc}
 logs=$BUILD/tests/log
 mkdir -p "$logs" || exit 1
 
-jobs_max=${TEST_JOBS:-$(($(nproc) + 4))}
-# NAME.running: its segment, while it runs; NAME: `FAILED PASSED`, then what it skipped
+jobs_max=${TEST_JOBS:-$(($(nproc) + 8))}
+# NAME.running: its segment, while it runs; NAME: `FAILED PASSED TIME NAME`, then what it skipped
 results=$logs/results.$$
 rm -rf "$logs"/results.*
 mkdir -p "$results" || exit 1
+
+declare -A times
+while read -r seconds name; do
+	times[$name]=$seconds
+done <tests/times
+queue=()	# of each: its time, a tab, the words that run_one is given
 
 case $SAN in
 asan)
@@ -52,7 +60,7 @@ asan)
 	export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}print_stacktrace=1"
 	;;
 tsan)
-	export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$root/tests/tidy/tsan.supp:second_deadlock_stack=1"
+	export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}second_deadlock_stack=1"
 	;;
 '') ;;
 *)
@@ -64,7 +72,7 @@ esac
 if [ -n "${SEEDS:-}" ]; then seeds=$SEEDS
 elif [ -n "$SAN" ]; then seeds=100
 elif [ -n "$LONG" ]; then seeds=100000
-else seeds=300
+else seeds=150
 fi
 # What a test may take is for those that hang, not for those whose machine is taken away from them.
 slower=8
@@ -110,14 +118,26 @@ count_lines()
 	}' "$1"
 }
 
-# run KIND NAME SECONDS COMMAND...: one program, beside others; its tests are counted by count_KIND
+# run KIND NAME SECONDS COMMAND...: queues one program; its tests are counted by count_KIND
 run()
 {
 	echo "$2" | grep -qE -- "$pattern" || return 0
-	while [ "$(jobs -rp | wc -l)" -ge "$jobs_max" ]; do
-		wait -n
+	queue+=("${times[$2]:-inf}"$'\t'"$(printf '%q ' "$@")")
+}
+
+# Runs all of the queue, several beside each other.
+run_queue()
+{
+	local entry sorted
+	[ ${#queue[@]} -gt 0 ] || return 0
+	mapfile -t sorted < <(printf '%s\n' "${queue[@]}" | sort -s -k 1,1gr)
+	for entry in "${sorted[@]}"; do
+		while [ "$(jobs -rp | wc -l)" -ge "$jobs_max" ]; do
+			wait -n
+		done
+		eval "run_one ${entry#*$'\t'}" &
 	done
-	run_one "$@" &
+	wait
 }
 
 # Lines of a log that tell of a failure, wherever they are in it: the scripts' and cmocka's own, a
@@ -171,7 +191,7 @@ run_one()
 		;;
 	esac
 	{
-		echo "$f $p"
+		echo "$f $p ${took% s} $name"
 		[ "$s" -eq 0 ] || skip_lines "$kind" "$log" | sed "s|^|$name: |"
 	} >"$result"
 	rm -f "$result.running"
@@ -204,29 +224,18 @@ has_tag()	# SCRIPT TAG
 	grep -qE "^# tags:.*\b$2\b" "$1"
 }
 
-# by_timeout SCRIPT...: a line each, SECONDS SCRIPT
-by_timeout()
-{
-	local script seconds
-	for script; do
-		seconds=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)
-		echo "${seconds:-60} $script"
-	done | sort -k 1,1nr -k 2
-}
-
-# run_scripts FOLDER: first what may take longest, so that it does not run alone in the end
-run_scripts()
+run_scripts()	# FOLDER
 {
 	local script seconds name
-	while read -r seconds script <&3; do
+	for script in tests/"$1"/*.sh; do
 		! has_tag "$script" long || [ -n "$LONG" ] || continue
 		! has_tag "$script" static || [ -n "$STATIC" ] || continue
 		has_tag "$script" san || [ -z "$SAN" ] || continue
 		name=$1/$(basename "$script" .sh)
-		run lines "$name" "$seconds" \
-			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash \
-			"$script" 3<&-
-	done 3< <(by_timeout tests/"$1"/*.sh)
+		seconds=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)
+		run lines "$name" "${seconds:-60}" \
+			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script"
+	done
 }
 
 # gcc's ThreadSanitizer does not start under every layout of the address space; a fixed one always
@@ -278,7 +287,7 @@ for program in "$BUILD"/tests/*_test; do
 		"${fixed[@]}" "$program"
 done
 
-wait
+run_queue
 for file in "$results"/*.running; do
 	echo "1 0" >"${file%.running}"	# its shell came to an end before it
 done
@@ -291,6 +300,9 @@ if [ -n "$skipped" ]; then
 fi
 if [ "$failed" -gt 0 ]; then
 	echo "failed: $(grep -lE '^[1-9][0-9]* ' "$results"/* | sed 's|.*/||' | tr '\n' ' ')"
+fi
+if [ "$pattern" = . ] && [ -z "$LONG$SAN" ]; then
+	sed -s -n 1p "$results"/* | awk 'NF == 4 { print $3, $4 }' | sort -k 1,1nr -k 2 >"$logs/times"
 fi
 rm -rf "$results"
 echo "$passed passed, $failed failed"

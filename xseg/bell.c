@@ -90,8 +90,14 @@ void xs_ring_peer(struct xseg *seg, uint32_t peer)
 
 void xseg_port_share_bell(struct xport *port, struct xport *with)
 {
-	port->bell = with->index;
+	atomic_store_explicit(&port->bell, with->index, memory_order_relaxed);
+	/* release: partner is the acquire in bell_assert() */
 	atomic_store_explicit(&port->sh->bell, with->index, memory_order_release);
+}
+
+static uint32_t own_bell(const struct xport *port)
+{
+	return atomic_load_explicit(&port->bell, memory_order_relaxed);
 }
 
 void xseg_bell_wake(struct xport *port)
@@ -105,7 +111,7 @@ void xseg_bell_ring(struct xport *port)
 {
 	/* seq_cst: partner is the fence in xseg_bell_wait() */
 	atomic_thread_fence(memory_order_seq_cst);
-	xs_bell_ring(port->seg, port->bell, NULL);
+	xs_bell_ring(port->seg, own_bell(port), NULL);
 }
 
 static uint32_t announce(struct xseg *seg, uint32_t bell)
@@ -277,7 +283,7 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 {
 	uint64_t start = xs_now_ns(), spent;
 
-	here(port->seg, port->bell);
+	here(port->seg, own_bell(port));
 	if (poll_port(port, start))
 		return true;
 	for (spent = xs_now_ns() - start; spent < timeout_ns; spent = xs_now_ns() - start) {
@@ -286,7 +292,7 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 		xseg_port_flush(port);
 		if (port->nr_backlog && left > XSEG_LATE_NS)
 			left = XSEG_LATE_NS;
-		bell_wait(port->seg, port->bell, left, looks_port, port);
+		bell_wait(port->seg, own_bell(port), left, looks_port, port);
 		if (xseg_port_has_work(port))
 			break;
 	}

@@ -113,7 +113,7 @@ static void check_epoch(struct check *c, uint32_t i)
 		return;
 	if (has != route_epoch(route))
 		problem(c,
-			"peer '%.63s': what it has is of epoch %llu, and its route of epoch %llu",
+			"peer '%.63s': its data is of epoch %llu, and its route of epoch %llu",
 			p->name, (unsigned long long)has, (unsigned long long)route_epoch(route));
 }
 
@@ -220,11 +220,11 @@ static const char *wrong_place(struct xseg *seg, uint32_t i, uint64_t w, uint32_
 		return place_port(w) == owner ? NULL : "it is at rest with a port that is not its "
 						       "own";
 	if (!xs_peer_of_port(seg, place_port(w)))
-		return "it is at a port that nobody has";
+		return "it is at a port without an owner";
 	if (xs_req_is_idle(seg, i))
-		return "nobody has sent it, and its place says that somebody holds it";
+		return "it was not sent, and its place says that a port holds it";
 	return peer && xs_place_is_stray(seg, i, w, peer - 1)
-		       ? "its place says that somebody holds it who does not"
+		       ? "its place names a port that does not hold it"
 		       : NULL;
 }
 
@@ -307,7 +307,7 @@ static void check_loans(struct check *c, uint32_t i)
 		/* it may have been given back in between */
 		if (atomic_load(&r->place) == w && atomic_load(&r->nr_lent) == nr &&
 			atomic_load(&r->page[k].lent) == lent)
-			problem(c, "request %u: it was lent page %u, which belongs to nobody", i,
+			problem(c, "request %u: it was lent page %u, which has no owner", i,
 				page);
 	}
 }
@@ -378,7 +378,8 @@ static void check_member(struct check *c, uint32_t i)
 	struct xs_member *m = &c->seg->members[i];
 	uint32_t pid = atomic_load_explicit(&m->pid, memory_order_relaxed), right;
 
-	if (!pid || !xs_member_alive(c->seg, i) || xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i))
+	if (!pid || !xs_member_alive(c->seg, i) ||
+		xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i))
 		return;
 	right = xs_byte_holder(c->seg, XSEG_LOCK_MEMBER0 + i);
 	/* it may have left, and another one may have joined */
@@ -423,8 +424,8 @@ static void check_hints(struct check *c, uint32_t i)
 		if (c->fix)
 			atomic_store_explicit(&p->bell, i, memory_order_release);
 		else
-			problem(c, "port %u: its doorbell is nobody's ('xseg check --fix' gives it "
-				   "its own)", i);
+			problem(c, "port %u: its doorbell belongs to no port ('xseg check --fix' "
+				   "gives it its own)", i);
 	}
 	if (atomic_load_explicit(&p->steer, memory_order_relaxed) > XSEG_PEER_PORTS) {
 		if (c->fix)
@@ -440,10 +441,10 @@ static void kept_problem(uint32_t peer, uint32_t port, const char *what, void *a
 	struct check *c = arg;
 
 	if (peer != XSEG_NONE)
-		problem(c, "peer %u ('%.63s'): somebody wrote over %s ('xseg check --fix' puts it "
+		problem(c, "peer %u ('%.63s'): %s was overwritten ('xseg check --fix' puts it "
 			   "back)", peer, c->seg->kept_peers[peer].lists.name, what);
 	else
-		problem(c, "port %u: somebody wrote over %s ('xseg check --fix' puts it back)",
+		problem(c, "port %u: %s was overwritten ('xseg check --fix' puts it back)",
 			port, what);
 }
 
@@ -493,7 +494,7 @@ unsigned xseg_check(
 	if (c.gift && c.seen)
 		check_all(&c);
 	else
-		problem(&c, "out of memory: nothing was looked at");
+		problem(&c, "out of memory: nothing was checked");
 	free(c.gift);
 	free(c.seen);
 	xs_unlock(fd);

@@ -103,7 +103,9 @@ struct xport {
 	struct xseg_peer *peer;
 	struct xs_port *sh;
 	uint32_t index, generation;
-	uint32_t bell;			/* that its server sleeps on: what `sh` says, or should */
+	/* that its server sleeps on: what `sh` says, or should; under the lock of whoever moves
+	 * ports between threads, and read without */
+	_Atomic uint32_t bell;
 	uint64_t own_place;	/* place_word() of what it has, without state and sequence */
 	uint32_t req_first, req_nr;		/* checked private copy */
 	uint32_t mask_words;		/* of a mask of lanes: those that ports can be in */
@@ -148,7 +150,7 @@ struct xseg_peer {
 	struct xseg *seg;
 	struct xs_peer *sh;
 	uint32_t index, generation, nr_ports;
-	bool client;				/* as it was opened: the segment's word may be any */
+	bool client;				/* as it was opened, whatever the segment says */
 	enum xseg_peer_state state;		/* as this process has made it: peer.c */
 	enum xseg_peer_state before;		/* as it found it */
 	struct xport port[XSEG_PEER_PORTS];
@@ -469,7 +471,7 @@ bool xs_place_is_stray(struct xseg *seg, uint32_t index, uint64_t place, uint32_
 /* The same of a place alone: it is in no state, at a port of nobody, or with a generation that the
  * peer that serves does not have. */
 bool xs_place_is_lost(struct xseg *seg, uint64_t place);
-/* It was sent to that port, or sent on, and nobody has accepted it: whoever sent it has it still. */
+/* It was sent to that port, or sent on, and nobody has accepted it: the sender has it still. */
 bool xs_req_is_offered_to(struct xseg *seg, uint32_t index, uint32_t port);
 /* From whatever the place is to this one, with the next sequence, by who knows that it is his;
  * returns what it is then. */
@@ -543,12 +545,12 @@ int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **bas
 
 /* ---- owner.c ---- */
 /* Whether the segment that fd has open may be attached by this process, which lets in the user
- * `owner` (NULL or "": nobody), too. -EPERM: it is another user's; -EINVAL: there is no such user. */
+ * `owner` (NULL or "": nobody), too. -EPERM: it is another user's; -EINVAL: no such user. */
 int xs_owner_check(int fd, const char *name, const char *owner, struct xseg_error *err);
 
 /* ---- proof.c ---- */
-/* The process that has the lock on a byte of the segment's file, as /proc tells; 0: none, or another
- * user's. Looks at all processes: for people, when something takes long. */
+/* The process that has the lock on a byte of the segment's file, as /proc tells; 0: none, or
+ * another user's. Looks at all processes: for people, when something takes long. */
 uint32_t xs_byte_holder(struct xseg *seg, uint64_t byte);
 /* Whether that process has it, or may have, as it is another user's. */
 bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte);
@@ -654,6 +656,12 @@ static inline bool xs_peer_holds(struct xseg *seg, uint32_t peer, uint64_t place
 /* One load, of this word alone. Of one that another process may be writing (R5), what was checked
  * is what is used. */
 #define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
+
+/* A function that reads plain words of the segment while others may write them. It copies each
+ * word once, and its caller checks the copy. ThreadSanitizer does not look at it. */
+#define XS_RACY __attribute__((no_sanitize("thread")))
+/* Copies bytes in such a way. */
+void xs_racy_copy(void *to, const void *from, size_t bytes);
 
 /* How many requests of its own a port has, and the first: what the segment says, bounded (R5). */
 static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_t *first)

@@ -42,9 +42,11 @@ static const struct {
 	[XS_KEPT_ROUTE] = { offsetof(struct xs_peer, route), true, "its route" },
 	[XS_KEPT_EPOCH] = { offsetof(struct xs_peer, arena_epoch), true, "its arena's epoch" },
 	[XS_KEPT_BYTES] = { offsetof(struct xs_peer, arena_bytes), true, "its arena's size" },
-	[XS_KEPT_PLUG] = { offsetof(struct xs_peer, plug), true, "what is being plugged" },
-	[XS_KEPT_TURN] = { offsetof(struct xs_peer, turn), true, "which cache it holds for" },
-	[XS_KEPT_ABOVE] = { offsetof(struct xs_peer, above), false, "which peer it is kept for" },
+	[XS_KEPT_PLUG] = { offsetof(struct xs_peer, plug), true,
+		"the cache that is being plugged" },
+	[XS_KEPT_TURN] = { offsetof(struct xs_peer, turn), true, "the cache that it holds for" },
+	[XS_KEPT_ABOVE] = { offsetof(struct xs_peer, above), false,
+		"the peer that it is kept for" },
 	[XS_KEPT_PORTS] = { offsetof(struct xs_peer, nr_ports), false, "its number of ports" },
 	[XS_KEPT_EXTENTS] = { offsetof(struct xs_peer, arena_extents), false,
 		"its arena's extents" },
@@ -150,7 +152,7 @@ void xs_keep_port(struct xseg *seg, uint32_t port, uint32_t peer)
 	copy_close(seg, k, peer);
 }
 
-static uint64_t range_of(const struct xs_port *p)
+XS_RACY static uint64_t range_of(const struct xs_port *p)
 {
 	return (uint64_t)XS_FETCH(p->req_first) << 32 | XS_FETCH(p->req_nr);
 }
@@ -169,9 +171,9 @@ void xs_keep_range(struct xseg *seg, uint32_t port, uint32_t first, uint32_t nr)
 
 static void lists_get(const struct xs_peer *p, struct xs_kept_lists *l)
 {
-	memcpy(l->name, p->name, sizeof(l->name));
-	memcpy(l->kind, p->kind, sizeof(l->kind));
-	memcpy(l->port, p->port, sizeof(l->port));
+	xs_racy_copy(l->name, p->name, sizeof(l->name));
+	xs_racy_copy(l->kind, p->kind, sizeof(l->kind));
+	xs_racy_copy(l->port, p->port, sizeof(l->port));
 }
 
 static uint64_t lists_check(const struct xs_kept_lists *l, uint32_t peer)
@@ -182,7 +184,7 @@ static uint64_t lists_check(const struct xs_kept_lists *l, uint32_t peer)
 /* *l: what the copy has. False: there is none to believe. */
 static bool lists_copy(struct xseg *seg, uint32_t peer, struct xs_kept_lists *l)
 {
-	memcpy(l, &seg->kept_peers[peer].lists, sizeof(*l));
+	xs_racy_copy(l, &seg->kept_peers[peer].lists, sizeof(*l));
 	return atomic_load(&l->check) == lists_check(l, peer);
 }
 
@@ -316,7 +318,7 @@ static void look_at_port(struct look *l, uint32_t i)
 	} else if (now != value && atomic_load(&p->peer) == now) {
 		if (l->fix)
 			atomic_compare_exchange_strong(&p->peer, &now, (uint32_t)value);
-		wrong(l, XSEG_NONE, i, "which peer has it");
+		wrong(l, XSEG_NONE, i, "the peer that has it");
 	}
 	if (!copy_get(l->seg, &k->range, &value)) {
 		if (l->fix)
@@ -326,7 +328,7 @@ static void look_at_port(struct look *l, uint32_t i)
 			p->req_first = (uint32_t)(value >> 32);
 			p->req_nr = (uint32_t)value;
 		}
-		wrong(l, XSEG_NONE, i, "which requests it has");
+		wrong(l, XSEG_NONE, i, "its range of requests");
 	}
 }
 

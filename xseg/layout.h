@@ -120,8 +120,8 @@ struct xs_peer {
 	_Atomic uint64_t direct_reads, direct_bytes;
 };
 
-/* Of a port's `asked`: what is offered to it by `ask`; all that was offered to it, as `to` says, also
- * by a lane, as somebody may have written over that. */
+/* Of a port's `asked`: what is offered to it by `ask`; all that was offered to it, as `to` says,
+ * also by a lane, as somebody may have written over that. */
 #define XS_ASKED     1u
 #define XS_ASKED_ALL 2u
 
@@ -190,8 +190,8 @@ struct xs_req {
 	uint16_t origin;	/* the port it belongs to; set when a port gets its requests */
 	_Atomic uint16_t nr_lent; /* so many of its pages may bear something lent; as page[].lent */
 	/* the answerer's: valid when the place says ANSWERED, and until the request is freed, which
-	 * makes it XS_IDLE. XS_NOT_ANSWERED from when it is submitted until it is answered. A repair
-	 * looks at it while somebody may be answering */
+	 * makes it XS_IDLE. XS_NOT_ANSWERED from when it is submitted until it is answered. A
+	 * repair looks at it while somebody may be answering */
 	_Atomic int64_t result;
 	/* the forwarder's: valid for whoever accepts its offer */
 	uint64_t obj_offset;

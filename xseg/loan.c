@@ -133,7 +133,7 @@ int xs_req_loans_in(struct xseg *seg, struct xreq *r)
 
 /* ---- looking for what is lent ---- */
 
-static void show(struct xseg *seg, uint32_t index, unsigned look,
+XS_RACY static void show(struct xseg *seg, uint32_t index, unsigned look,
 		 void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg)
 {
 	struct xs_req *sh = &seg->reqs[index];

@@ -41,7 +41,6 @@
  *   P3  Generations only grow. A place word bears the generation of the incarnation that made the
  *       edge. FREE and ANSWERED bear 0.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,20 +48,22 @@
 
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
+#include "xtypes/xstate.h"
 
 /* FREE: it is not open here yet. To FREE it goes by xs_peer_release(). */
 #define TO(s) (1u << XSEG_PEER_##s)
-static const uint8_t legal[] = {
-	[XSEG_PEER_FREE] = TO(OPENING),
-	[XSEG_PEER_OPENING] = TO(LIVE) | TO(STOPPED) | TO(DEAD),
-	[XSEG_PEER_LIVE] = TO(LIVE) | TO(STOPPED) | TO(DEAD),
-	[XSEG_PEER_STOPPED] = 0,
-	[XSEG_PEER_DEAD] = 0,
+static const struct xstates states = {
+	.what = "peer",
+	XSTATE(XSEG_PEER_, FREE, TO(OPENING)),
+	XSTATE(XSEG_PEER_, OPENING, TO(LIVE) | TO(STOPPED) | TO(DEAD)),
+	XSTATE(XSEG_PEER_, LIVE, TO(LIVE) | TO(STOPPED) | TO(DEAD)),
+	XSTATE(XSEG_PEER_, STOPPED, 0),
+	XSTATE(XSEG_PEER_, DEAD, 0),
 };
 
 static void peer_set(struct xseg_peer *peer, enum xseg_peer_state state)
 {
-	assert(legal[peer->state] >> state & 1);
+	xstate_check(&states, peer->state, state);
 	peer->state = state;
 	xs_peer_word_set(peer->seg, peer->index, state, peer->seg->member, peer->generation);
 }
@@ -151,8 +152,8 @@ static int find_port(
 			p->name);
 	if (first == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no %u requests left for '%.63s'; make it with more "
-			"--requests, or close clients",
+			"the segment has fewer than the %u requests left that '%.63s' needs; make "
+			"it with more --requests, or close clients",
 			n, p->name);
 	xs_keep_range(seg, spare, first, units);
 	return (int)spare;
@@ -361,9 +362,9 @@ static int leave_reserve(
 			params->name, f.reserve_ports);
 	if (f.reserve_requests && f.requests < units + f.reserve_requests)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no %u requests left for '%.63s'; its last %u are a "
-			"reserve for administration: make it with more --requests, or close "
-			"clients",
+			"the segment has fewer than the %u requests left that '%.63s' needs; its "
+			"last %u are a reserve for administration: make it with more --requests, "
+			"or close clients",
 			params->nr_requests, params->name, f.reserve_requests);
 	return 0;
 }

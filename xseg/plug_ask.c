@@ -62,7 +62,8 @@ static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xs
 			name_of(seg, peer), name_of(seg, other), name_of(seg, other));
 	if (turn_get(seg, peer))
 		return xseg_fail(err, -EBUSY,
-			"'%s' still holds for a cache that is gone; try again", name_of(seg, peer));
+			"'%s' still holds requests for a cache that is gone; try again",
+			name_of(seg, peer));
 	return 0;
 }
 
@@ -79,8 +80,8 @@ static int check_enter(
 	/* a route is kept for the life of the segment, so nothing less helps */
 	if (lower_of(seg, cache) != XSEG_NONE && other == XSEG_NONE)
 		return xseg_fail(err, -EBUSY,
-			"'%s' sends to '%s' and serves who asks it directly; to plug it, leave its "
-			"downstream out of the stack file, then 'xseg down' and 'xseg up "
+			"'%s' sends to '%s' and serves peers that send to it directly; to plug it, "
+			"leave its downstream out of the stack file, then 'xseg down' and 'xseg up "
 			"STACK.conf'",
 			name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
 	if (lower_of(seg, cache) != XSEG_NONE)
@@ -93,7 +94,7 @@ static int check_enter(
 			name_of(seg, other), name_of(seg, cache));
 	if (lower_of(seg, upper) != lower)
 		return xseg_fail(err, -ENOTCONN,
-			"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows who sends to whom",
+			"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows the routes",
 			name_of(seg, upper), name_of(seg, lower_of(seg, upper)),
 			name_of(seg, lower));
 	other = xs_route_upper(seg, lower, upper);
@@ -119,7 +120,7 @@ static int check_leave(
 			err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
 	if (upper == XSEG_NONE)
 		return xseg_fail(err, -ENOTCONN,
-			"no peer sends to '%s', so it is between nobody; stop it with 'xseg peer "
+			"no peer sends to '%s', so it is between no peers; stop it with 'xseg peer "
 			"stop %s'",
 			name_of(seg, cache), name_of(seg, cache));
 	other = xs_route_upper(seg, cache, upper);
@@ -230,7 +231,8 @@ int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 		xs_plug_take_back(seg, cache);
 	else
 		rc = xseg_fail(err, -ENOENT,
-			"nothing is being done with '%s' that could be taken back",
+			"'%s' is being neither plugged nor unplugged, so there is nothing to take "
+			"back",
 			name_of(seg, cache));
 	xs_unlock(fd);
 	return rc;

@@ -196,8 +196,8 @@ int xs_pool_open(const char *name, int fd, uint64_t bytes, struct xseg_error *er
 	}
 	if (rc == -ENOENT)
 		return xseg_fail(err, -EPROTO,
-			"segment '%s' has its pages in the file %s of a hugetlbfs, and none that "
-			"is mounted here has it; mount that one, or destroy the segment",
+			"segment '%s' has its pages in the file %s of a hugetlbfs, and no "
+			"hugetlbfs mounted here has it; mount that one, or destroy the segment",
 			name, w.file);
 	if (rc < 0)
 		return xseg_fail(err, rc, "cannot open the pages of segment '%s': %s", name,

@@ -65,7 +65,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->seg = seg;
 	p->peer = peer;
 	p->index = index;
-	p->bell = index;
+	atomic_store_explicit(&p->bell, index, memory_order_relaxed);
 	p->poll_ns = XSEG_POLL_NS;
 	p->generation = generation & 0xfffff;
 	p->own_place = place_word(XSEG_REQ_FREE, index, generation, 0);
@@ -202,10 +202,24 @@ static void lane_out_assert(struct xport *p, struct lane_out *o)
 		atomic_store_explicit(entry, (uint16_t)(o->lane + 1), memory_order_release);
 }
 
+/* The port has the bell that it should have, also if another thread gives it one meanwhile: that
+ * thread writes the private word first. */
+static void bell_assert(struct xport *p)
+{
+	/* acquire: partner is the release in xseg_port_share_bell() */
+	uint32_t is = atomic_load_explicit(&p->sh->bell, memory_order_acquire);
+	uint32_t should = atomic_load_explicit(&p->bell, memory_order_relaxed);
+
+	while (is != should) {
+		if (atomic_compare_exchange_strong(&p->sh->bell, &is, should))
+			is = should;
+		should = atomic_load_explicit(&p->bell, memory_order_relaxed);
+	}
+}
+
 static void port_assert(struct xport *p)
 {
-	if (atomic_load_explicit(&p->sh->bell, memory_order_relaxed) != p->bell)
-		atomic_store_explicit(&p->sh->bell, p->bell, memory_order_release);
+	bell_assert(p);
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t i = 0; i < p->seg->geo.nr_ports; i++) {
 			struct lane_out *o = &p->out[queue][i];

@@ -49,6 +49,7 @@
 #include <string.h>
 
 #include "xseg/queue.h"
+#include "xtypes/xstate.h"
 
 #define BATCH 32u
 #define LOOKS 1024u		/* in vain, after which the time is asked for, and volumed */
@@ -59,16 +60,17 @@ enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_LENT, IO_NR_STATES };
 /* ---- slots ------------------------------------------------------------------------------- */
 
 #define TO(s) (1u << SLOT_##s)
-static const uint8_t slot_legal[SLOT_NR_STATES] = {
-	[SLOT_IDLE] = TO(OUT) | TO(KEPT),
-	[SLOT_KEPT] = TO(OUT) | TO(IDLE),
-	[SLOT_OUT] = TO(OUT) | TO(KEPT) | TO(IDLE) | TO(LOST),
+static const struct xstates slot_states = {
+	.what = "slot of a queue",
+	XSTATE(SLOT_, IDLE, TO(OUT) | TO(KEPT)),
+	XSTATE(SLOT_, KEPT, TO(OUT) | TO(IDLE)),
+	XSTATE(SLOT_, OUT, TO(OUT) | TO(KEPT) | TO(IDLE) | TO(LOST)),
 };
 #undef TO
 
 static void slot_set(struct xseg_queue *q, struct slot *s, enum slot_state state)
 {
-	assert(slot_legal[s->state] >> state & 1);
+	xstate_check(&slot_states, s->state, state);
 	q->nr_sent += (state == SLOT_OUT) - (s->state == SLOT_OUT);
 	s->state = state;
 }
@@ -106,17 +108,18 @@ void xs_queue_drop_gifts(struct xseg_queue *q)
 /* ---- I/Os, and when they are over -------------------------------------------------------- */
 
 #define TO(s) (1u << IO_##s)
-static const uint8_t io_legal[IO_NR_STATES] = {
-	[IO_REST] = TO(OUT) | TO(KEPT),
-	[IO_OUT] = TO(BACK) | TO(REST),
-	[IO_BACK] = TO(REST) | TO(LENT),
-	[IO_KEPT] = TO(OUT) | TO(REST),
-	[IO_LENT] = TO(REST),
+static const struct xstates io_states = {
+	.what = "I/O of a queue",
+	XSTATE(IO_, REST, TO(OUT) | TO(KEPT)),
+	XSTATE(IO_, OUT, TO(BACK) | TO(REST)),
+	XSTATE(IO_, BACK, TO(REST) | TO(LENT)),
+	XSTATE(IO_, KEPT, TO(OUT) | TO(REST)),
+	XSTATE(IO_, LENT, TO(REST)),
 };
 
 static void io_set(struct xseg_io *io, enum io_state state)
 {
-	assert(io_legal[io->state] >> state & 1);
+	xstate_check(&io_states, io->state, state);
 	io->state = state;
 }
 

@@ -27,8 +27,8 @@ static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 	m = xs_region_add(q, bytes, &rc);
 	if (!m)
 		return xseg_fail(err, rc,
-			"segment '%s' has not the %zu MiB left that a queue of depth %u takes; use "
-			"a smaller depth or copy_bytes, or make it with more --memory",
+			"segment '%s' has less than the %zu MiB left that a queue of depth %u "
+			"needs; use a smaller depth or copy_bytes, or make it with more --memory",
 			xseg_name(q->seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
 			q->depth);
 	q->slots = calloc(q->depth, sizeof(*q->slots));

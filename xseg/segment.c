@@ -305,7 +305,7 @@ static void remove_half_made(const char *path)
 
 static int fail_other_maker(const char *name, struct xseg_error *err)
 {
-	return xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time",
+	return xseg_fail(err, -EEXIST, "segment '%s' was made by another process at the same time",
 		name);
 }
 
@@ -363,7 +363,8 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 static int fail_no_file(const char *name, struct xseg_error *err)
 {
 	return xseg_fail(err, -EPROTO,
-		"'%s' is not a segment: what has its name in /dev/shm is no regular file", name);
+		"'%s' is not a segment: the file of its name in /dev/shm is not a regular "
+		"file", name);
 }
 
 /* Its maker holds the control lock until it is made. */
@@ -661,4 +662,13 @@ int xseg_list(void (*fn)(const char *name, void *arg), void *arg)
 			fn(e->d_name + strlen(FILE_PREFIX), arg);
 	closedir(dir);
 	return 0;
+}
+
+XS_RACY void xs_racy_copy(void *to, const void *from, size_t bytes)
+{
+	const volatile unsigned char *f = from;
+	unsigned char *t = to;
+
+	for (size_t i = 0; i < bytes; i++)
+		t[i] = f[i];
 }

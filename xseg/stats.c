@@ -26,11 +26,17 @@ struct xseg_stats {
 
 _Static_assert(XSEG_STATS_MAX <= 64, "keys are few");
 
+/* The block may just be given to another subject. So a caller who takes it looks once more. */
 static bool is_same(const struct xs_stats *b, uint32_t peer, const char *name, const char *kind)
 {
-	return atomic_load_explicit(&b->peer, memory_order_acquire) == peer + 1 &&
-	       strncmp(b->name, name, sizeof(b->name)) == 0 &&
-	       strncmp(b->kind, kind, sizeof(b->kind)) == 0;
+	char b_name[sizeof(b->name)], b_kind[sizeof(b->kind)];
+
+	if (atomic_load_explicit(&b->peer, memory_order_acquire) != peer + 1)
+		return false;
+	xs_racy_copy(b_name, b->name, sizeof(b_name));
+	xs_racy_copy(b_kind, b->kind, sizeof(b_kind));
+	return strncmp(b_name, name, sizeof(b_name)) == 0 &&
+	       strncmp(b_kind, kind, sizeof(b_kind)) == 0;
 }
 
 static bool has_keys(const struct xs_stats *b, const char *const *keys, uint32_t nr)

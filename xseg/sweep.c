@@ -82,13 +82,14 @@ static void mark_dead(struct xseg *seg, uint32_t gone)
 		w = dead[i];
 		if (w)
 			xs_keep_dead_open(seg, i);
-		/* release: partner is the acquire in xs_peer_now(). Fails where somebody was faster,
-		 * or a successor is there */
+		/* release: partner is the acquire in xs_peer_now(). Fails where somebody was
+		 * faster, or a successor is there */
 		if (w && atomic_compare_exchange_strong_explicit(&seg->peers[i].word, &w,
 				 peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)),
 				 memory_order_acq_rel, memory_order_relaxed)) {
 			XKILL(DEAD_MARKED);
-			xs_keep_dead(seg, i, w, peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)));
+			xs_keep_dead(seg, i, w,
+				peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)));
 		}
 	}
 	/* who waits for an answer of theirs may want to know that they are dead */
@@ -224,7 +225,8 @@ static bool is_offered_to(struct xseg *seg, uint32_t index, uint32_t peer)
 {
 	uint32_t to = atomic_load_explicit(&seg->reqs[index].to, memory_order_relaxed);
 
-	return to && xs_peer_has_port(seg, peer, to - 1) && xs_req_is_offered_to(seg, index, to - 1);
+	return to && xs_peer_has_port(seg, peer, to - 1) &&
+		xs_req_is_offered_to(seg, index, to - 1);
 }
 
 /* What dead clients have offered is taken back; but of that peer's, if it is one itself. */

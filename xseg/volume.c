@@ -165,7 +165,7 @@ static int read_answer(struct xseg_volume *v, const char *text, struct xseg_erro
 	if (id == 0 || id > UINT32_MAX || size == 0 || object > UINT32_MAX ||
 	    __builtin_popcountll(object) != 1)
 		return xseg_fail(err, -EPROTO,
-			"%s says nothing useful of volume '%s'; is it of another build?",
+			"%s gave no usable answer about volume '%s'; is it of another build?",
 			v->info.volumed, v->info.name);
 	if (strstr(text, "state=removing"))
 		return xseg_fail(err, -EBUSY, "volume '%s' is being removed", v->info.name);
@@ -190,8 +190,8 @@ static int ask_by_name(
 
 	if (rc)
 		return xseg_fail(err, rc,
-			"segment '%s' has no 2 MiB of memory left to ask for a volume in; stop a "
-			"client, or make it with more --memory",
+			"segment '%s' has less than the 2 MiB of memory left that opening a volume "
+			"needs; stop a client, or make it with more --memory",
 			xseg_name(v->seg));
 	snprintf(line, sizeof(line), "volume info %s", v->info.name);
 	len = xseg_admin_call(

@@ -58,9 +58,9 @@
  * Failures below
  *   A process below may be killed or restart, or a cache may be plugged or unplugged. Then I/Os
  *   take longer, and no error is seen. These are the errors:
- *      -ENOTCONN  volumed has been stopped, or is dead with nobody to start it again, since
- *                 params.gone_ns, or is forgotten; or the peer below it was taken away. In the
- *                 first cases the queue is lost. All its I/Os that are out come back with this
+ *      -ENOTCONN  volumed has been stopped, or forgotten, or is dead with nobody to start it
+ *                 again, since params.gone_ns; or the peer below it was taken away. In the first
+ *                 cases the queue is lost. All its I/Os that are out come back with this
  *                 error, done or not, and everything else is refused with it. Memory of the
  *                 queue's that is out to be read into may be written until volumed has served
  *                 again. To go on: destroy the queue, close the volume, and open it again.
@@ -105,9 +105,9 @@ struct xseg_volume_params {
 	/* which; NULL: the segment's only one, beside those that are stopped */
 	const char *volumed;
 	uint64_t timeout_ns;			/* for volumed to start and to answer; 0: 10 s */
-	uint64_t gone_ns;		/* without anybody to serve it: what is out fails; 0: 5 s */
-	/* whose segment is let in besides the caller's and root's: a user's name, or number as text;
-	 * NULL: nobody's. Used where `segment` is */
+	uint64_t gone_ns;		/* with no server: what is out fails; 0: 5 s */
+	/* whose segment is let in besides the caller's and root's: a user's name, or number as
+	 * text; NULL: nobody's. Used where `segment` is */
 	const char *owner;
 };
 

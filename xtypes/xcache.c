@@ -14,14 +14,16 @@
 
 #include "xtypes/xhuge.h"
 #include "xtypes/xline.h"
+#include "xtypes/xstate.h"
 
 #define TO(s) (1u << XCACHE_##s)
 
-/* The edges of the table in xcache.h: legal[from] has the bits of the states it may go to. */
-static const uint8_t legal[XCACHE_NR_STATES] = {
-	[XCACHE_FREE]    = TO(ACTIVE),
-	[XCACHE_ACTIVE]  = TO(EVICTED),
-	[XCACHE_EVICTED] = TO(ACTIVE) | TO(FREE),
+/* The table in xcache.h. */
+static const struct xstates states = {
+	.what = "cache entry",
+	XSTATE(XCACHE_, FREE, TO(ACTIVE)),
+	XSTATE(XCACHE_, ACTIVE, TO(EVICTED)),
+	XSTATE(XCACHE_, EVICTED, TO(ACTIVE) | TO(FREE)),
 };
 
 #define HOOK(c, name, idx)						\
@@ -62,7 +64,7 @@ static void state_set_locked(struct xcache *c, uint32_t idx, enum xcache_state t
 {
 	enum xcache_state from = state_get(c, idx);
 
-	assert(legal[from] & (1u << to));
+	xstate_check(&states, from, to);
 	atomic_store_explicit(&c->entries[idx].state, (uint8_t)to, memory_order_relaxed);
 	atomic_store_explicit(&c->nr[from], nr_get(c, from) - 1, memory_order_relaxed);
 	atomic_store_explicit(&c->nr[to], nr_get(c, to) + 1, memory_order_relaxed);

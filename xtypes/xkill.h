@@ -52,14 +52,14 @@
 	X(EXTENT_GIVEN, "an extent of pages is given back") \
 	X(DEAD_MARKED, \
 		"a dead peer's word says DEAD; that of others which are dead, too, does not") \
-	X(REQ_HOMED, "a request of who is dead is FREE; others of the same are not") \
+	X(REQ_HOMED, "a request of a dead process is FREE; its others are not") \
 	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
 	/* libxseg: plugging, in the order of its steps (tests/system/plug_points.sh) */ \
 	X(PLUG_TURN_ASKED, "the upper peer is asked to hold") \
 	X(PLUG_TURN_HELD, "the upper peer says that it holds") \
 	X(PLUG_ABOVE_NOTED, \
-		"a cache that enters knows who is above it; the lower peer is not kept for it") \
+		"a cache that enters knows the peer above it; the lower peer is not kept for it") \
 	X(PLUG_CLAIMED, "a cache that enters has its route; the lower peer is not kept for it") \
 	X(PLUG_KEPT, \
 		"the lower peer is kept for the cache that enters; the upper peer's route " \
@@ -73,7 +73,7 @@
 		"the lower peer is kept for the upper one again; the cache that left has its " \
 		"route") \
 	X(PLUG_ROUTE_GONE, "a cache that left has no route any more; it names who was above it") \
-	X(PLUG_LET_GO, "the upper peer holds no more; what was wanted is still said") \
+	X(PLUG_LET_GO, "the upper peer holds no more; its command is still written down") \
 	X(PLUG_ENDED, "nothing is wanted any more") \
 	X(PLUG_EPOCH_GONE, "a cache that left is empty; its arena names no epoch") \
 	X(PLUG_UNDONE_ABOVE, \
@@ -83,7 +83,7 @@
 	X(DIRECT_OPENED, \
 		"clients may read a peer's tables without asking; it has not answered " \
 		"anything since") \
-	X(DIRECT_SHUT, "and may not; nothing else of what that was for is done") \
+	X(DIRECT_SHUT, "and may not; nothing else of its purpose is done") \
 	/* cached: buckets */ \
 	X(OWNER_STORED, "a page bears its bucket's name; the slot does not have it") \
 	X(BUCKET_STORED, "a slot has changed; nothing that follows from it has") \
@@ -135,7 +135,7 @@
 		"all of a removed volume is deleted; its record says that it is being removed") \
 	/* filed */ \
 	X(MARK_NAMED, "a mark has a file's name; it says unused") \
-	X(MARK_WRITTEN, "a mark says what is about to be written") \
+	X(MARK_WRITTEN, "a mark names the data that is about to be written") \
 	X(IO_SUBMITTED, "the kernel has an I/O") \
 	X(IO_ENDED, "the kernel has done an I/O; nobody was told") \
 	X(BLOCKS_WRITTEN, \
@@ -145,7 +145,7 @@
 	X(FILE_GROWN, "a file has its length; its attribute does not say that it is sure") \
 	X(FILE_UNLINKED, "a file is deleted; its mark speaks of data") \
 	X(FILE_RELEASED, "a file that was synced is closed; its mark says used") \
-	X(SYNC_MARKED, "what a sync is to cover is marked twice: as written, and as being synced") \
+	X(SYNC_MARKED, "the data of a sync is marked twice: as written, and as being synced") \
 	X(FILE_SYNCED, "a file is synced; its mark says that it is not") \
 	/* memd */ \
 	X(MEMD_COPIED, "a write's data is in the pages; new ones are not the object's") \

@@ -109,6 +109,12 @@ static inline bool xworkq_leave_alone(struct xworkq *q)
  * left and the caller still is the owner: it must call again. ctx is handed to every fn. */
 bool xworkq_run(struct xworkq *q, unsigned budget, void *ctx);
 
+/* True while somebody is in: for the owner's assertions. */
+static inline bool xworkq_is_owned(const struct xworkq *q)
+{
+	return atomic_load_explicit(&q->owned, memory_order_relaxed);
+}
+
 /* True if nobody is in and no job waits. May be out of date at once: for checks. */
 bool xworkq_idle(const struct xworkq *q);
 

@@ -43,12 +43,12 @@ static struct fio_option options[] = {
 	{ OPTION(segment, FIO_OPT_STR_STORE,
 		"Name of the segment, else $XSEG_SEGMENT, else xseg") },
 	{ OPTION(volume, FIO_OPT_STR_STORE, "Name of the volume") },
-	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, where there are several") },
+	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, if there are several") },
 	{ OPTION(owner, FIO_OPT_STR_STORE,
-		"User whose segment is let in, too, else $XSEG_OWNER") },
-	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"),
+		"User whose segment may be used, too, else $XSEG_OWNER") },
+	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes instead of discarding"),
 	  .def = "0" },
-	{ OPTION(direct_reads, FIO_OPT_BOOL, "Reads take what the cache has without a request"),
+	{ OPTION(direct_reads, FIO_OPT_BOOL, "Read cached data without a request"),
 	  .def = "0" },
 	{ .name = NULL },
 };
@@ -150,8 +150,8 @@ static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
 
 	td->orig_buffer = xseg_queue_buffer(e->queue, bytes);
 	if (!td->orig_buffer)
-		log_err("fio: xseg: the segment has not the %zu MiB left that fio's buffers take; "
-			"use a smaller iodepth or bs, or make it with more --memory\n",
+		log_err("fio: xseg: the segment has less than the %zu MiB left that fio's buffers "
+			"need; use a smaller iodepth or bs, or make it with more --memory\n",
 			(bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2);
 	return td->orig_buffer ? 0 : 1;
 }

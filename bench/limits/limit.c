@@ -61,11 +61,11 @@ static const char *const format_names[] = { [NORMAL] = "normal", [JSON] = "json"
 #define AT(f) offsetof(struct options, f)
 const struct opt limit_opts[] = {
 	{ .name = "mode", .kind = OPT_ENUM, .off = AT(mode), .names = limit_mode_names,
-	  .def = "copy", .help = "what a request does" },
+	  .def = "copy", .help = "the work of a request" },
 	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = limit_rw_names, .def = "randread",
 	  .help = "which way data goes" },
 	{ .name = "touch", .kind = OPT_ENUM, .off = AT(touch), .names = touch_names, .def = "line",
-	  .help = "what a client touches of a page" },
+	  .help = "the part of a page that a client touches" },
 	{ .name = "bs", .kind = OPT_SIZE, .off = AT(bs), .min = PAGE, .max = 1u << 20, .def = "4k",
 	  .arg = "SIZE", .help = "block size, a power of two" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = 4096,
@@ -78,11 +78,12 @@ const struct opt limit_opts[] = {
 	  .max = 4u << 20, .def = "4M", .arg = "SIZE",
 	  .help = "bytes of an object, a power of two" },
 	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
-	  .max = 3600000000000ull, .def = "1s", .arg = "TIME", .help = "what is counted" },
+	  .max = 3600000000000ull, .def = "1s", .arg = "TIME",
+	  .help = "the time that is measured" },
 	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
-	  .def = "200ms", .arg = "TIME", .help = "run that long before anything is counted" },
+	  .def = "200ms", .arg = "TIME", .help = "run this long before counting begins" },
 	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
-	  .help = "seed of all that is random" },
+	  .help = "seed of the random numbers" },
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge), .def = "yes",
 	  .help = "ask for huge pages" },
 	{ .name = "scatter", .kind = OPT_BOOL, .off = AT(scatter),
@@ -281,7 +282,7 @@ static int run(struct limit *l, struct xseg_error *err)
 static int help(void)
 {
 	printf("Usage: bench-limit [OPTION...]\n"
-	       "The fastest simple program that does what a cache hit must do: lanes, a lookup, one"
+	       "The fastest simple program with the steps of a cache hit: lanes, a lookup, one"
 	       " memcpy.\n");
 	cli_print_options(stdout, limit_opts);
 	return 0;

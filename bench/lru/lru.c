@@ -341,7 +341,7 @@ static int run(const struct options *o, char **paths, int nr, struct xseg_error 
 static int help(void)
 {
 	printf("Usage: bench-lru --cache=SIZE [--warmup=PERCENT] TRACE...\n"
-	       "What an exact LRU of 4 KiB blocks hits in traces of fio's iolog version 2.\n");
+	       "Prints the hits of an exact LRU of 4 KiB blocks in fio's iologs, version 2.\n");
 	cli_print_options(stdout, lru_opts);
 	return 0;
 }

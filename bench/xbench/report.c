@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/xbench/sample.h"
-
 /* ---- JSON -------------------------------------------------------------------------------- */
 
 static void set_int(json_t *object, const char *key, uint64_t value)
@@ -65,17 +63,18 @@ static json_t *json_options(const struct xb_options *o)
 static json_t *json_job(const struct xb_run *run, uint32_t nr)
 {
 	const struct xb_job *job = run->jobs[nr];
+	const struct xb_results *results = &job->results;
 	json_t *all = json_object();
 	struct xb_figures f;
 	char name[32];
 
 	snprintf(name, sizeof(name), "xbench.%" PRIu32, nr);
 	json_object_set_new(all, "jobname", json_string(name));
-	set_int(all, "error", (uint64_t)atomic_load(&job->error));
-	set_int(all, "total_err", atomic_load(&job->errors));
-	set_int(all, "verify_errors", atomic_load(&job->verify_errors));
-	set_int(all, "direct_ios", atomic_load(&job->direct_ios));
-	set_int(all, "job_runtime_ns", atomic_load(&job->counted_ns[0]));
+	set_int(all, "error", (uint64_t)atomic_load(&results->error));
+	set_int(all, "total_err", atomic_load(&results->errors));
+	set_int(all, "verify_errors", atomic_load(&results->verify_errors));
+	set_int(all, "direct_ios", atomic_load(&results->direct_ios));
+	set_int(all, "job_runtime_ns", atomic_load(&results->counted_ns[0]));
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
 		xb_job_figures(job, stat, &f);
 		json_object_set_new(all, xb_stat_names[stat], json_figures(&f));
@@ -87,8 +86,8 @@ static json_t *json_samples(const struct xb_run *run)
 {
 	json_t *all = json_array();
 
-	for (uint32_t i = 0; i < run->nr_samples; i++) {
-		const struct xb_sample *sample = &run->samples[i];
+	for (uint32_t i = 0; i < run->sampler.nr_samples; i++) {
+		const struct xb_sample *sample = &run->sampler.samples[i];
 		json_t *one = json_object();
 
 		set_int(one, "start_ns", sample->start_ns);
@@ -166,14 +165,16 @@ static void print_figures(FILE *out, const char *name, const struct xb_figures *
 static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
 {
 	const struct xb_job *job = run->jobs[nr];
+	const struct xb_results *results = &job->results;
 	struct xb_figures f;
 
-	fprintf(out, "xbench.%u: err=%d, failed I/Os=%" PRIu64, nr, atomic_load(&job->error),
-		atomic_load(&job->errors));
+	fprintf(out, "xbench.%u: err=%d, failed I/Os=%" PRIu64, nr, atomic_load(&results->error),
+		atomic_load(&results->errors));
 	if (run->opts->verify)
-		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&job->verify_errors));
+		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&results->verify_errors));
 	if (run->opts->data == XB_DATA_DIRECT)
-		fprintf(out, ", read without a request=%" PRIu64, atomic_load(&job->direct_ios));
+		fprintf(out, ", read without a request=%" PRIu64,
+			atomic_load(&results->direct_ios));
 	fputc('\n', out);
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
 		xb_job_figures(job, stat, &f);

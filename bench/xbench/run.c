@@ -14,8 +14,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "bench/xbench/sample.h"
-
 #define LOOK_MS	       200			/* how often the main thread looks at the jobs */
 #define GRACE_NS       5000000000ull		/* for what is out when a signal comes */
 #define STALL_NS       5000000000ull		/* without an answer, after which people are told */
@@ -68,11 +66,10 @@ void xb_run_close(struct xb_run *run)
 		if (xb_job_destroy(run->jobs[--run->nr_jobs]))
 			run->log_failed = true;
 	free(run->jobs);
-	free(run->samples);
+	xb_sampler_fini(&run->sampler);
 	if (run->shared.verify)
 		xb_verify_destroy(&run->verify);
 	run->jobs = NULL;
-	run->samples = NULL;
 	run->shared.verify = NULL;
 }
 
@@ -159,7 +156,7 @@ static uint64_t longest_wait(const struct watch *w, uint64_t *inflight)
 		const struct xb_job *job = w->run->jobs[i];
 		uint32_t out = xb_job_inflight(job);
 
-		since = atomic_load_explicit(&job->waiting_since_ns, memory_order_relaxed);
+		since = atomic_load_explicit(&job->results.waiting_since_ns, memory_order_relaxed);
 		*inflight += out;
 		if (out && w->now > since && w->now - since > longest)
 			longest = w->now - since;
@@ -293,11 +290,11 @@ static bool wrote_anything(const struct xb_run *run)
 static void look_for_room(struct xb_run *run)
 {
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
-		run->is_full |= run->jobs[i]->is_full;
+		run->is_full |= run->jobs[i]->next.is_full;
 	if (run->is_full)
 		fprintf(stderr,
-			"xbench: verify: ended early, as there is no room left to note what writes "
-			"may leave; give a smaller --size\n");
+			"xbench: verify: ended early, as there is no room left to record writes; "
+			"give a smaller --size\n");
 }
 
 static int run_phases(struct watch *w, struct xseg_error *err)
@@ -326,9 +323,9 @@ static void finish_verify(struct xb_run *run)
 	xb_verify_finish(&run->verify);
 	all = xb_verify_wrong(&run->verify);
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
-		counted += atomic_load(&run->jobs[i]->verify_errors);
+		counted += atomic_load(&run->jobs[i]->results.verify_errors);
 	if (all > counted)
-		atomic_fetch_add(&run->jobs[0]->verify_errors, all - counted);
+		atomic_fetch_add(&run->jobs[0]->results.verify_errors, all - counted);
 }
 
 static int open_watch(struct watch *w, struct xseg_error *err)
@@ -350,14 +347,13 @@ static int open_watch(struct watch *w, struct xseg_error *err)
 int xb_run_all(struct xb_run *run, struct xseg_error *err)
 {
 	struct watch w = { .run = run };
-	struct xb_sampler sampler;
 	int rc = open_watch(&w, err);
 
 	if (rc)
 		return rc;
 	if (run->opts->status_interval) {
-		xb_sampler_init(&sampler, run);
-		w.sampler = &sampler;
+		xb_sampler_init(&run->sampler, run->opts, run->jobs, run->nr_jobs);
+		w.sampler = &run->sampler;
 	}
 	rc = run_phases(&w, err);
 	if (!rc && run->opts->verify)
@@ -367,8 +363,6 @@ int xb_run_all(struct xb_run *run, struct xseg_error *err)
 		fprintf(stderr, "xbench: %s\n", err->text);
 		run->save_failed = true;
 	}
-	if (w.sampler)
-		xb_sampler_fini(&sampler);
 	close(w.signal_fd);
 	close(w.done_fd);
 	return rc;
@@ -376,9 +370,12 @@ int xb_run_all(struct xb_run *run, struct xseg_error *err)
 
 int xb_run_exit_code(const struct xb_run *run)
 {
-	for (uint32_t i = 0; i < run->nr_jobs; i++)
-		if (atomic_load(&run->jobs[i]->error) || atomic_load(&run->jobs[i]->verify_errors))
+	for (uint32_t i = 0; i < run->nr_jobs; i++) {
+		const struct xb_results *results = &run->jobs[i]->results;
+
+		if (atomic_load(&results->error) || atomic_load(&results->verify_errors))
 			return 1;
+	}
 	if (run->save_failed || run->is_full)
 		return 1;
 	return is_cut_short(run) ? 3 : 0;

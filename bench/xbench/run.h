@@ -8,21 +8,8 @@
 #ifndef BENCH_XBENCH_RUN_H
 #define BENCH_XBENCH_RUN_H
 
-#include "bench/xbench/job.h"
-
-#define XB_NR_PERCENTILES 17u
-extern const double xb_percentiles[XB_NR_PERCENTILES];	/* fio's, ascending */
-
-/* One direction in one span of time. */
-struct xb_figures {
-	uint64_t ios, bytes, span_ns;
-	uint64_t min, max, mean, percentile[XB_NR_PERCENTILES];	/* ns */
-};
-
-struct xb_sample {
-	uint64_t start_ns, end_ns;		/* since counting began */
-	struct xb_figures figures[XB_NR_OPS];
-};
+#include "bench/xbench/job/job.h"
+#include "bench/xbench/job/sample.h"
 
 struct xb_run {
 	const struct xb_options *opts;
@@ -30,8 +17,7 @@ struct xb_run {
 	struct xb_verify verify;
 	struct xb_job **jobs;
 	uint32_t nr_jobs;
-	struct xb_sample *samples;
-	uint32_t nr_samples;
+	struct xb_sampler sampler;		/* with --status-interval */
 	bool interrupted, timed_out, log_failed, save_failed;
 	bool is_full;				/* ended early, as the oracle had no room */
 };
@@ -47,9 +33,5 @@ void xb_run_close(struct xb_run *run);
 /* 0, 1 (an I/O failed or did not verify, the oracle had no room, the state could not be saved) or 3
  * (interrupted, timed out). */
 int xb_run_exit_code(const struct xb_run *run);
-/* Of one of a job's statistics: an op, or XB_STAT_VERIFY. */
-void xb_job_figures(const struct xb_job *job, uint32_t stat, struct xb_figures *f);
-/* Per second; 0 for an empty span. */
-uint64_t xb_rate(uint64_t count, uint64_t span_ns);
 
 #endif

@@ -1,13 +1,13 @@
 /* xbench - a load generator that submits straight to a port's request queue, with fio's names and
  * fio's JSON.
  *
- * How it is made
- *   options  what to do                      job     one thread, one port, iodepth I/Os in flight
- *   gen      which I/O comes next            run     jobs, phases, signals, stalls
- *   where    volume or objects; addresses    sample  figures of each interval
- *   oracle   what a sector may hold          report  JSON, text
- *            (sector, stamp, state, verify:  iolog   for fio to replay
- *            see there)
+ * How it is made: each line uses those above it
+ *   plan/    options  what to do              gen      which I/O comes next
+ *            where    volume or objects       iolog    I/Os for fio to replay
+ *   oracle/  oracle   what a sector may hold (sector, stamp, state, verify: see there)
+ *   job/     job      one thread, one port, iodepth I/Os in flight
+ *            figures  what a job did          sample   figures of each interval
+ *   ./       run      jobs, phases, signals   report   JSON, text
  *
  * Exit codes: 0 all I/O done and right; 1 an I/O failed or did not verify, or the system refused
  * something; 2 wrong usage; 3 interrupted or timed out; 4 no such segment, peer or volume.
@@ -58,7 +58,7 @@ static int fail(const struct xb_options *o, const struct xseg_error *err, int co
 static int help(void)
 {
 	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER [--rw=MODE] [OPTION...]\n"
-	       "Loads a volume or a peer of a segment and measures it; see xbench(1).\n");
+	       "Puts load on a volume or a peer and measures it; see xbench(1).\n");
 	cli_print_options(stdout, xb_opts);
 	return 0;
 }
@@ -71,7 +71,8 @@ static int check_cpus(const struct xb_options *o, struct xseg_error *err)
 		return 0;
 	for (int i = 0; i < o->nr_cpus; i++)
 		if (!CPU_ISSET((size_t)o->cpu[i], &there))
-			return xseg_fail(err, -EINVAL, "cpus: CPU %d is not there or not allowed",
+			return xseg_fail(err, -EINVAL,
+				"cpus: CPU %d does not exist or is not allowed; choose another",
 					 o->cpu[i]);
 	return 0;
 }
@@ -100,7 +101,8 @@ out:
 	xb_run_close(&run);
 	if (run.log_failed) {
 		fprintf(stderr,
-			"xbench: write_iolog: %s could not be written whole; is the disk full?\n",
+			"xbench: write_iolog: %s could not be written completely; is the disk full?"
+			"\n",
 			o->write_iolog);
 		code = 1;
 	}

@@ -25,32 +25,33 @@ static const struct opt cached_opts[] = {
 	  .help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
 	{ .name = "policy", .kind = OPT_ENUM, .off = AT(policy_nr), .names = policy_names,
 	  .def = "write-back", .flags = OPT_LIVE, .arg = "POLICY",
-	  .help = "where writes go; under write-back what is acknowledged is in RAM "
-		  "until it is flushed" },
+	  .help = "where writes go; under write-back acknowledged data is in RAM until it is "
+		  "flushed" },
 	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = AT(dirty_high), .min = 1, .max = 100,
 	  .def = "70", .flags = OPT_LIVE, .arg = "PERCENT",
 	  .help = "begin to flush when more of the cache than this is dirty" },
 	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "60",
-	  .flags = OPT_LIVE, .arg = "PERCENT", .help = "and go on until no more than this is" },
+	  .flags = OPT_LIVE, .arg = "PERCENT",
+	  .help = "stop flushing when no more of the cache than this is dirty" },
 	{ .name = "dirty_age", .kind = OPT_TIME, .off = AT(dirty_age_ns), .def = "30s",
 	  .flags = OPT_LIVE, .arg = "TIME",
-	  .help = "flush what has been dirty for longer than this" },
+	  .help = "flush data that has been dirty for longer than this" },
 	{ .name = "flush_rate", .kind = OPT_RATE, .off = AT(flush_rate), .def = "0",
 	  .flags = OPT_LIVE, .arg = "RATE",
 	  .help = "flush no faster than this in the background; 0: as fast as the store takes it" },
 	{ .name = "read_ahead", .kind = OPT_SIZE, .off = AT(read_ahead), .max = 1u << 20,
 	  .def = "512k", .flags = OPT_LIVE, .arg = "SIZE",
-	  .help = "read up to so much ahead of a sequential reader; 0: nothing" },
+	  .help = "read up to this much ahead of a sequential reader; 0: nothing" },
 	{ .name = "seq_cutoff", .kind = OPT_SIZE, .off = AT(seq_cutoff), .max = 1ull << 40,
 	  .def = "4M", .flags = OPT_LIVE, .arg = "SIZE",
-	  .help = "when the cache is full, do not keep what a sequential reader reads beyond this; "
-		  "0: keep all" },
+	  .help = "when the cache is full, do not keep a sequential reader's data beyond this; 0: "
+		  "keep all" },
 	{ .name = "store_full", .kind = OPT_ENUM, .off = AT(store_full), .names = full_names,
 	  .def = "wait", .flags = OPT_LIVE, .arg = "wait|fail",
-	  .help = "when the store is full, let the writes of that volume wait for room, or fail" },
+	  .help = "whether writes of a volume wait or fail when the store has no room for it" },
 	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 8, .max = 4096,
 	  .def = "128", .arg = "N",
-	  .help = "requests of its own that each thread may have at the store" },
+	  .help = "requests that each thread may have in flight at the store" },
 	{ .name = NULL },
 };
 #undef AT
@@ -91,7 +92,8 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 
 		if (rc)
 			return xseg_fail(err, rc,
-				"the segment has no place for the counters of '%s'",
+				"the segment has no place for the counters of '%s'; give peers "
+				"fewer threads",
 				peer_of(k)->name);
 		zero_gauges(cport_at(k, i)->stats);
 	}

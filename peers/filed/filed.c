@@ -81,11 +81,10 @@ static bool is_of_lost(struct filed *f, const struct filed_op *op)
 static const char *remedy(struct filed *f, const struct filed_op *op)
 {
 	if (is_of_lost(f, op))
-		return "what is lost has to be written again (filed(8)); the kernel's log may say "
-			"why";
+		return "lost data has to be written again (filed(8)); the kernel's log may say why";
 	switch (-op->result) {
 	case FILED_EOTHER:
-		return "its file is another object's: put back the right one, or remove the "
+		return "its file belongs to another object: put back the right one, or remove the "
 		       "object (filed(8))";
 	case FILED_ESHORT:
 		return "its file was cut short: put back the right one, or remove the object "
@@ -103,7 +102,7 @@ static const char *remedy(struct filed *f, const struct filed_op *op)
 	case ELOOP:
 	case EACCES:
 	case EPERM:
-		return "look what is there in the place of its file, and who may write to it";
+		return "check what is in the place of its file, and which user may write to it";
 	default:
 		return "the kernel's log may say why";
 	}

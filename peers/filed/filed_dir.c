@@ -324,8 +324,8 @@ static int check_format(struct filed_dir *d, const char *path, struct xseg_error
 	/* another directory would be an empty store in the place of these objects */
 	if (rc == -EUCLEAN)
 		return xseg_fail(err, rc,
-			"%s holds objects, and its file %s is lost, which says their format; put "
-			"it back (of this version: the line '%.*s'), or give an empty directory "
+			"%s holds objects, and its file %s, which says their format, is lost; put "
+			"it back (this version writes the line '%.*s'), or give an empty directory "
 			"for a new store",
 			path, FORMAT_NAME, (int)strlen(FORMAT_TEXT) - 1, FORMAT_TEXT);
 	if (!rc)
@@ -350,7 +350,7 @@ static int check_access(struct filed_dir *d, const char *path, struct xseg_error
 	if (!faccessat(d->fd, ".", W_OK | X_OK, AT_EACCESS) || errno != EACCES)
 		return 0;
 	return xseg_fail(err, -EACCES,
-		"directory %s may not be written to; make it this user's, or give another", path);
+		"directory %s may not be written to; give it to this user, or name another", path);
 }
 
 static int mend_rights(struct filed_dir *d, const char *path, const char *group,
@@ -360,8 +360,8 @@ static int mend_rights(struct filed_dir *d, const char *path, const char *group,
 	struct stat st;
 
 	if (rc)
-		return xseg_fail(err, rc, "the rights of what is in %s cannot be corrected: %s; "
-			"mend that", path, strerror(-rc));
+		return xseg_fail(err, rc, "the rights of the files in %s cannot be corrected: %s; "
+			"correct them by hand", path, strerror(-rc));
 	if (d->rights.has_group && !fstat(d->fd, &st) && st.st_gid != d->rights.group)
 		return xseg_fail(err, -EPERM,
 			"directory %s cannot be given to group %s; start filed as a user of that "
@@ -384,7 +384,7 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct, const cha
 	if (mkdir(path, S_IRWXU) && errno != EEXIST)
 		return xseg_fail(err, -errno,
 			"directory %s cannot be made: %s; %s", path, strerror(errno),
-			errno == ENOENT ? "make the one above it first" :
+			errno == ENOENT ? "make the directory above it first" :
 					  "give another, or make it for this user");
 	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->fd < 0)

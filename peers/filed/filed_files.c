@@ -11,6 +11,7 @@
 #include "peers/common/say/words.h"
 #include "xtypes/xkill.h"
 #include "xtypes/xline.h"
+#include "xtypes/xstate.h"
 
 #define NO_FD	    (-1)
 #define CLEAN_LOOKS 64u /* slots looked at to find one that needs no sync */
@@ -27,12 +28,13 @@ static struct filed_mark *mark_of(struct filed_files *ff, const struct filed_fil
 
 #define TO(state) (1u << FILED_##state)
 
-static const uint8_t legal[FILED_NR_STATES] = {
-	[FILED_FREE] = TO(CLOSED),
-	[FILED_CLOSED] = TO(BUSY),
-	[FILED_BUSY] = TO(FREE) | TO(CLOSED) | TO(OPEN) | TO(ABSENT),
-	[FILED_OPEN] = TO(BUSY),
-	[FILED_ABSENT] = TO(BUSY),
+static const struct xstates states = {
+	.what = "file",
+	XSTATE(FILED_, FREE, TO(CLOSED)),
+	XSTATE(FILED_, CLOSED, TO(BUSY)),
+	XSTATE(FILED_, BUSY, TO(FREE) | TO(CLOSED) | TO(OPEN) | TO(ABSENT)),
+	XSTATE(FILED_, OPEN, TO(BUSY)),
+	XSTATE(FILED_, ABSENT, TO(BUSY)),
 };
 
 static void state_set_locked(struct filed_files *ff, struct filed_file *file,
@@ -40,7 +42,7 @@ static void state_set_locked(struct filed_files *ff, struct filed_file *file,
 {
 	bool was_busy = file->state == FILED_BUSY;
 
-	assert(legal[file->state] & 1u << state);
+	xstate_check(&states, file->state, state);
 	file->state = state;
 	if (was_busy)
 		pthread_cond_broadcast(&ff->changed);
@@ -152,12 +154,12 @@ int filed_files_open(struct filed_files *ff, struct filed_dir *dir, const char *
 	ff->dir = dir;
 	ff->nr = nr;
 	if (fstat(dir->fd, &st))
-		return xseg_fail(err, -errno, "the directory cannot be looked at: %s",
+		return xseg_fail(err, -errno, "the directory cannot be examined: %s",
 			strerror(errno));
 	/* before the marks know it: until then nothing says what is not durable there */
 	rc = dir->found && !filed_marks_know(arena, &st) ? filed_dir_sync_all(dir) : 0;
 	if (rc)
-		return xseg_fail(err, rc, "what is in the directory cannot be synced: %s",
+		return xseg_fail(err, rc, "the files in the directory cannot be synced: %s",
 			strerror(-rc));
 	rc = filed_marks_open(arena, bytes, &st, place, &ff->nr, &ff->marks, err);
 	if (rc)

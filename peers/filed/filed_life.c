@@ -53,7 +53,8 @@ static int ports_open(struct filed *f, struct xseg_error *err)
 		pthread_mutex_init(&port->lock, NULL);
 		rc = reactor_watch(&f->peer.ports[i], port->aio.eventfd);
 		if (rc)
-			return xseg_fail(err, rc, "the end of I/O cannot be watched for: %s",
+			return xseg_fail(err, rc,
+				"no descriptor can be watched for finished I/O: %s",
 				strerror(-rc));
 	}
 	return 0;
@@ -107,7 +108,7 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 		return rc;
 	if (got < FILES_MIN + FDS_RESERVED)
 		return xseg_fail(err, -EMFILE,
-			"this process may open %lu files more and filed needs %u; raise ulimit -n",
+			"this process may open %lu more files, and filed needs %u; raise ulimit -n",
 			(unsigned long)got, FILES_MIN + FDS_RESERVED);
 	*nr = (uint32_t)(got - FDS_RESERVED);
 	return 0;
@@ -132,17 +133,17 @@ static int check_same_dir(
 		if (!relative && (!S_ISDIR(st.st_mode) || filed_dir_is_made(f->dir_path)))
 			return 0;
 	} else if (errno != ENOENT) {
-		return xseg_fail(err, -errno, "directory %s cannot be looked at: %s", f->dir_path,
+		return xseg_fail(err, -errno, "directory %s cannot be examined: %s", f->dir_path,
 			strerror(errno));
 	}
 	if (!relative)
 		return xseg_fail(err, -EBUSY,
-			"directory %s has nothing of what this segment's filed had there; mount "
-			"its disk, or begin anew after 'xseg down --force'",
+			"directory %s has none of the files that this segment's filed had there; "
+			"mount its disk, or begin anew after 'xseg down --force'",
 			f->dir_path);
 	return xseg_fail(err, -EBUSY,
-		"directory %s is another one here than this segment's filed had; start it from "
-		"where that was started, or give the whole path",
+		"directory %s is not the one that this segment's filed had; start it in the same "
+		"directory as before, or give the whole path",
 		f->dir_path);
 }
 
@@ -199,11 +200,11 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	tell_rights(f);
 	if (f->want_direct && !f->dir.direct)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
-			"direct=no says so", f->peer.name, f->dir_path);
+			"set direct=no to accept that", f->peer.name, f->dir_path);
 	if (!f->dir.tags)
-		log_warn("%s: the file system of %s has no user attributes, so a file there that "
-			"is cut short or another object's is not noticed; put the store on one "
-			"that has them",
+		log_warn("%s: the file system of %s has no user attributes, so filed does not "
+			"notice a file that is cut short or swapped; put the store on one that has "
+			"them",
 			f->peer.name, f->dir_path);
 	rc = filed_files_open(&f->files, &f->dir, place, arena, bytes, nr, err);
 	if (!rc)
@@ -264,7 +265,7 @@ static int filed_init(struct peer *p, struct xseg_error *err)
 	if (!rc)
 		rc = filed_pool_open(&f->lister, 1, f);
 	if (rc) {
-		xseg_fail(err, rc, "no threads for what blocks: %s", strerror(-rc));
+		xseg_fail(err, rc, "no threads for calls that block: %s", strerror(-rc));
 		goto out_fini;
 	}
 	return 0;
@@ -292,8 +293,8 @@ static bool filed_quiesced(struct peer *p, uint64_t *left_bytes)
 		return false;
 	filed_files_count(&f->files, &counts);
 	if (counts.unsynced || counts.lost)
-		log_warn("%s: some of what was written to %s could not be synced; the segment, "
-			"and the next filed of this name in it, know of it", p->name, f->dir_path);
+		log_warn("%s: some data written to %s could not be synced; the segment records "
+			"that for the next filed of this name", p->name, f->dir_path);
 	return true;
 }
 
@@ -334,22 +335,23 @@ static int check_group(const char *text, struct xseg_error *err)
 	struct filed_rights rights;
 
 	return *text ? filed_rights_init(&rights, text, err)
-		     : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for none");
+		     : xseg_fail(err, -EINVAL, "group: it is empty; leave it out for none");
 }
 
 static const struct opt filed_opts[] = {
 	{ .name = "dir", .kind = OPT_STR, .off = FIELD(dir_path), .flags = OPT_REQUIRED,
 	  .len = sizeof(((struct filed *)0)->dir_path), .arg = "DIR",
-	  .help = "where the objects' files are; made when the directory above it is there" },
+	  .help = "directory for the objects' files; made if the directory above it exists" },
 	{ .name = "group", .kind = OPT_STR, .off = FIELD(group),
 	  .len = sizeof(((struct filed *)0)->group), .arg = "NAME", .check = check_group,
 	  .help = "group that may read the files, by name or number" },
 	{ .name = "direct", .kind = OPT_BOOL, .off = FIELD(want_direct), .def = "yes",
-	  .help = "go past the kernel's page cache (O_DIRECT), where the file system can" },
+	  .help = "bypass the kernel's page cache (O_DIRECT) if the file system can" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = FIELD(iodepth), .min = 1, .max = 4096,
-	  .def = "64", .arg = "N", .help = "I/Os that the kernel has at a time, for each thread" },
+	  .def = "64", .arg = "N", .help = "I/Os in flight in the kernel, for each thread" },
 	{ .name = "files", .kind = OPT_UINT, .off = FIELD(nr_files), .min = FILES_MIN,
-	  .max = 65536, .def = "1024", .arg = "N", .help = "files that are open at a time" },
+	  .max = 65536, .def = "1024", .arg = "N",
+	  .help = "number of files that are open at a time" },
 	{ 0 }
 };
 

@@ -135,7 +135,7 @@ static int list_leaf(struct walk *w, uint32_t leaf)
 	qsort(w->found, w->nr, sizeof(*w->found), by_value);
 	for (i = 0; i < w->nr; i++)
 		if (!listing_add(w->l, w->found[i].name)) {
-			/* LI2; more names of one hash than an answer has room for are none of ours */
+			/* LI2; more names of one hash than an answer has room for are not ours */
 			if (w->found[i].value == w->from)
 				return -EOVERFLOW;
 			w->from = w->found[i].value;

@@ -322,8 +322,8 @@ int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, const 
 
 	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX ||
 		filed_marks_bytes((uint32_t)had) > bytes)
-		return xseg_fail(err, -EPROTO, "the arena is not one of this version of filed; "
-			"start it under another name, or make the segment again");
+		return xseg_fail(err, -EPROTO, "the arena is of another version of filed; start it "
+			"under another name, or make the segment again");
 	*marks = (void *)((uint8_t *)arena + HEADER_BYTES);
 	if (magic && (marks_clean(*marks, (uint32_t)had, other_dir) ||
 			     filed_marks_bytes(*nr) > bytes))

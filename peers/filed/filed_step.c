@@ -3,22 +3,23 @@
  */
 #include "peers/filed/filed.h"
 
-#include <assert.h>
+#include "xtypes/xstate.h"
 
 #define TO(step) (1u << FILED_##step)
 
-static const uint8_t legal[FILED_NR_STEPS] = {
-	[FILED_WAITING] = TO(BEGUN),
-	[FILED_BEGUN] = TO(MOVING) | TO(WORKING) | TO(ENDED) | TO(SYNCING),
-	[FILED_MOVING] = TO(WORKING) | TO(ENDED),
-	[FILED_WORKING] = TO(MOVING) | TO(ENDED),
-	[FILED_ENDED] = TO(SYNCING),
-	[FILED_SYNCING] = TO(SYNCED),
+static const struct xstates states = {
+	.what = "operation of filed",
+	XSTATE(FILED_, WAITING, TO(BEGUN)),
+	XSTATE(FILED_, BEGUN, TO(MOVING) | TO(WORKING) | TO(ENDED) | TO(SYNCING)),
+	XSTATE(FILED_, MOVING, TO(WORKING) | TO(ENDED)),
+	XSTATE(FILED_, WORKING, TO(MOVING) | TO(ENDED)),
+	XSTATE(FILED_, ENDED, TO(SYNCING)),
+	XSTATE(FILED_, SYNCING, TO(SYNCED)),
 };
 
 void filed_op_set(struct filed_op *op, enum filed_step step)
 {
-	assert(legal[op->step] & 1u << step);
+	xstate_check(&states, op->step, step);
 	op->step = step;
 }
 

@@ -46,7 +46,7 @@ int load_text(const char *path, char **out)
 	if (!in || !text || ferror(in))
 		log_error("xseg-host: cannot read %s: %s", path, strerror(errno));
 	else if (memchr(text, '\0', len))
-		log_error("xseg-host: %s: it is no text, there is a NUL in it", path);
+		log_error("xseg-host: %s: it is not a text, there is a NUL in it", path);
 	else if (len == STACK_TEXT_BYTES)
 		log_error("xseg-host: %s: longer than 64k, a segment has no room for it", path);
 	else {
@@ -81,8 +81,8 @@ int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 
 	if (!xseg_is_own(seg))
 		log_error(
-			"%s: segment '%s' was made by another user, and nothing is started from the "
-			"stack file in it; make one of your own",
+			"%s: segment '%s' was made by another user, so nothing is started from its "
+			"stack file; make one of your own",
 			who, xseg_name(seg));
 	else if (len)
 		rc = load_parse(who, "the segment's stack file", text, stack);

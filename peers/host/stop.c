@@ -13,9 +13,26 @@
 #include "peers/common/runtime/main.h"
 #include "peers/common/say/words.h"
 #include "peers/host/supervise_inside.h"
+#include "xtypes/xstate.h"
 
 #define STRANDED_MS 5000 /* V5 */
 #define TOGETHER_MS 5000 /* V8 */
+
+#define TO(phase) (1u << STOP_##phase)
+
+static const struct xstates phases = {
+	.what = "stop of the stack",
+	XSTATE(STOP_, NONE, TO(FLUSHING)),
+	XSTATE(STOP_, FLUSHING, TO(STOPPING) | TO(RETURNING)),
+	XSTATE(STOP_, STOPPING, TO(RETURNING)),
+	XSTATE(STOP_, RETURNING, TO(NONE) | TO(FLUSHING)),
+};
+
+static void phase_set(struct supervisor *s, enum stop_phase phase)
+{
+	xstate_check(&phases, s->phase, phase);
+	s->phase = phase;
+}
 
 bool stop_is_on(const struct supervisor *s)
 {
@@ -38,13 +55,13 @@ static void tell_unasked(struct supervisor *s, const struct xseg_peer_info *info
 	s->foreign_generation[info->index] = info->generation;
 	if (err == EPROTO)
 		log_error(
-			"%s: %s is not process %u, as the segment says, and its process cannot be "
-			"found; it is not asked to stop: see 'xseg check'",
+			"%s: %s is not process %u, although the segment says so, and its process "
+			"cannot be found; it is not asked to stop: see 'xseg check'",
 			me, info->name, info->pid);
 	else
 		log_warn(
-			"%s: %s is another user's process, %u, and may not be asked to stop; its "
-			"owner has to: 'xseg peer stop %s'",
+			"%s: %s is process %u of another user; only that user can stop it, by "
+			"'xseg peer stop %s'",
 			me, info->name, info->pid, info->name);
 	stop_take_back(s, err == EPROTO ? EPROTO : EPERM, info->index);
 }
@@ -289,8 +306,8 @@ static bool give_up(struct supervisor *s, uint64_t now_ms)
 	if (!is_stranded(s, &peer, &lost, now_ms))
 		return false;
 	log_error(
-		"%s: %s cannot stop without %s, which is not started again; left: start that, then "
-		"'xseg down' once more",
+		"%s: %s cannot stop without %s, which is not started again; the supervisor leaves: "
+		"start that peer, then run 'xseg down' once more",
 		me, peer.name, lost.name);
 	return true;
 }
@@ -307,8 +324,8 @@ static void report_dead(struct supervisor *s)
 			continue;
 		if (units_holds_data(&s->units, i))
 			log_warn(
-				"%s: %s is dead and could not be started to stop in order; what it "
-				"holds stays in the segment",
+				"%s: %s is dead and could not be started to stop in order; its "
+				"data stays in the segment",
 				me, name);
 		else
 			log_info("%s: %s is dead and had nothing to lose: not started again", me,
@@ -321,7 +338,7 @@ static void begin_stopping(struct supervisor *s, uint64_t now_ms)
 {
 	struct unit *u;
 
-	s->phase = STOP_STOPPING;
+	phase_set(s, STOP_STOPPING);
 	s->stranded_ms = 0;
 	stop_flush_forget(&s->flush);
 	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++) /* V8 */
@@ -346,7 +363,7 @@ void stop_begin(struct supervisor *s, uint64_t now_ms)
 	memset(s->foreign_generation, 0, sizeof(s->foreign_generation));
 	s->stranded_ms = 0;
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
-	s->phase = STOP_FLUSHING;
+	phase_set(s, STOP_FLUSHING);
 	if (others_stop(s, now_ms))
 		begin_stopping(s, now_ms);
 	else
@@ -425,7 +442,7 @@ void stop_take_back(struct supervisor *s, int error, uint32_t peer)
 		return;
 	undone.nr = ++s->nr_undone;
 	stop_flush_close(&s->flush);
-	s->phase = STOP_RETURNING;
+	phase_set(s, STOP_RETURNING);
 	s->stranded_ms = 0;
 	for (i = 0; i < s->units.nr; i++)
 		return_unit(s, &s->units.unit[i], now_ms);
@@ -435,7 +452,7 @@ void stop_take_back(struct supervisor *s, int error, uint32_t peer)
 
 static void end_returning(struct supervisor *s)
 {
-	s->phase = STOP_NONE;
+	phase_set(s, STOP_NONE);
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0); /* S3 */
 	log_info("%s: the stop is taken back", me);
 }

@@ -151,7 +151,7 @@ static void tell_removed(struct supervisor *s)
 	s->told_removed = true;
 	log_error(
 		"%s: the segment's file was removed from /dev/shm: nothing can be started again; "
-		"'kill %d' stops what runs, in order",
+		"'kill %d' stops all peers in order",
 		me, (int)getpid());
 }
 
@@ -214,7 +214,7 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "was killed by signal %d%s", WTERMSIG(status),
 			 WTERMSIG(status) == SIGKILL
-				 ? ", as by the kernel when memory runs out" : "");
+				 ? ", perhaps by the kernel because memory ran out" : "");
 	else
 		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
 	unit_died(s, u, how, now_ms);
@@ -351,7 +351,7 @@ static void look_at_locks(struct supervisor *s, uint64_t now_ms)
 	}
 	for (i = 0; i < s->nr_holders; i++)
 		if (!has_holder(holder, nr_holders, s->holder[i]))
-			log_info("%s: process %" PRIu32 " has let go of the segment's locks", me,
+			log_info("%s: process %" PRIu32 " has released the segment's locks", me,
 				 s->holder[i]);
 	memcpy(s->holder, holder, sizeof(holder));
 	s->nr_holders = nr_holders;
@@ -390,7 +390,7 @@ static bool take_signal(struct supervisor *s, uint32_t signo)
 	} else if (!stops) {
 		stop_begin(s, clock_ms());
 	} else if (signo == SIGTERM) {
-		log_info("%s: asked to stop once more, as it does already", me);
+		log_info("%s: asked to stop once more; it is stopping already", me);
 	} else {
 		log_warn("%s: left; peers that have not stopped run on without a supervisor, see "
 			 "'xseg status'",

@@ -14,11 +14,8 @@
 
 #define me XSEG_SUPERVISOR_KIND /* in lines of the log */
 
-/* stop.h says what leads from one to another. */
-enum stop_phase { STOP_NONE,
-	STOP_FLUSHING,
-	STOP_STOPPING,
-	STOP_RETURNING };
+/* stop.h says what leads from one to another; phase_set() alone changes it. */
+enum stop_phase { STOP_NONE, STOP_FLUSHING, STOP_STOPPING, STOP_RETURNING };
 
 struct supervisor {
 	const char *segment;

@@ -1,24 +1,25 @@
 /* units - see units.h. */
 #include "peers/host/units.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #include "peers/common/say/dirty.h"
 #include "peers/common/say/words.h"
+#include "xtypes/xstate.h"
 
 #define TO(state) (1u << UNIT_##state)
 
-static const uint8_t legal[UNIT_NR_STATES] = {
-	[UNIT_WAITING] = TO(WAITING) | TO(RUNNING) | TO(STOPPED),
-	[UNIT_RUNNING] = TO(WAITING) | TO(STOPPED) | TO(FAILED),
-	[UNIT_STOPPED] = TO(WAITING) | TO(RUNNING) | TO(FAILED),
-	[UNIT_FAILED] = TO(RUNNING),
+static const struct xstates states = {
+	.what = "process of the stack",
+	XSTATE(UNIT_, WAITING, TO(WAITING) | TO(RUNNING) | TO(STOPPED)),
+	XSTATE(UNIT_, RUNNING, TO(WAITING) | TO(STOPPED) | TO(FAILED)),
+	XSTATE(UNIT_, STOPPED, TO(WAITING) | TO(RUNNING) | TO(FAILED)),
+	XSTATE(UNIT_, FAILED, TO(RUNNING)),
 };
 
 void unit_set(struct unit *u, enum unit_state state)
 {
-	assert(legal[u->state] & 1u << state);
+	xstate_check(&states, u->state, state);
 	u->state = state;
 }
 
@@ -208,8 +209,8 @@ const struct unit *units_split(struct units *us, struct unit *u)
 	here.restart = elsewhere.restart = false;
 	elsewhere.child = 0;
 	for (i = 0; i < u->nr; i++)
-		add_to_unit(is_elsewhere(us, u, u->peer[i], &process) ? &elsewhere : &here, us->stack,
-			    u->peer[i]);
+		add_to_unit(is_elsewhere(us, u, u->peer[i], &process) ? &elsewhere : &here,
+			    us->stack, u->peer[i]);
 	if (!here.nr || !elsewhere.nr)
 		return NULL;
 	*u = here;

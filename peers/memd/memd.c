@@ -222,7 +222,8 @@ static void tell_failure(
 	struct peer_port *pp, const struct xreq *r, const struct memd_verdict *v, int64_t result)
 {
 	const char *why = v->error ? "its option fail asks for that" :
-				"its memory is full: make room, as by 'xseg volume remove'";
+				"its memory is full: make room, for example by 'xseg volume "
+				"remove'";
 	uint32_t nr;
 
 	if (!v->error && result != -ENOSPC)
@@ -466,8 +467,8 @@ static int memd_init(struct peer *p, struct xseg_error *err)
 	if (rc)
 		goto out_fini;
 	if (m->store.nr_pages != nr_pages)
-		log_info("%s: its objects stay in the %lu bytes that they are in; memory= is for "
-			"new ones", p->name, (unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE);
+		log_info("%s: its objects keep their %lu bytes of memory; memory= is for a new "
+			"store only", p->name, (unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE);
 	return 0;
 out_fini:
 	memd_fini(p);
@@ -508,7 +509,8 @@ static int64_t memd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 	if (strcmp(line, "status"))
 		return -ENOSYS;
 	free_pages = memd_store_free_pages(&m->store);
-	return snprintf(out, size, "capacity_bytes=%lu\nmemory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
+	return snprintf(out, size,
+		"capacity_bytes=%lu\nmemory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
 		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
 		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
 		(unsigned long)(m->store.nr_pages - free_pages) * XSEG_PAGE_SIZE,
@@ -561,13 +563,13 @@ static int check_fail(const char *text, struct xseg_error *err)
 static const struct opt memd_opts[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = FIELD(memory_bytes), .min = 4096,
 	  .max = 1ull << 42, .def = "64M", .arg = "SIZE",
-	  .help = "room for data; only pages that were written take it" },
+	  .help = "memory for data; only written pages take memory" },
 	{ .name = "latency", .kind = OPT_TIME, .off = FIELD(timing.latency_ns),
 	  .max = MEMD_DELAY_MAX_NS, .flags = OPT_LIVE, .arg = "TIME",
 	  .help = "each request takes at least this long" },
 	{ .name = "jitter", .kind = OPT_TIME, .off = FIELD(timing.jitter_ns),
 	  .max = MEMD_DELAY_MAX_NS, .flags = OPT_LIVE, .arg = "TIME",
-	  .help = "and up to this much longer, by chance" },
+	  .help = "each request takes up to this much longer, at random" },
 	{ .name = "bandwidth", .kind = OPT_RATE, .off = FIELD(timing.bandwidth), .flags = OPT_LIVE,
 	  .arg = "RATE", .help = "bytes a second; 0: no limit" },
 	{ .name = "iops", .kind = OPT_U64, .off = FIELD(timing.iops), .flags = OPT_LIVE,
@@ -576,11 +578,11 @@ static const struct opt memd_opts[] = {
 	  .len = sizeof(((struct memd *)0)->fail), .arg = "FAULT", .check = check_fail,
 	  .help = "OP:PROBABILITY[@NTH]:ERRNO|short|stall=TIME; repeatable; empty clears" },
 	{ .name = "seed", .kind = OPT_U64, .off = FIELD(seed), .def = "1", .flags = OPT_LIVE,
-	  .arg = "N", .help = "where its random numbers begin" },
+	  .arg = "N", .help = "seed of its random numbers" },
 	{ .name = "volatile", .kind = OPT_BOOL, .off = FIELD(is_volatile), .def = "no",
-	  .help = "objects are in its own memory, and gone with the process" },
+	  .help = "keep objects in the process's memory, and lose them with it" },
 	{ .name = "track_flush", .kind = OPT_BOOL, .off = FIELD(track_flush), .def = "no",
-	  .help = "for tests: remember what no FLUSH covers yet; doubles the memory" },
+	  .help = "for tests: remember data that no FLUSH covers yet; doubles the memory" },
 	{ 0 }
 };
 

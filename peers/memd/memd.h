@@ -29,8 +29,8 @@ void memd_power_loss(struct peer *p);
 const void *memd_page(struct peer *p, const char *object, uint32_t nr);
 /* and what a loss of power would leave of it. */
 const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr);
-/* The name of its next object, in XSEG_TARGET_MAX bytes; *at is 0 for the first one. False: there is
- * none. */
+/* The name of its next object, in XSEG_TARGET_MAX bytes; *at is 0 for the first one. False: there
+ * is none. */
 bool memd_next_name(struct peer *p, uint32_t *at, char *name) XSEG_MUST_CHECK;
 
 #endif

@@ -101,16 +101,16 @@ int memd_fault_parse(const char *text, struct memd_fault *f, struct xseg_error *
 	*what++ = '\0';
 	if (parse_op(copy, f))
 		return xseg_fail(err, -EINVAL,
-			"fail: '%s' is no op; read, write, flush, discard, write_zeroes, copy, "
-			"info, delete, list or any", copy);
+			"fail: '%s' is not an operation; use read, write, flush, discard, "
+			"write_zeroes, copy, info, delete, list or any", copy);
 	if (parse_chance(chance, f))
 		return xseg_fail(err, -EINVAL,
-			"fail: '%s' is no probability; a number such as 0.01 or 5%%, with @N for "
-			"the Nth only, from 1", chance);
+			"fail: '%s' is not a probability; use a number such as 0.01 or 5%%, with "
+			"@N for the Nth only, from 1", chance);
 	if (parse_what(what, f))
 		return xseg_fail(err, -EINVAL,
-			"fail: '%s' is no error; a name such as EIO, short, or stall=TIME, of 1h "
-			"at most", what);
+			"fail: '%s' is not an error; use a name such as EIO, short, or stall=TIME "
+			"of 1h at most", what);
 	return 0;
 }
 

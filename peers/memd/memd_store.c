@@ -226,8 +226,8 @@ static int header_open(struct memd_header *h, uint64_t bytes, uint32_t *nr_pages
 
 	if ((magic && magic != MAGIC) || !had || had > bytes / XSEG_PAGE_SIZE ||
 		memd_store_bytes((uint32_t)had) > bytes)
-		return xseg_fail(err, -EPROTO, "the arena is not one of this version of memd; "
-			"start it under another name, or make the segment again");
+		return xseg_fail(err, -EPROTO, "the arena is of another version of memd; start it "
+			"under another name, or make the segment again");
 	if (!magic) {
 		h->nr_pages = had;
 		atomic_store_explicit(&h->magic, MAGIC, memory_order_release);

@@ -83,8 +83,8 @@ void memd_object_delete(struct memd_store *s, uint32_t object);
 uint64_t memd_object_size(struct memd_store *s, uint32_t object);
 /* The end of the last data: what is behind it is holes. */
 uint64_t memd_object_end(struct memd_store *s, uint32_t object);
-/* The name of the object at an index below nr_pages, in XSEG_TARGET_MAX bytes. False: there is none.
- * An object keeps its index as long as it exists, also in a successor. */
+/* The name of the object at an index below nr_pages, in XSEG_TARGET_MAX bytes. False: there is
+ * none. An object keeps its index as long as it exists, also in a successor. */
 bool memd_object_name(struct memd_store *s, uint32_t object, char *name) XSEG_MUST_CHECK;
 
 /* The addresses of nr pages of an object from `first` on; NULL for holes. */

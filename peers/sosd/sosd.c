@@ -1,12 +1,12 @@
 /* sosd - the way of a request through the peer. See sosd.h for its states and invariants. */
 #include "peers/sosd/sosd.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "peers/common/log/log.h"
 #include "peers/sosd/sosd_error.h"
+#include "xtypes/xstate.h"
 
 #define END_MAX	      (UINT64_C(1) << 40)
 #define SECOND_NS     UINT64_C(1000000000)
@@ -14,18 +14,19 @@
 
 #define TO(state) (1u << SOSD_##state)
 
-static const uint8_t legal[SOSD_NR_STATES] = {
-	[SOSD_FREE] = TO(WAITING),
-	[SOSD_WAITING] = TO(READY),
-	[SOSD_READY] = TO(OUT) | TO(LINED_UP) | TO(FREE),
-	[SOSD_LINED_UP] = TO(READY),
-	[SOSD_OUT] = TO(READY) | TO(PAUSED) | TO(FREE),
-	[SOSD_PAUSED] = TO(READY),
+static const struct xstates states = {
+	.what = "operation of sosd",
+	XSTATE(SOSD_, FREE, TO(WAITING)),
+	XSTATE(SOSD_, WAITING, TO(READY)),
+	XSTATE(SOSD_, READY, TO(OUT) | TO(LINED_UP) | TO(FREE)),
+	XSTATE(SOSD_, LINED_UP, TO(READY)),
+	XSTATE(SOSD_, OUT, TO(READY) | TO(PAUSED) | TO(FREE)),
+	XSTATE(SOSD_, PAUSED, TO(READY)),
 };
 
 static void op_set(struct sosd_op *op, enum sosd_state state)
 {
-	assert(legal[op->state] & 1u << state);
+	xstate_check(&states, op->state, state);
 	op->state = state;
 }
 
@@ -146,7 +147,7 @@ static void look_for_silence(struct peer_port *pp)
 	port->silent = true;
 	count(port, SOSD_COUNT_SILENCES);
 	log_warn(
-		"%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and "
+		"%s: the pool %s has not answered for %lu s; requests wait, up to %lu s each, and "
 		"dirty data stays in the cache; 'ceph -s' may say why",
 		pp->peer->name, s->rados.pool, (unsigned long)(SILENCE_NS / SECOND_NS),
 		(unsigned long)(atomic_load_explicit(&s->timeout_ns, memory_order_relaxed) /

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #define NO_RIGHT                                                                               \
-	"the user needs: osd 'allow rwx pool=POOL'; when it has that, 'xseg peer stop --force' " \
-	"and start it again, as a session keeps the rights that it began with"
+	"the user needs: osd 'allow rwx pool=POOL'; when it has that, run 'xseg peer stop "     \
+	"--force' and start it again, as a session keeps its first rights"
 
 /* ESHUTDOWN is what Ceph calls EBLOCKLISTED. A client that is told ETIMEDOUT would take it for its
  * own patience, and the work for going on. */
@@ -19,19 +19,19 @@ static const struct known {
 	{ EAGAIN, true, true, EIO, "'ceph -s' may say why" },
 	{ EBUSY, true, true, EIO, "'ceph -s' may say why" },
 	{ ECANCELED, true, true, EIO, "'ceph -s' may say why" },
-	{ ENOTCONN, true, true, EIO, "look whether the monitors can be reached" },
-	{ ECONNRESET, true, true, EIO, "look whether the OSDs can be reached" },
-	{ ECONNREFUSED, true, true, EIO, "look whether the OSDs run" },
-	{ EPIPE, true, true, EIO, "look whether the OSDs can be reached" },
+	{ ENOTCONN, true, true, EIO, "check whether the monitors can be reached" },
+	{ ECONNRESET, true, true, EIO, "check whether the OSDs can be reached" },
+	{ ECONNREFUSED, true, true, EIO, "check whether the OSDs run" },
+	{ EPIPE, true, true, EIO, "check whether the OSDs can be reached" },
 	{ EINTR, true, true, EIO, "'ceph -s' may say why" },
 	{ ETIMEDOUT, false, true, EIO,
-		"look with 'ceph -s' which OSDs do not run, or whether the network is down" },
+		"check with 'ceph -s' which OSDs do not run, or whether the network is down" },
 	{ ENOSPC, false, true, ENOSPC,
 		"the cluster or an OSD is full: 'ceph health detail', 'ceph df'" },
 	{ EDQUOT, false, true, ENOSPC, "the pool's quota is used up: 'ceph osd pool get-quota'" },
 	{ ESHUTDOWN, false, true, EIO,
-		"the cluster has blocklisted this client, as who took its place would: make sure "
-		"that nobody did, then 'xseg peer stop --force' and start it again" },
+		"the cluster has blocklisted this client, as a host does that takes its place: "
+		"make sure that none did, then 'xseg peer stop --force' and start it again" },
 	{ EPERM, false, true, EACCES, NO_RIGHT },
 	{ EACCES, false, true, EACCES, NO_RIGHT },
 	{ ENODEV, false, true, EIO, "the pool is gone" },
@@ -40,10 +40,10 @@ static const struct known {
 	/* which the lock gets of that, as it makes its object */
 	{ ENOENT, false, false, ENOENT, "the pool is gone" },
 	{ EFBIG, false, true, EFBIG,
-		"objects may be as large as 'ceph config get osd osd_max_object_size' says: raise "
+		"the object is larger than 'ceph config get osd osd_max_object_size' allows: raise "
 		"that, or take a smaller object_size for a new pool or prefix" },
 	{ EOPNOTSUPP, false, true, EOPNOTSUPP,
-		"the pool cannot do that; one that is erasure coded needs allow_ec_overwrites" },
+		"the pool cannot do that; an erasure-coded pool needs allow_ec_overwrites" },
 	{ EPROTO, false, false, EPROTO, "" },
 	{ ESTALE, false, false, ESTALE, "" },		/* a cursor of a LIST */
 };

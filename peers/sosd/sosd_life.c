@@ -197,7 +197,7 @@ static int check_user(const char *text, struct xseg_error *err)
 		return xseg_fail(err, -EINVAL, "user: it is empty");
 	if (strncmp(text, "client.", strlen("client.")))
 		return 0;
-	return xseg_fail(err, -EINVAL, "user: '%.60s' is to be without 'client.'", text);
+	return xseg_fail(err, -EINVAL, "user: '%.60s' begins with 'client.'; leave that out", text);
 }
 
 #define FIELD(x) offsetof(struct sosd, x)
@@ -205,26 +205,26 @@ static int check_user(const char *text, struct xseg_error *err)
 static const struct opt sosd_opts[] = {
 	{ .name = "pool", .kind = OPT_STR, .off = FIELD(pool), .flags = OPT_REQUIRED,
 	  .len = sizeof(((struct sosd *)0)->pool), .arg = "POOL",
-	  .help = "where the objects are; it is there already" },
+	  .help = "pool for the objects; it must exist" },
 	{ .name = "conf", .kind = OPT_STR, .off = FIELD(conf),
 	  .len = sizeof(((struct sosd *)0)->conf), .arg = "FILE",
 	  .help = "Ceph's configuration; else $CEPH_CONF, /etc/ceph/ceph.conf" },
 	{ .name = "user", .kind = OPT_STR, .off = FIELD(user),
 	  .len = sizeof(((struct sosd *)0)->user), .def = "admin", .arg = "NAME",
 	  .check = check_user,
-	  .help = "as who, without 'client.'" },
+	  .help = "Ceph user, without 'client.'" },
 	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(prefix), .len = SOSD_PREFIX_MAX,
 	  .def = "xseg", .arg = "WORD", .check = check_prefix,
-	  .help = "objects are called WORD.NAME; segments of one prefix have their volumes in "
-		  "common" },
+	  .help = "objects are called WORD.NAME; segments with the same prefix share their "
+		  "volumes" },
 	{ .name = "io_timeout", .kind = OPT_TIME, .off = FIELD(io_timeout_ns), .min = SECOND_NS,
 	  .max = HOUR_NS, .def = "60s", .flags = OPT_LIVE, .arg = "TIME",
-	  .help = "a request that RADOS does not answer is tried for so long" },
+	  .help = "how long a request is tried that RADOS does not answer" },
 	{ .name = "lock_expiry", .kind = OPT_TIME, .off = FIELD(lock_expiry_ns), .min = SECOND_NS,
 	  .max = HOUR_NS, .def = "30s", .arg = "TIME",
-	  .help = "others may serve the prefix when this one was not heard of for so long" },
+	  .help = "another host may serve the prefix after this time without a sign of life" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = FIELD(iodepth), .min = 1, .max = 4096,
-	  .def = "128", .arg = "N", .help = "requests that RADOS has at a time, for each thread" },
+	  .def = "128", .arg = "N", .help = "requests in flight at RADOS, for each thread" },
 	{ 0 }
 };
 

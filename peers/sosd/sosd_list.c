@@ -135,7 +135,7 @@ static int64_t list(struct sosd_lister *l, const struct xreq *r)
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {
-			w.out = whole;			/* what it has of this slice is written over */
+			w.out = whole;			/* drops what this slice added */
 			if (any)
 				break;
 			if (s.cut == CUT_MAX)

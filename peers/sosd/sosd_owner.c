@@ -1,7 +1,6 @@
 /* sosd_owner - see sosd_owner.h for the states, the contract and the invariants. */
 #include "peers/sosd/sosd_owner.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "peers/common/runtime/bus.h"
 #include "peers/common/log/log.h"
 #include "peers/sosd/sosd_error.h"
+#include "xtypes/xstate.h"
 
 #define LOCK	  "xseg"
 #define SECOND_NS UINT64_C(1000000000)
@@ -23,15 +23,16 @@
 
 #define TO(state) (1u << SOSD_##state)
 
-static const uint8_t legal[] = {
-	[SOSD_ASKING] = TO(OWNER) | TO(LOST),
-	[SOSD_OWNER] = TO(LOST),
-	[SOSD_LOST] = 0,
+static const struct xstates states = {
+	.what = "ownership of objects",
+	XSTATE(SOSD_, ASKING, TO(OWNER) | TO(LOST)),
+	XSTATE(SOSD_, OWNER, TO(LOST)),
+	XSTATE(SOSD_, LOST, 0),
 };
 
 static void set_state(struct sosd_owner *w, enum sosd_owner_state state)
 {
-	assert(legal[atomic_load(&w->state)] & 1u << state);
+	xstate_check(&states, atomic_load(&w->state), state);
 	/* release: partner is the acquire in sosd_owner_state(): what is sent after it is sent
 	 * after the fence */
 	atomic_store_explicit(&w->state, state, memory_order_release);
@@ -100,13 +101,13 @@ static int fence(struct sosd_owner *w, const struct holder *h)
 
 	if (rc)
 		log_warn(
-			"%s: the OSDs cannot be told to refuse what %s may have sent before it "
-			"died: %s; the user needs mon 'profile rbd'",
+			"%s: the OSDs cannot be told to refuse requests that %s may have sent "
+			"before it died: %s; the user needs mon 'profile rbd'",
 			w->who, h->address, strerror(-rc));
 	else
 		log_info(
-			"%s: the OSDs refuse what %s sent, who served these objects before and did "
-			"not leave",
+			"%s: the OSDs refuse requests from %s, which served these objects before "
+			"and did not leave",
 			w->who, h->address);
 	return is_forbidden(rc) && !strcmp(h->cookie, w->me) ? 0 : rc;
 }
@@ -269,15 +270,15 @@ static void tell_loss(struct sosd_owner *w, int rc, const struct holder *holder)
 {
 	if (rc == -ESHUTDOWN)
 		log_error(
-			"%s: the cluster has blocklisted this client, as who takes its place "
-			"would; nothing is read or written here any more, and dirty data stays in "
-			"the cache; to serve here, make sure that nobody else does, then 'xseg "
-			"peer stop %s --force' and 'xseg peer start %s'",
+			"%s: the cluster has blocklisted this client, as a host does that takes "
+			"its place; nothing is read or written here any more, and dirty data stays "
+			"in the cache; to serve here, make sure that no other host does, then "
+			"'xseg peer stop %s --force' and 'xseg peer start %s'",
 			w->who, w->who, w->who);
 	else
 		log_error(
 			"%s: %s %s; nothing is read or written here any more; to serve here, stop "
-			"that one, then 'xseg down --force', which loses what is dirty here, and "
+			"that one, then 'xseg down --force', which loses dirty data here, and "
 			"'xseg up'",
 			w->who, holder->cookie,
 			rc == -ESTALE ? "has meanwhile served these objects"
@@ -314,11 +315,11 @@ static void tell(struct sosd_owner *w, int rc)
 	set_error(w, rc);
 	if (rc && !is_silence(rc) && rc != before)
 		log_warn(
-			"%s: the lock of its objects in the pool %s cannot be had: %s; asking on, "
-			"and requests wait; %s",
+			"%s: the lock of its objects in the pool %s cannot be taken: %s; trying "
+			"again, and requests wait; %s",
 			w->who, w->rados->pool, strerror(-rc), sosd_error_remedy(rc));
 	if (!rc && before)
-		log_info("%s: the lock of its objects can be had again", w->who);
+		log_info("%s: the lock of its objects can be taken again", w->who);
 }
 
 static void ask(struct sosd_owner *w)
@@ -436,19 +437,20 @@ int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados,
 			p->prefix, holder.cookie, (unsigned long)(p->expiry_ns / SECOND_NS));
 	if (rc == -ESTALE)
 		return xseg_fail(err, -EEXIST,
-			"%s has served the objects of prefix '%s' since this segment did, so what "
-			"its caches hold is out of date; 'xseg down --force', then start it anew",
+			"%s has served the objects of prefix '%s' since this segment did, so the "
+			"data in its caches is out of date; 'xseg down --force', then start it "
+			"anew",
 			holder.cookie, p->prefix);
 	if (is_forbidden(rc)) {
 		give_back(w);			/* nobody is to wait until it expires */
 		return xseg_fail(err, rc,
-			"the user may not lock %s in the pool, or not have others refused; it "
-			"needs mon 'profile rbd' and osd 'allow rwx pool=%s'",
+			"the user may not lock %s in the pool, or may not blocklist other clients; "
+			"it needs mon 'profile rbd' and osd 'allow rwx pool=%s'",
 			w->object, rados->pool);
 	}
 	if (rc)
-		log_warn("%s: the pool %s does not say who may serve it: %s; asking on, and "
-			"requests wait; %s",
+		log_warn("%s: the lock of its objects in the pool %s cannot be read: %s; trying "
+			"again, and requests wait; %s",
 			w->who, rados->pool, strerror(-rc), sosd_error_remedy(rc));
 	set_error(w, rc);
 	rc = start_keeper(w);

@@ -90,8 +90,8 @@ static int fail_connect(
 	get(s, "keyring", keyring, sizeof(keyring));
 	if ((rc == -ENOENT || rc == -EPERM || rc == -EACCES) && !has_key(s, keyring))
 		return xseg_fail(err, rc,
-			"no key for client.%s in %.120s; user= says whose, keyring = in the Ceph "
-			"configuration where it is",
+			"no key for client.%s in %.120s; user= names another user, keyring = in "
+			"the Ceph configuration another file",
 			p->user, keyring);
 	if (!mon[0])
 		return xseg_fail(err, rc,
@@ -112,10 +112,10 @@ static int fail_connect(
 	case EINVAL:
 		/* not EINVAL: the name's server may be back when it is tried again */
 		return xseg_fail(err, -EHOSTUNREACH,
-			"mon_host = %s names no host that is known, and no address", mon);
+			"mon_host = %s is neither a known host nor an address; correct it", mon);
 	case ETIMEDOUT:
 		return xseg_fail(err, rc,
-			"no monitor answers within %u s (mon_host = %s); look whether one runs "
+			"no monitor answers within %u s (mon_host = %s); check whether one runs "
 			"there",
 			CONNECT_S, mon);
 	default:
@@ -132,8 +132,8 @@ static int open_pool(
 
 	if (rc == -ENOENT)
 		return xseg_fail(err, rc,
-			"there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd "
-			"pool create \"%s\"' makes it",
+			"there is no pool '%s'; 'ceph osd pool ls' shows the pools, 'ceph osd pool "
+			"create \"%s\"' makes this one",
 			p->pool, p->pool);
 	if (rc)
 		return xseg_fail(
@@ -143,7 +143,7 @@ static int open_pool(
 	if (rc || wants_aligned)
 		return xseg_fail(err, rc ? rc : -EOPNOTSUPP,
 			"the pool '%s' cannot overwrite a part of an object; 'ceph osd pool set %s "
-			"allow_ec_overwrites true' lets it",
+			"allow_ec_overwrites true' allows that",
 			p->pool, p->pool);
 	/* a full cluster says so, rather than to wait until it is not */
 	rados_set_pool_full_try(s->io);
@@ -163,8 +163,7 @@ static int learn_address(struct sosd_rados *s, struct xseg_error *err)
 		memcpy(s->address, text, strlen(text) + 1);
 	rados_buffer_free(text);
 	return rc ? xseg_fail(err, rc,
-			    "librados does not say by what address the cluster knows this process: "
-			    "%s",
+			    "librados does not tell this process's address in the cluster: %s",
 			    strerror(-rc))
 		  : 0;
 }

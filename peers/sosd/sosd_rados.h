@@ -65,7 +65,7 @@ struct sosd_rados {
 	int64_t pool_id;
 	bool opened;				/* io is there */
 	char pool[128];
-	uint64_t capacity_bytes;		/* of the cluster, before copies, at the start; 0: not known */
+	uint64_t capacity_bytes;		/* of the cluster, before copies; 0: not known */
 	char address[56]; /* by which the OSDs know this process, and can be told to refuse it */
 };
 

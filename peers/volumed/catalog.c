@@ -51,6 +51,7 @@
 #include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
+#include "xtypes/xstate.h"
 
 #define RECORD_MAGIC	0x31304c4f56474553ull	/* "SEGVOL01" */
 #define HEAD_MAGIC	0x3130444148474553ull	/* "SEGHAD01" */
@@ -275,24 +276,25 @@ struct xreq *vd_catalog_request(struct peer_port *pp, const char *target, enum x
 
 #define TO(step) (1u << VD_##step)
 
-static const uint16_t legal[VD_NR_WRITES] = {
-	[VD_WRITE_NONE] = TO(WRITE_RESERVE) | TO(WRITE_COPY) | TO(UNDO_HEAD) | TO(MEND_COPY) |
-		TO(MEND_RECORD) | TO(MEND_HEAD),
-	[VD_WRITE_RESERVE] = TO(WRITE_COPY) | TO(WRITE_NONE),
-	[VD_WRITE_COPY] = TO(WRITE_RECORD) | TO(WRITE_NONE),
-	[VD_WRITE_RECORD] = TO(WRITE_HEAD) | TO(WRITE_NONE),
-	[VD_WRITE_HEAD] = TO(WRITE_NONE),
-	[VD_UNDO_HEAD] = TO(UNDO_RECORD) | TO(WRITE_NONE),
-	[VD_UNDO_RECORD] = TO(UNDO_COPY) | TO(WRITE_NONE),
-	[VD_UNDO_COPY] = TO(WRITE_NONE),
-	[VD_MEND_COPY] = TO(MEND_COPY) | TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE),
-	[VD_MEND_RECORD] = TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE),
-	[VD_MEND_HEAD] = TO(WRITE_NONE),
+static const struct xstates states = {
+	.what = "write of the catalogue",
+	XSTATE(VD_, WRITE_NONE, TO(WRITE_RESERVE) | TO(WRITE_COPY) | TO(UNDO_HEAD) | TO(MEND_COPY) |
+		TO(MEND_RECORD) | TO(MEND_HEAD)),
+	XSTATE(VD_, WRITE_RESERVE, TO(WRITE_COPY) | TO(WRITE_NONE)),
+	XSTATE(VD_, WRITE_COPY, TO(WRITE_RECORD) | TO(WRITE_NONE)),
+	XSTATE(VD_, WRITE_RECORD, TO(WRITE_HEAD) | TO(WRITE_NONE)),
+	XSTATE(VD_, WRITE_HEAD, TO(WRITE_NONE)),
+	XSTATE(VD_, UNDO_HEAD, TO(UNDO_RECORD) | TO(WRITE_NONE)),
+	XSTATE(VD_, UNDO_RECORD, TO(UNDO_COPY) | TO(WRITE_NONE)),
+	XSTATE(VD_, UNDO_COPY, TO(WRITE_NONE)),
+	XSTATE(VD_, MEND_COPY, TO(MEND_COPY) | TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE)),
+	XSTATE(VD_, MEND_RECORD, TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE)),
+	XSTATE(VD_, MEND_HEAD, TO(WRITE_NONE)),
 };
 
 static void step_set(struct vd_catalog *c, enum vd_write step)
 {
-	assert(legal[c->write] & 1u << step);
+	xstate_check(&states, c->write, step);
 	c->write = step;
 }
 
@@ -530,7 +532,7 @@ static void mend_over(struct peer_port *pp, int rc)
 
 	if (rc && !c->mend_error)
 		log_error("%s: the header and the copy of the catalogue cannot be written: %s; "
-			  "volumes are served, and cannot be changed; trying each second",
+			  "volumes are served, but cannot be changed; trying again each second",
 			pp->peer->name, strerror(-rc));
 	c->mends = rc != 0;
 	c->mend_error = rc;

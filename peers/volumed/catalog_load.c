@@ -118,7 +118,7 @@ static void load_publish(struct peer_port *pp)
 	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
 	if (vd_damage(vd))
 		log_error("%s: the catalogue of volumes is damaged: %s; %u volume%s not served; "
-			  "'xseg -s %s volume recover --list' says what can be brought back",
+			  "see 'xseg -s %s volume recover --list'",
 			pp->peer->name, vd_damage(vd), lost, lost == 1 ? " is" : "s are",
 			pp->peer->segment);
 	XKILL(CATALOG_READ);
@@ -269,7 +269,7 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 	struct vd_loading *l = vd->catalog.loading;
 
 	if (t->right[0] && t->right[1])
-		return "it was being recovered, and that is not done";
+		return "its recovery has not finished";
 	if (l->unreadable[VD_LOAD_RECORDS])
 		return "the object " VD_CATALOG " cannot be read";
 	if (!t->count[1] && (t->count[0] || (!l->head_rc && l->head.count)))
@@ -288,7 +288,7 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 		return "records of the object " VD_CATALOG " are damaged";
 	if (t->right[VD_LOAD_COPY] || t->ahead[VD_LOAD_COPY])
 		return "the object " VD_CATALOG " is cut short, or another one";
-	return "its objects are of different times, and do not fit together";
+	return "its objects are of different times and do not match";
 }
 
 /* Neither is known to be right: see the head. */

@@ -54,25 +54,27 @@
 #include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
+#include "xtypes/xstate.h"
 
 #define TO(step) (1u << VD_JOB_##step)
 #define ROUND	 (TO(ZERO) | TO(LIST) | TO(ASK))
 
-static const uint16_t legal[VD_JOB_NR_STEPS] = {
-	[VD_JOB_NONE] = TO(POINT) | ROUND | TO(FLUSH),
-	[VD_JOB_POINT] = TO(NONE),
-	[VD_JOB_ZERO] = TO(LIST) | TO(ASK) | TO(NONE),
-	[VD_JOB_LIST] = TO(DELETE) | TO(ASK) | TO(NONE),
-	[VD_JOB_DELETE] = TO(LIST) | TO(NONE),
-	[VD_JOB_ASK] = TO(NONE),
-	[VD_JOB_FLUSH] = TO(RECORD) | TO(NONE),
-	[VD_JOB_RECORD] = TO(RECORDING),
-	[VD_JOB_RECORDING] = TO(RECORD) | TO(NONE),
+static const struct xstates states = {
+	.what = "job of volumed",
+	XSTATE(VD_JOB_, NONE, TO(POINT) | ROUND | TO(FLUSH)),
+	XSTATE(VD_JOB_, POINT, TO(NONE)),
+	XSTATE(VD_JOB_, ZERO, TO(LIST) | TO(ASK) | TO(NONE)),
+	XSTATE(VD_JOB_, LIST, TO(DELETE) | TO(ASK) | TO(NONE)),
+	XSTATE(VD_JOB_, DELETE, TO(LIST) | TO(NONE)),
+	XSTATE(VD_JOB_, ASK, TO(NONE)),
+	XSTATE(VD_JOB_, FLUSH, TO(RECORD) | TO(NONE)),
+	XSTATE(VD_JOB_, RECORD, TO(RECORDING)),
+	XSTATE(VD_JOB_, RECORDING, TO(RECORD) | TO(NONE)),
 };
 
 static void step_set(struct vd_job *job, enum vd_job_step step)
 {
-	assert(legal[job->step] & 1u << step);
+	xstate_check(&states, job->step, step);
 	job->step = step;
 }
 
@@ -260,8 +262,8 @@ static void job_failed(struct peer_port *pp, const struct xreq *r, int rc)
 	struct vd_volume *v = job->v;
 
 	if (!v->told)
-		log_error("%s: %s of what was removed of volume '%s' failed: %s; "
-			  "trying again each second",
+		log_error("%s: %s of removed data of volume '%s' failed: %s; trying again each "
+			  "second",
 			  pp->peer->name, xseg_op_name((enum xseg_op)r->op), v->meta.name,
 			  strerror(-rc));
 	v->told = true;
@@ -344,7 +346,7 @@ static void list_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (rc == -ESTALE) {
 		v->cursor = 0;
-		v->found = true;		/* of what was named before; another round follows */
+		v->found = true;		/* of names of before; another round follows */
 		job_over(pp, r, 0);
 		return;
 	}

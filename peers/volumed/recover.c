@@ -24,7 +24,6 @@
  *       Then its objects are orphans.
  *   K2  An orphan gets a name that no volume has. One without an identity can only have its own.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,20 +31,22 @@
 #include "peers/common/say/kv.h"
 #include "peers/common/log/log.h"
 #include "peers/volumed/volumed.h"
+#include "xtypes/xstate.h"
 
 #define TO(step) (1u << VD_RECOVER_##step)
 
-static const uint8_t legal[VD_RECOVER_NR_STEPS] = {
-	[VD_RECOVER_IDLE] = TO(ASKED),
-	[VD_RECOVER_ASKED] = TO(MENDING),
-	[VD_RECOVER_MENDING] = TO(ORPHANS) | TO(IDLE),
-	[VD_RECOVER_ORPHANS] = TO(HEAD) | TO(IDLE),
-	[VD_RECOVER_HEAD] = TO(IDLE),
+static const struct xstates states = {
+	.what = "recovery of volumes",
+	XSTATE(VD_RECOVER_, IDLE, TO(ASKED)),
+	XSTATE(VD_RECOVER_, ASKED, TO(MENDING)),
+	XSTATE(VD_RECOVER_, MENDING, TO(ORPHANS) | TO(IDLE)),
+	XSTATE(VD_RECOVER_, ORPHANS, TO(HEAD) | TO(IDLE)),
+	XSTATE(VD_RECOVER_, HEAD, TO(IDLE)),
 };
 
 static void step_set(struct vd_recover *rec, enum vd_recover_step step)
 {
-	assert(legal[rec->step] & 1u << step);
+	xstate_check(&states, rec->step, step);
 	rec->step = step;
 }
 

@@ -4,12 +4,12 @@
  * Contract: any port's thread may call the functions that volumed.h marks "any port"; these take no
  * lock. Only port 0's thread calls the others. Nothing blocks or allocates.
  */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "peers/common/options/hex.h"
 #include "peers/volumed/volumed.h"
+#include "xtypes/xstate.h"
 
 /* ---- the data path ----------------------------------------------------------------------- */
 
@@ -364,13 +364,15 @@ static void count_jobs(struct volumed *vd, enum vd_slot_state from, enum vd_slot
 
 #define TO(state) (1u << VD_##state)
 
-static const uint8_t legal[VD_NR_STATES] = {
-	[VD_FREE] = TO(FREE) | TO(LIVE) | TO(REMOVING) | TO(SHRINKING) | TO(DAMAGED) | TO(LOST),
-	[VD_LIVE] = TO(LIVE) | TO(REMOVING) | TO(SHRINKING),
-	[VD_REMOVING] = TO(FREE),
-	[VD_SHRINKING] = TO(LIVE),
-	[VD_DAMAGED] = TO(FREE),
-	[VD_LOST] = TO(FREE),
+static const struct xstates states = {
+	.what = "volume",
+	XSTATE(VD_, FREE, TO(FREE) | TO(LIVE) | TO(REMOVING) | TO(SHRINKING) | TO(DAMAGED) |
+		TO(LOST)),
+	XSTATE(VD_, LIVE, TO(LIVE) | TO(REMOVING) | TO(SHRINKING)),
+	XSTATE(VD_, REMOVING, TO(FREE)),
+	XSTATE(VD_, SHRINKING, TO(LIVE)),
+	XSTATE(VD_, DAMAGED, TO(FREE)),
+	XSTATE(VD_, LOST, TO(FREE)),
 };
 
 /* ---- jobs ------------------------------------------------------------------------------- */
@@ -396,7 +398,7 @@ void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd
 	struct volumed *vd = vd_of(pp);
 	enum vd_slot_state old = v->meta.state;
 
-	assert(legal[old] & 1u << meta->state);
+	xstate_check(&states, old, meta->state);
 	count_state(vd, old, UINT32_MAX);
 	count_state(vd, meta->state, 1);
 	count_jobs(vd, old, meta->state);

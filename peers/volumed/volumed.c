@@ -39,8 +39,6 @@ static const struct opt volumed_opts[] = {
 	{ .name = NULL },
 };
 
-/* ---- own requests ------------------------------------------------------------------------ */
-
 /* ---- the path of a request --------------------------------------------------------------- */
 
 static bool is_in_one_object(const struct vd_volume *v, const struct xreq *r)
@@ -275,8 +273,8 @@ static int take_pages(struct volumed *vd, struct xseg_error *err)
 		rc = xseg_pages_take(vd->peer.xp, nr, vd->page);
 	if (rc)
 		return xseg_fail(err, rc,
-			"the segment has no 2 MiB left for the buffers of '%s': %s; "
-			"make it with more --memory",
+			"the segment has less than 2 MiB left for the buffers of '%s': %s; make it "
+			"with more --memory",
 			vd->peer.name, strerror(-rc));
 	for (i = VD_LOAD_PAGES; i < nr; i++)
 		memset(xseg_page(vd->peer.seg, vd->page[i]), 0, XSEG_PAGE_SIZE);

@@ -96,8 +96,8 @@ struct vd_meta {
 	uint64_t size_bytes;
 	uint64_t object_size;
 	uint64_t cut_bytes;			/* SHRINKING: the size before */
-	uint64_t identity;			/* FREE: the last one's; 0: a record of version 1 */
-	uint64_t change;			/* of the catalogue, that wrote it; 0: an older program */
+	uint64_t identity;			/* FREE: the last one's; 0: record version 1 */
+	uint64_t change;			/* the catalogue's that wrote it; 0: old program */
 	uint64_t replaced;			/* vd_record_sum() of the record before */
 };
 
@@ -117,9 +117,9 @@ struct vd_volume {
 	struct vd_volume *next_job;
 	uint64_t cursor;			/* of this round: of the LIST; or the next object */
 	uint64_t deleted;			/* objects, in all rounds */
-	uint64_t listed;			/* objects that the last answer named, not deleted yet */
+	uint64_t listed;			/* objects of the last answer, not deleted yet */
 	uint64_t retry_ns;			/* waits until then, for its next turn */
-	uint64_t again_ns, again;		/* the next round, when older requests are left; step */
+	uint64_t again_ns, again;		/* next round, if older requests are left; step */
 	uint32_t waits_for;			/* older requests, at the last look */
 	bool passed;				/* every port has passed a point since the change */
 	bool in_round, drained, zeroed, found;
@@ -137,7 +137,7 @@ struct vd_context {
 	uint32_t sent;				/* parent: bytes handed to children */
 	uint32_t out;				/* parent: children not answered */
 	uint32_t part;				/* parent: number of the next child */
-	bool begun;				/* parent: a part was sent, perhaps by a predecessor */
+	bool begun;				/* parent: it, or a predecessor, sent a part */
 	bool cutting;				/* parent: counted in its port's `cutting` */
 	int64_t result;				/* parent: sum, or the first error */
 };
@@ -202,7 +202,7 @@ struct vd_catalog {
 	struct vd_head head;			/* the store's, of the last change that is done */
 	struct vd_head sent;			/* that is on its way */
 	uint64_t next_identity;			/* to be given next */
-	struct vd_volume *uncertain;		/* its record, or copy, may be another than v->meta */
+	struct vd_volume *uncertain;		/* its record, or copy, may differ from v->meta */
 	/* Mending: parts of VD_PART_RECORDS records, a bit each, of the copy and the catalogue; the
 	 * header last. */
 	uint64_t mend_copy, mend_record;
@@ -488,7 +488,7 @@ const char *vd_unreadable(const struct volumed *vd);
 /* What does not fit, or NULL. Any port reads it. */
 const char *vd_damage(const struct volumed *vd);
 void vd_damage_set(struct volumed *vd, const char *damage);
-#define VD_DAMAGE_ORPHANS "there are objects of volumes that no record tells of"
+#define VD_DAMAGE_ORPHANS "there are objects of volumes without a record"
 
 /* ---- orphans.c: only where there is damage ------------------------------------------------ */
 

@@ -29,7 +29,6 @@
  *       made, and which were there before. It does requests with a note first, so nothing has been
  *       changed in between.
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +38,7 @@
 #include "peers/common/say/volume_users.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
+#include "xtypes/xstate.h"
 
 #define LATER INT64_MIN
 
@@ -97,15 +97,16 @@ static bool is_listed(const struct vd_volume *v)
 
 #define TO(state) (1u << VD_CHANGE_##state)
 
-static const uint8_t legal[VD_CHANGE_NR_STATES] = {
-	[VD_CHANGE_IDLE] = TO(WRITING),
-	[VD_CHANGE_WRITING] = TO(IDLE) | TO(UNDOING),
-	[VD_CHANGE_UNDOING] = TO(IDLE),
+static const struct xstates states = {
+	.what = "change of volumes",
+	XSTATE(VD_CHANGE_, IDLE, TO(WRITING)),
+	XSTATE(VD_CHANGE_, WRITING, TO(IDLE) | TO(UNDOING)),
+	XSTATE(VD_CHANGE_, UNDOING, TO(IDLE)),
 };
 
 static void change_set(struct vd_admin *a, enum vd_change change)
 {
-	assert(legal[a->change] & 1u << change);
+	xstate_check(&states, a->change, change);
 	a->change = change;
 }
 
@@ -183,8 +184,8 @@ static void change_failed(struct peer_port *pp, int rc)
 {
 	struct vd_admin *a = &vd_of(pp)->admin;
 
-	log_error("%s: the record of volume '%s' cannot be written: %s; undoing the change, "
-		  "trying each second",
+	log_error("%s: the record of volume '%s' cannot be written: %s; undoing the change, trying "
+		  "again each second",
 		  pp->peer->name, a->next.name, strerror(-rc));
 	change_set(a, VD_CHANGE_UNDOING);
 	a->error = rc;
@@ -206,8 +207,8 @@ static void change_tell(struct peer_port *pp, bool undone)
 		kv_add(&t, "the change is undone; see the log of the store, then try again");
 	else
 		kv_add(&t,
-			"the change cannot be undone yet, and may be made after all if %s ends "
-			"before; see the log of the store",
+			"the change cannot be undone yet, and may take effect after all if %s ends "
+			"before that; see the log of the store",
 			pp->peer->name);
 	answer(pp, a->r, a->error, &t);
 	a->r = NULL;
@@ -289,7 +290,7 @@ static int64_t parse_args(struct volumed *vd, char *args, const char **name, uin
 	if (size) {
 		key = kv_next_word(&args, &value);
 		if (!key || !value || strcmp(key, "size") != 0 || opt_parse_size(value, size))
-			return REASON(t, -EINVAL, "say size=BYTES after the name, as in size=8G");
+			return REASON(t, -EINVAL, "give size=BYTES after the name, as in size=8G");
 		if (!vd_size_ok(*size))
 			return refuse_size(vd, *name, *size, t);
 	}
@@ -299,7 +300,7 @@ static int64_t parse_args(struct volumed *vd, char *args, const char **name, uin
 		key = kv_next_word(&args, &value);
 	}
 	if (key)
-		return REASON(t, -EINVAL, "there is a word too many after volume '%s'", *name);
+		return REASON(t, -EINVAL, "there is one word too many after volume '%s'", *name);
 	return 0;
 }
 
@@ -339,8 +340,7 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 			t);
 	else if (!v)
 		*rc = REASON(t, -ENOENT,
-			     "there is no volume '%s'; 'xseg -s %s volume list' shows what there "
-			     "is",
+			     "there is no volume '%s'; 'xseg -s %s volume list' shows the volumes",
 			     name, vd->peer.segment);
 	return v;
 }
@@ -621,7 +621,8 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	c = value ? NULL : find_command(word);
 	if (!c)
 		return REASON(t, -EINVAL, 
-			"volume what? create, list, info, resize, remove, lost or recover");
+			"no such command; after volume write create, list, info, resize, remove, "
+			"lost or recover");
 	if (c->changes && vd->admin.change == VD_CHANGE_UNDOING)
 		return REASON(t, vd->admin.error,
 			"the last change of the catalogue failed (%s) and is still "
@@ -629,8 +630,8 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 			strerror(-vd->admin.error));
 	if (c->needs_all && vd_unreadable(vd))
 		return REASON(t, -EBUSY,
-			"the object %s cannot be read; the catalogue of volumes is not changed "
-			"before 'xseg volume recover' has written it anew",
+			"the object %s cannot be read; before the catalogue of volumes can be "
+			"changed, write it anew with 'xseg volume recover'",
 			vd_unreadable(vd));
 	return c->run(pp, r, cursor, t);
 }

@@ -17,7 +17,7 @@ build               gcc               compiles everything
 build               libc6-dev         headers of the C library
 build               make              runs the Makefile
 build               libaio-dev        filed: asynchronous file I/O
-build               liburcu-dev       lists
+build               liburcu-dev       lists: a header, no library
 build               libjansson-dev    JSON output
 build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names
@@ -30,6 +30,7 @@ ceph                ceph-common       the same
 check               pkg-config|pkgconf  test of the installed library
 check               python3           test of the Python package
 check               universal-ctags   test of the shape of the tree
+check               codespell         test of the spelling
 check               spin              model checks of queues and doorbells
 check,demo,bench    jq                reads JSON output in the test and benchmark scripts
 check,demo          e2fsprogs         a real file system inside a volume
@@ -88,7 +89,7 @@ wanted()
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
 	[ -n "$list$quiet" ] || {
-		echo "deps: this is no Debian; install what these Debian packages hold:"
+		echo "deps: this is not Debian; install the contents of these Debian packages:"
 		echo "$packages"
 	} >&2
 	exit 0

@@ -463,7 +463,7 @@ stores_have_it()
 {
 	t "the stack comes up again" xseg up stack.conf
 	t "what was acknowledged is in the store" \
-		xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c --verify_only \
-		--verify_state="$TMP/state"
+		xbench --volume=vol --rw=randrw --bs=64k --iodepth=16 --numjobs=2 \
+		--verify=crc32c --verify_only --verify_state="$TMP/state"
 	t "everything stops" xseg down
 }

@@ -59,6 +59,12 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# bound SHORT LONG: the first in `make check`, the second in `make check-long`
+bound()
+{
+	if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi
+}
+
 # t SENTENCE COMMAND...: ok when the command succeeds; its status is returned
 t()
 {

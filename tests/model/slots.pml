@@ -14,7 +14,7 @@
  *                     page
  *   flushed           flushed_bucket, and through_cover (write.c) for the flushes that began after
  *                     the write was applied
- *   evict             evict_bucket (pages.c)
+ *   evict             evict_step (step.c)
  *   load              arena_load (arena.c): WRITING becomes DIRTY, INFLIGHT goes
  *   held              orphans_adopt (adopt.c): while a child of the dead one is out, the object is
  *                     HELD: nothing of it is read, written or flushed

@@ -18,19 +18,21 @@ static void check(void)
 	cached_check_loans(crig.peer);
 }
 
-/* Each step of a peer is seen by the others at once. */
-static void publish(struct peer *p)
+/* Each step of a peer is seen by the others at once. A step that did nothing left nothing to check:
+ * settle() makes many of these. */
+static void publish(struct peer *p, bool any)
 {
 	if (p)
 		xseg_port_flush(p->ports[0].port);
-	check();
+	if (any)
+		check();
 }
 
 bool crig_step_store(void)
 {
 	bool any = peer_port_step_request(&crig.store->ports[0]);
 
-	publish(crig.store);
+	publish(crig.store, any);
 	return any;
 }
 
@@ -46,7 +48,7 @@ bool crig_step_request(void)
 {
 	bool any = serving() && peer_port_step_request(&crig.peer->ports[0]);
 
-	publish(crig.peer);
+	publish(crig.peer, any);
 	return any;
 }
 
@@ -54,7 +56,7 @@ bool crig_step_reply(void)
 {
 	bool any = serving() && peer_port_step_reply(&crig.peer->ports[0]);
 
-	publish(crig.peer);
+	publish(crig.peer, any);
 	return any;
 }
 
@@ -62,7 +64,7 @@ static uint64_t poll_cached(void)
 {
 	uint64_t next = serving() ? peer_port_step_poll(&crig.peer->ports[0]) : PEER_NEVER;
 
-	publish(crig.peer);
+	publish(crig.peer, true);
 	return next;
 }
 

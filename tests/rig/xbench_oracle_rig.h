@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "bench/xbench/oracle.c" /* NOLINT(bugprone-suspicious-include) */
-#include "bench/xbench/sector.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/oracle/oracle.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/oracle/sector.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define NR_FLOORS 64
 

@@ -177,9 +177,18 @@ void __real_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t 
 void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 {
-	spared_check(ps, o, b, word);
 	fall();
 	__real_bucket_set(ps, o, b, word);
+	fall();
+}
+
+void __real_bucket_leave(struct cport *ps, struct object *o, uint32_t b, enum bucket_state to);
+void __wrap_bucket_leave(struct cport *ps, struct object *o, uint32_t b, enum bucket_state to);
+void __wrap_bucket_leave(struct cport *ps, struct object *o, uint32_t b, enum bucket_state to)
+{
+	spared_check(ps, o, b);
+	fall();
+	__real_bucket_leave(ps, o, b, to);
 	fall();
 }
 

@@ -13,11 +13,11 @@ static void dump_object(struct cached *k, struct object *o, FILE *out)
 	for (struct creq *c = o->through; c; c = c->next)
 		through++;
 	fprintf(out, "    %s: %s, %s, %u refs,", xcache_name(&k->object.xc, i),
-		object_state_name(o->state),
+		xstate_name(&object_states, o->state),
 		xcache_state_of(&k->object.xc, i) == XCACHE_ACTIVE ? "active" : "evicted",
 		xcache_refs(&k->object.xc, i));
 	for (uint32_t b = BUCKET_LOADING; b < BUCKET_NR_STATES; b++)
-		fprintf(out, " %u %s", o->nr[b], bucket_state_name(b));
+		fprintf(out, " %u %s", o->nr[b], xstate_name(&bucket_states, b));
 	fprintf(out,
 		", sets %u %u, out %u loads %u flushes, wait %u + %u through, redo %u%s%s%s%s%s\n",
 		o->cnt[0], o->cnt[1], o->loads_out, o->flushes_out, waiters, through, o->nr_redo,
@@ -86,7 +86,7 @@ void cached_dump(struct peer *p, FILE *out)
 		" dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
 		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u "
 		"listed\n",
-		p->name, plug_state_name((enum plug_state)k->life.plug.state), k->memory.nr_free,
+		p->name, xstate_name(&plug_states, k->life.plug.state), k->memory.nr_free,
 		k->memory.nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10, k->memory.nr_free_chunks,
 		xwaitq_nr(&k->memory.want_owed), xwaitq_nr(&k->memory.want_pages),
 		k->volume.shares.waiting, xwaitq_nr(&k->object.want_entries), k->flush.throttle.nr,

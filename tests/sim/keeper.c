@@ -76,7 +76,8 @@ void keeper_open(struct sim *s)
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++) {
 		uint32_t sectors = s->plan.sectors[v];
 
-		s->volume[v] = (struct sim_volume){ .id = v + 1, .least = sectors, .most = sectors };
+		s->volume[v] = (struct sim_volume){
+			.id = v + 1, .least = sectors, .most = sectors };
 		if (!s->plan.node[NODE_VOLUMED])
 			continue;
 		if (admin_call(s, NODE_VOLUMED, "volume create vol%u size=%u", v,

@@ -164,7 +164,8 @@ bool sim_run(struct sim *s, const struct choice *c)
 		       " I/Os beyond the end), %" PRIu64 " errors, %.3f s simulated\n",
 			s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes,
 			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_deaths,
-			s->nr_plugs, s->nr_cuts, s->nr_refused, s->nr_errors, (double)(s->now - BEGIN_NS) / 1e9);
+			s->nr_plugs, s->nr_cuts, s->nr_refused, s->nr_errors,
+			(double)(s->now - BEGIN_NS) / 1e9);
 	sim_fini(s);
 	return true;
 }

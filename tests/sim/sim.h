@@ -209,7 +209,7 @@ struct admin {
 };
 
 struct sim_volume {
-	uint32_t id;				/* that requests bear; of one that is gone: its last */
+	uint32_t id;				/* that requests bear; the last, if it is gone */
 	uint32_t least, most;			/* sectors that it may have; 0: it may be gone */
 	char prefix[64];			/* of its objects' names; "": not known yet */
 };
@@ -420,7 +420,7 @@ struct cport;
 struct object;
 void spared_watch(struct sim *s);
 void scribbled(struct sim *s, enum node_id id, const struct item *it);	/* scribbled.c */
-void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void spared_check(struct cport *ps, struct object *o, uint32_t b);
 
 /* ---- parts.c: parts of split requests (S8) ---- */
 void parts_watch(struct sim *s);

@@ -33,14 +33,14 @@ static bool promises_hold(struct cached *k)
 	       pages;
 }
 
-void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
+void spared_check(struct cport *ps, struct object *o, uint32_t b)
 {
 	struct cached *k = ps->cache;
 	const struct share *sh = &k->volume.states[object_volume(o)].share;
 	uint64_t old = slot_get(k, o, b);
 
 	if (!watched || watched->dropping || slot_state(old) != BUCKET_VALID ||
-		!slot_has_page(old) || !slot_absent(word) || object_port(ps)->inside == o ||
+		!slot_has_page(old) || object_port(ps)->inside == o ||
 		(object_port(ps)->inside &&
 			object_volume(object_port(ps)->inside) == object_volume(o)))
 		return;
@@ -48,5 +48,6 @@ void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		sim_fail(watched,
 			"%s: volume %u has %u pages, and %u for sure, and loses one of them to "
 			"another's need",
-			k->base.peer.name, k->volume.volume_ids[object_volume(o)], sh->used, sh->min);
+			k->base.peer.name, k->volume.volume_ids[object_volume(o)], sh->used,
+			sh->min);
 }

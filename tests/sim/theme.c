@@ -150,7 +150,8 @@ static void cut(struct sim *s)
 	if (rng_one_in(&s->rng, 2))
 		plan_option(s, NODE_MEMD, "iops=%u", 100u << rng_below(&s->rng, 4));
 	keep_dirty(s, NODE_CACHED);
-	plan_option(s, NODE_CACHED, "objects=%u", rng_one_in(&s->rng, 2) ? 64 : rng_range(&s->rng, 2, 8));
+	plan_option(s, NODE_CACHED, "objects=%u",
+		rng_one_in(&s->rng, 2) ? 64 : rng_range(&s->rng, 2, 8));
 	plan_option(s, NODE_CACHED, "requests=%u", 8u << rng_below(&s->rng, 2));
 	objects_of(s, 8192u << rng_below(&s->rng, 5));
 	p->wide = rng_one_in(&s->rng, 2);

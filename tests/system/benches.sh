@@ -178,13 +178,15 @@ is "the table of all bars has what was wanted, and whether it is met" \
 	"hit 4k read, depth 1 at least 0.85 0.9 met;hit writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
 
 is "what was never counted meets nothing, either" \
-	"$(awk -f "$root/bench/lib.awk" -f "$root/bench/switches.awk" </dev/null | grep -c 'no errors.*: met$')" 0
+	"$(awk -f "$root/bench/lib.awk" -f "$root/bench/pauses.awk" \
+		-f "$root/bench/switches.awk" </dev/null | grep -c 'no errors.*: met$')" 0
 is "a figure that is none meets nothing that was wanted" \
 	"$(printf '%s\tserver\tread\t8\town\t8\t0\t0\t0\t0\n' 1 16 |
-		awk -v results=/dev/null -f "$root/bench/lib.awk" -f "$root/bench/scale.awk" |
+		awk -v results=/dev/null -v columns="reactors part rw batch form = ios" \
+			-f "$root/bench/lib.awk" -f "$root/bench/scale.awk" |
 		grep -c ': met$')" 0
 
-bench hit 45 24 "runs.tsv:11:45 results.tsv:12:46" "iops.png bandwidth.png"
+bench hit 45 24 "runs.tsv:12:45 results.tsv:12:46" "iops.png bandwidth.png"
 bench limits 39 12 "runs.tsv:11:39 results.tsv:8:40" limits.png
 # Of the rivals, those that are here.
 rivals=(cached filed)
@@ -214,9 +216,9 @@ ends_badly()
 {
 	{
 		echo ". '$root/bench/lib.sh'"
-		echo "bench_options; bench_begin broken xseg; cp '$TMP/run' \"\$raw/cached-run.1.json\""
-		echo "report() { echo 'half of it'; false; }"
-		echo "raw_rows '[.error]' >\"\$out/runs.tsv\"; bench_end"
+		echo "bench_begin xseg; cp '$TMP/run' \"\$raw/cached-run.1.json\""
+		echo "report() { echo 'half of it'; false; }; collect() { raw_rows '[.error]' | sort; }"
+		echo "bench_report; bench_end"
 	} >broken.sh
 	cat >run
 	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/broken" \

@@ -38,9 +38,9 @@ has_at_most()	# VOLUME BYTES
 noise()	# SENTENCE: far more than the cache holds, read and written
 {
 	expect_json "$no_errors" "$1: noisy is read all over" \
-		bench noisy --rw=randread --bs=4k --number_ios=12000
+		bench noisy --rw=randread --bs=16k --number_ios=3000
 	expect_json "$no_errors" "and written" \
-		bench noisy --rw=randwrite --bs=4k --number_ios=12000 --verify=crc32c
+		bench noisy --rw=randwrite --bs=16k --number_ios=3000 --verify=crc32c
 }
 
 mib=1048576
@@ -75,7 +75,7 @@ expect_err 4 'min=24M cannot be promised: .* ask for [0-9]+k at most' \
 expect_err 4 'memory=8M is too little for the minima' \
 	"so is a cache that is too small for what is promised" \
 	xseg cache set cached memory=8M
-expect_err 2 'is no size' "what is no size is wrong usage" \
+expect_err 2 'is not a size' "what is no size is wrong usage" \
 	xseg cache set cached min=some --volume quiet
 expect_err 2 'would be above max' "so is a minimum above the maximum" \
 	xseg cache set cached min=8M max=4M --volume quiet

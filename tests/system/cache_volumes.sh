@@ -161,7 +161,7 @@ is "which has the same id" "$(xseg --json volume info b --volumed other | jq .id
 t "the first has a policy" xseg cache set cached policy=write-through --volume a --volumed volumed
 for words in "set policy=write-back" get status flush; do
 	read -r word setting <<<"$words"
-	expect_err 4 "volume b: what other has does not pass cached, but what volumed has" \
+	expect_err 4 "volume b: other does not send through cached, but volumed does" \
 		"$word is not about the volume of a volumed that is not above the cache" \
 		xseg cache "$word" cached ${setting:+"$setting"} --volume b --volumed other
 done
@@ -174,7 +174,7 @@ expect_json '[.volumes[] | select(.name == "a") | [.volumed, .flushes]] | sort =
 is "as the table says, too" "$(xseg stat | sed -n 's/^\([a-z]*\/a\)  .*/\1/p' | sort | xargs)" "other/a volumed/a"
 expect_err 4 "'xseg( -s [^ ]*)? volume list --volumed other' shows" \
 	"what is said to show the volumes does that, too" xseg volume info nothing --volumed other
-expect_err 2 "several volumeds, .*; 'xseg peer list' shows them, --volumed=NAME says which" \
+expect_err 2 "several volumeds, .*; 'xseg peer list' shows them, --volumed=NAME chooses one" \
 	"an export says how one is named" xseg export a --nbd x.sock
 t "the second is removed" xseg volume remove b --volumed other
 expect_json '.policy == "write-through"' "which the first one's policy survives" \

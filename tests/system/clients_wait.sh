@@ -45,7 +45,7 @@ kill "$load"
 wait "$load" 2>/dev/null
 t "it is when the program has ended" xseg peer stop volumed
 t "restart begins one that is stopped" xseg peer restart volumed
-load 12s
+load "$(bound 5s 12s)"
 t "there is a load" wait_for 60 in_use
 for peer in volumed cached filed volumed; do
 	old=$(peer_field "$peer" generation)

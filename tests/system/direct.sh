@@ -8,7 +8,7 @@
 need xseg xseg-host xbench volumed cached memd jq
 
 seconds=${LONG:+30}
-seconds=${seconds:-4}
+seconds=${seconds:-3}
 jobs=4
 # ThreadSanitizer does not see what another process has put in order
 [ "${SAN:-}" != tsan ] || jobs=1

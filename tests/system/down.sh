@@ -63,8 +63,8 @@ times_started()	# PEER
 # All of the volume is written, and 8 MiB of it are dirty.
 fill()
 {
-	xbench --volume=vol --rw=write --bs=64k --size=8M --number_ios=128 --verify=crc32c \
-		--verify_state="$TMP/state" --randseed=$RANDOM &&
+	xbench --volume=vol --rw=write --bs=64k --iodepth=8 --size=8M --number_ios=128 \
+		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM &&
 		[ "$(xseg --json cache status | jq .dirty_bytes)" -ge 8388608 ]
 }
 
@@ -87,7 +87,7 @@ runs_again()	# PEER GENERATION
 nothing_is_lost()
 {
 	[ -z "$unseen" ] || t "$unseen: nothing is lost" xbench --volume=vol --rw=read --bs=64k \
-		--size=8M --verify=crc32c --verify_only --verify_state="$TMP/state"
+		--iodepth=8 --size=8M --verify=crc32c --verify_only --verify_state="$TMP/state"
 	unseen=
 }
 
@@ -97,7 +97,14 @@ begin()
 	what=$1
 	rm -f "$log"
 	t "$what: the stack comes up" "${3:-xseg}" up "$2"
+	boss=$(supervisor)
 	nothing_is_lost
+}
+
+# While a peer stands still, status waits two seconds for it: this and $boss do without status.
+is_gone()	# PID
+{
+	[ ! -e "/proc/$1" ]
 }
 
 up()		# WHAT: the stack runs, and has dirty data
@@ -112,12 +119,19 @@ freeze_peer()	# PEER
 	freeze "$frozen"
 }
 
+has_taken_signals()	# PID
+{
+	grep -q '^ShdPnd:[[:space:]]*0*$' "/proc/$1/status"
+}
+
 # What cached has cannot get to the store, and it is told to stop, by nobody of ours.
 freeze_store()
 {
+	local cached
+	cached=$(peer_field cached pid)
 	freeze_peer filed
-	kill -TERM "$(peer_field cached pid)"
-	t "$what: cached is stopping" wait_for 60 said 'cached: stopping'
+	kill -TERM "$cached"
+	t "$what: cached is stopping" wait_for 60 has_taken_signals "$cached"
 }
 
 thaw()
@@ -158,8 +172,10 @@ t "and the stack stops" xseg down
 up "cached is killed"
 freeze_store
 begin_down 'stopping cached'
+start status xseg status
 expect_json '.supervisor | .alive and .stopping' "$what: and so does status" xseg --json status
-t "$what: in words, too" grep -q '^supervisor .* is stopping the stack' <(xseg status)
+wait "$started"
+t "$what: in words, too" grep -q '^supervisor .* is stopping the stack' status.log
 kill -KILL "$(peer_field cached pid)"
 t "$what: it is started again" wait_for 60 said 'recovered .* of dirty data'
 kill -KILL "$(peer_field cached pid)"
@@ -238,7 +254,7 @@ all_is_there
 up "the supervisor is killed"
 freeze_store
 begin_down 'stopping cached'
-kill -KILL "$(supervisor)"
+kill -KILL "$boss"
 thaw
 ends_with 0
 all_is_there
@@ -261,9 +277,8 @@ begin_down 'stopping cached'
 # not timeout(1): until it has run once more since it forked, a signal ends it alone
 pkill -INT -x -P "$down" xseg
 ends_with 3
-who=$(supervisor)
 expect_err 3 "still stopping" "$what: the second one gives up, too" xseg --timeout 500ms down
-is "$what: the supervisor goes on" "$(supervisor)" "$who"
+t "$what: the supervisor goes on" kill -0 "$boss"
 thaw
 t "$what: all stop" wait_for 60 said 'all peers have stopped'
 t "$what: the next one finds that" xseg down
@@ -271,12 +286,11 @@ all_is_there
 
 up "interrupted twice"
 freeze_store
-who=$(supervisor)
-kill -INT "$who"
+kill -INT "$boss"
 t "$what: it stops all" wait_for 60 said 'stopping cached'
-kill -INT "$who"
+kill -INT "$boss"
 t "$what: and leaves" wait_for 60 said 'left; peers that have not stopped run on'
-t "$what: it is gone" wait_for 60 json_of '.supervisor.alive | not' xseg --json status
+t "$what: it is gone" wait_for 60 is_gone "$boss"
 is "$what: what has not stopped runs on" "$(peer_field filed state)" running
 thaw
 t "$what: the next one stops it" xseg down
@@ -366,7 +380,7 @@ up "filed cannot be started"
 store_breaks freeze_store 'stopping cached' "$needs_filed"
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the supervisor leaves what stands on it" \
-	wait_for 60 said 'cached cannot stop without filed, which is not started again; left'
+	wait_for 60 said 'cached cannot stop without filed, which is not started again; the supervisor leaves'
 store_is_mended
 all_is_there
 
@@ -375,7 +389,7 @@ t "$what: the cache leaves the path" xseg unplug cached
 store_breaks 'freeze_peer filed' 'stopping filed' 'filed: it died while it was stopping'
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the log says that it holds something" \
-	said 'filed is dead and could not be started to stop in order; what it holds stays'
+	said 'filed is dead and could not be started to stop in order; its data stays'
 store_is_mended
 all_is_there
 
@@ -432,7 +446,7 @@ hand
 t "$what: it is plugged" xseg plug hand --above filed --below cached
 kill -KILL "$started"
 t "$what: it is dead" wait_for 60 state_is hand dead
-expect_err 4 "needs hand for that, which is dead; it is not in the stack, and is started as it was before" \
+expect_err 4 "needs hand for that, which is dead; it is not in the stack; start it as it was started before" \
 	"$what: down says that peer start does not start it" xseg down
 hand
 t "$what: all stops when it is there" xseg down
@@ -484,7 +498,7 @@ kill -KILL "$(supervisor)"
 t "$what: as it runs, a file without it is taken" xseg up less.conf
 kill -KILL "$by_hand"
 t "$what: it is dead" wait_for 60 state_is cached dead
-expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack, and is started as it was before, 'xseg unplug" \
+expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack; start it as it was started before, 'xseg unplug" \
 	"$what: of which unplug does not say that peer start would start it" \
 	xseg --timeout 300ms unplug cached
 t "$what: which is taken back" xseg unplug cached --cancel
@@ -654,7 +668,7 @@ ends_with 1
 t "$what: all serve" all_serve
 is "$what: what had stopped was started again, and what would not" \
 	"$(times_started filed) $(times_started cached) $(times_started volumed)" "1 2 2"
-t "$what: nothing is lost so far" xbench --volume=vol --rw=read --bs=64k --size=8M \
+t "$what: nothing is lost so far" xbench --volume=vol --rw=read --bs=64k --iodepth=8 --size=8M \
 	--verify=crc32c --verify_only --verify_state="$TMP/state"
 t "$what: it stops" xseg down
 all_is_there

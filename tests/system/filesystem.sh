@@ -20,9 +20,9 @@ if [ -z "${OWN_MOUNTS:-}" ]; then
 	exec env OWN_MOUNTS=1 unshare --mount bash "$root/tests/system/$test_name.sh"
 fi
 
-times=$([ -n "$LONG" ] && echo 20 || echo 1)		# of each kill, policy and plug
-tree_mb=$([ -n "$LONG" ] && echo 300 || echo 24)	# of /usr
-volume_size=$([ -n "$LONG" ] && echo 4G || echo 512M)
+times=$(bound 1 20)		# of each kill, policy and plug
+tree_mb=$(bound 8 300)		# of /usr
+volume_size=$(bound 512M 4G)
 cat >stack.conf <<END
 [segment]
 memory = 256M
@@ -138,7 +138,8 @@ one_round()
 }
 
 t "an archive is made" pack
-t "of some thousand real files" [ "$(wc -l <list)" -ge 3000 ]
+nr_files=$(bound 300 3000)
+t "of $nr_files real files or more" [ "$(wc -l <list)" -ge "$nr_files" ]
 mkdir fuse disk
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size $volume_size

@@ -130,7 +130,7 @@ fails "in a segment that is there" "there is no segment" --segment=no-such-segme
 start greedy greedy "$XSEG_SEGMENT" 1
 greedy=$started
 wait_for 60 test -s greedy.log
-fails "and memory for fio's buffers" "has not the 2 MiB left that fio's buffers take; use a smaller" \
+fails "and memory for fio's buffers" "less than the 2 MiB left that fio's buffers need; use a smaller" \
 	--segment="$XSEG_SEGMENT" --volume=vol --bs=4k --iodepth=16
 kill "$greedy"
 wait "$greedy" 2>/dev/null

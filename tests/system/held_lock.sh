@@ -84,7 +84,7 @@ kill -CONT "$holder"
 kill -KILL "$holder"
 wait "$holder" 2>/dev/null
 t "the log says when it has let go" wait_for 5 \
-	grep -q "process $holder has let go of the segment's locks" "$log"
+	grep -q "process $holder has released the segment's locks" "$log"
 t "and commands work again" xseg volume list
 kill -INT "$load"
 wait "$load"

@@ -93,7 +93,7 @@ kill -INT "$export"
 wait "$export"
 is "it is interrupted" "$?" 3
 is "and leaves only what is called partial" "$(ls part*)" part.partial
-t "and says so" grep -q "^xseg: interrupted: .*what came before is in part.partial; run" export.log
+t "and says so" grep -q "^xseg: interrupted: .*the data before that is in part.partial; run" export.log
 start export xseg volume export v part
 export=$started
 sleep 0.1
@@ -102,7 +102,7 @@ wait "$export" 2>/dev/null
 is "killed, it leaves no more" "$(ls part*)" part.partial
 t "memd is made fast" xseg peer set memd latency=0ms
 t "a read is made to fail" xseg peer set memd fail=read:1:EIO
-expect_err 1 "Input/output error; .*what came before is in part.partial" \
+expect_err 1 "Input/output error; .*the data before that is in part.partial" \
 	"a store's error is told with the file's name" xseg volume export v part
 is "and no other file is there" "$(ls part*)" part.partial
 t "memd is mended" xseg peer set memd fail=

@@ -129,7 +129,7 @@ storm()
 	t "everything stops" xseg down
 	t "and starts again" xseg up stack.conf
 	expect_json "$no_errors" "all that was acknowledged is in the store" \
-		xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c \
+		xbench --volume=vol --rw=randrw --bs=64k --iodepth=16 --numjobs=2 --verify=crc32c \
 		--verify_only --verify_state="$TMP/state" --output-format=json
 	t "everything stops again" xseg down
 }

@@ -102,7 +102,7 @@ refused "/dev/shm has 40 MiB left .* 80 MiB" "a segment is refused where it does
 t "it is larger" mount -o remount,size=100M /dev/shm
 t "a segment is made there" xseg --quiet create --memory 64M
 t "it can only be read" mount -o remount,ro /dev/shm
-expect_err 1 "Read-only file system; mount /dev/shm so that it can be written to" \
+expect_err 1 "Read-only file system; mount /dev/shm for reading and writing" \
 	"who would use it is told" xseg info
 t "it can be written" mount -o remount,rw /dev/shm
 t "it goes" xseg destroy

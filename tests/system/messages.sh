@@ -124,7 +124,7 @@ t "a cache waits for whom it is to send to" wait_for 60 state_is waiting opening
 expect_json '.state == "recovering" and .peer_state == "opening"' "which its state says" \
 	xseg --json cache status
 is "and is not said to wait for a plug" "$(xseg cache status | sed -n 's/^policy *//p')" \
-	"write-back: it begins, and does not serve yet; 'xseg peer list' shows its state"
+	"write-back: it is starting, and does not serve yet; 'xseg peer list' shows its state"
 kill "$started"
 wait "$started"
 is "one that is stopped meanwhile gives its memory back" \
@@ -144,7 +144,7 @@ is "which check says, too" "$(xseg check | sed 's/.* is sound//')" \
 at=$(grep -obUaP 'lonely\x00' "/dev/shm/xseg.$XSEG_SEGMENT" | head -n 1 | cut -d : -f 1)
 printf 'x%.0s' {1..64} |
 	dd of="/dev/shm/xseg.$XSEG_SEGMENT" bs=1 seek="$at" conv=notrunc status=none
-expect_err 1 "has 2 problems; 'xseg check --fix' mends" "damage is told with its remedy" xseg check
+expect_err 1 "has 2 problems; 'xseg check --fix' rebuilds" "damage is told with its remedy" xseg check
 is "which puts a name back" "$(xseg check --fix | sed 's/.* is sound now, //;s/;.*//')" \
 	"as 2 problems were mended"
 t "it is destroyed" xseg destroy
@@ -201,7 +201,7 @@ expect_json '.counted and .dirty_bytes == 4096' "of one it is known what is dirt
 	xseg --json cache status cached --volume many1
 expect_json '.counted == false' "of one that finds no room it is not said that nothing is" \
 	xseg --json cache status cached --volume many17
-is "nor in words" "$(xseg cache status cached --volume many17 | grep -cE 'dirty|^counted   with all other')" 1
+is "nor in words" "$(xseg cache status cached --volume many17 | grep -cE 'dirty|^counted   together with other')" 1
 t "it goes down" xseg down
 
 # ---- a catalogue that is damaged ----
@@ -225,7 +225,7 @@ for f in "$catalogue" "$(find "$TMP/damaged" -name :catalog.copy)"; do
 done
 t "with a damaged record it comes up again" xseg up damaged.conf
 damage="the catalogue of volumes is damaged: records of the object :catalog are damaged; 1 record \
-cannot be read; 'xseg volume recover --list' says what can be brought back"
+cannot be read; see 'xseg volume recover --list'"
 is "status says that a volume is missing" "$(xseg status | sed -n 's/^DAMAGE *//p')" "$damage"
 expect_json '.volumes == 1 and .damaged_records == 1 and .catalogue_damage != null' "in JSON, too" \
 	xseg --json status
@@ -265,12 +265,12 @@ t "a segment of another size is there" xseg create --memory 128M
 xseg up stack.conf >up.txt 2>note.txt
 is "with a downstream the stack comes up, in what is there" \
 	"$? $(sed 's/.* keeps //; s/;.*//' note.txt)" \
-	"0 what it was made with, 128M of memory and 2048 requests"
+	"0 its 128M of memory and 2048 requests"
 t "it goes down" xseg down
 t "a segment of other requests is there" xseg create --memory 96M --requests 1024
 xseg up stack.conf >up.txt 2>note.txt
 is "which is noted, too" "$? $(sed 's/.* keeps //; s/;.*//' note.txt)" \
-	"0 what it was made with, 96.0M of memory and 1024 requests"
+	"0 its 96.0M of memory and 1024 requests"
 t "it goes down" xseg down
 xseg up stack.conf >up.txt 2>note.txt
 is "of its own size nothing is noted" "$? $(grep -v "peers serve, waiting" note.txt)" "0 "
@@ -278,7 +278,7 @@ t "it goes down" xseg down
 sed "s/^dirty_age.*/&\ncpus = 1023/" stack.conf >cpus.conf
 xseg up cpus.conf >up.txt 2>note.txt
 is "what a peer warns of is noted" "$? $(grep -v "peers serve, waiting" note.txt)" \
-	"0 xseg: cached: warning: this machine has no processor 1023, so thread 0 runs where it likes; see --cpus"
+	"0 xseg: cached: warning: this machine has no processor 1023, so thread 0 may run on any; see --cpus"
 t "it is stopped" xseg peer stop --force cached
 is "and of one that is started alone, too" "$(xseg peer start cached 2>&1 >peer.txt | cut -d , -f 1)" \
 	"xseg: cached: warning: this machine has no processor 1023"
@@ -315,7 +315,7 @@ is "to delete objects that were never made is no error" \
 	"$(xseg --json stat | jq -c '[.peers[].errors] | add')" 0
 xbench --target=memd --rw=read --number_ios=1 >told.txt 2>&1
 is "who goes past the cache is told why not" \
-	"$? $(grep -c 'a cache has this peer to itself' told.txt)" "1 1"
+	"$? $(grep -c 'only its cache may send to this peer' told.txt)" "1 1"
 t "volumed stops" xseg peer stop volumed
 start alone volumed --name alone
 t "another one is started, without a downstream" wait_for 60 state_is alone running

@@ -59,7 +59,7 @@ is "block sizes are the volume's" \
 	"$(info '"\(.block_size_minimum) \(.block_size_preferred) \(.block_size_maximum)"')" \
 	"512 4096 33554432"
 is "so is its size" "$(info '."export-size"')" $((24 << 20))
-expect_err 4 "somebody serves on" "its socket is its own" \
+expect_err 4 "another process serves on" "its socket is its own" \
 	xseg export disk --volumed volumed --nbd disk.sock
 mkdir slow
 cat >slow/nbdkit <<-END
@@ -73,7 +73,7 @@ slow=$started
 export_up both disk --volumed volumed
 wait "$slow"
 is "of two that begin at once the second one is refused" "$? $(cat "$TMP/slow.log")" \
-	"4 xseg: export: somebody serves on $TMP/both.sock; choose another socket"
+	"4 xseg: export: another process serves on $TMP/both.sock; choose another socket"
 is "and leaves the first one its socket" "$(info '."export-size"')" $((24 << 20))
 export_down "$server"
 uri=$disk_uri
@@ -177,10 +177,10 @@ wait "$copy"
 expect_err 2 "--nbd is missing" "a socket has to be named" xseg export disk --volumed volumed
 expect_err 4 "no volume 'none'" "a volume that is there" \
 	xseg export none --volumed volumed --nbd x.sock
-expect_err 4 "no socket" "a file is not overwritten" \
+expect_err 4 "not a socket" "a file is not overwritten" \
 	xseg export disk --volumed volumed --nbd stack.conf
 export_up many disk --volumed volumed --queues 64
-expect_err 1 "queue [0-9]+ of 64: .*has not? " "more than the segment has is refused" \
+expect_err 1 "queue [0-9]+ of 64: .*has (no|less|fewer) " "more than the segment has is refused" \
 	xseg export disk --volumed volumed --nbd x.sock --queues 64
 export_down "$server"
 expect_err 1 "install nbdkit" "without nbdkit it says what to do" env PATH="$BUILD/bin" \

@@ -411,7 +411,7 @@ def test_a_client_that_leaves_in_the_middle_disturbs_nobody():
 def test_nonsense_is_survived_by_its_export_and_not_noticed_by_others():
     guard = connect()
     guard.pwrite(pattern(77, OBJECT), 6 * OBJECT)
-    for n in range(20000 if LONG else 400):
+    for n in range(20000 if LONG else 200):
         words = talk()
         try:
             with dial() as s:

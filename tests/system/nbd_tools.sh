@@ -62,7 +62,7 @@ done
 
 if [ -n "$python" ]; then
 	for why in "beyond the end of the volume, which was made smaller" \
-		"nobody serves the volume; see 'xseg -s $XSEG_SEGMENT status'" \
+		"no volumed serves the volume; see 'xseg -s $XSEG_SEGMENT status'" \
 		"write of 4096 bytes at 0: the segment has no port left for " \
 		"volume scratch: segment $XSEG_SEGMENT has no port or request left"; do
 		t "its log says: $why" grep -qF "$why" scratch.log
@@ -126,7 +126,7 @@ t "and somebody else serves on its socket" wait_for 60 grep -q listens listener.
 kill -CONT "$server"
 wait "$server"
 is "then it is not begun anew" "$?" 4
-t "and that is said" grep -q "somebody serves on $TMP/taken.sock; choose another" taken.log
+t "and that is said" grep -q "another process serves on $TMP/taken.sock; choose another" taken.log
 t "and the other's socket is left to it" test -S "$TMP/taken.sock"
 kill "$listener"
 rm -f "$TMP/taken.sock"

@@ -60,7 +60,7 @@ end_load()	# SENTENCE
 	is "$1" "$?" 0
 	t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
 	t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k \
-		--verify=crc32c --verify_only --verify_state="$TMP/state"
+		--iodepth=16 --verify=crc32c --verify_only --verify_state="$TMP/state"
 }
 
 # path: where volumed and the cache send to
@@ -156,7 +156,7 @@ expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop"
 	xseg plug cached --above cached --below volumed
 expect_err 4 "off the path and has nothing to write" "nothing is flushed there" xseg cache flush cached
 expect_err 4 "off the path already" "one that is off the path does not leave" xseg unplug cached
-expect_err 4 "nothing is being done" "nor has anything to be taken back" xseg unplug cached --cancel
+expect_err 4 "there is nothing to take back" "nor has anything to be taken back" xseg unplug cached --cancel
 freeze "$(xseg --json status | jq .supervisor.pid)"
 kill -KILL "$(peer_field cached pid)"
 t "the cache dies" wait_for 60 state_is cached dead
@@ -178,7 +178,8 @@ is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 # ---- draining ----
 
 t "the store is slow" xseg peer set store bandwidth=100k
-t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
+t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 \
+	--size="$(bound 2M 8M)"
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
 	xseg --timeout 300ms unplug cached
 is "and the cache goes on" "$(state)" draining
@@ -198,7 +199,7 @@ t "it is to leave once more" wait_for 60 is_in draining
 expect_json '.name == "cached" and .state == "running" and .above == "store" and .below == "volumed"' \
 	"that is taken back, and in JSON so" xseg --json unplug cached --cancel
 wait "$started"
-is "who waited for it is told" "$? $(grep -c '^xseg: unplug cached: somebody took it back; it is on the path' unplug.log)" "1 1"
+is "who waited for it is told" "$? $(grep -c '^xseg: unplug cached: another command took it back; it is on the path' unplug.log)" "1 1"
 t "the store is fast" xseg peer set store bandwidth=0
 t "all is flushed" xseg volume flush vol
 upper=$(peer_field volumed pid)
@@ -215,7 +216,7 @@ start plug xseg plug cached --above store --below volumed
 sleep 0.3
 is "plug is taken back, which says so" "$(xseg unplug cached --cancel)" "cached stays off the path"
 wait "$started"
-is "who waited for that is told" "$? $(grep -c '^xseg: plug cached: somebody took it back' plug.log)" "1 1"
+is "who waited for that is told" "$? $(grep -c '^xseg: plug cached: another command took it back' plug.log)" "1 1"
 kill -CONT "$upper"
 is "and the cache stays outside" "$(path)" "store null"
 t "it enters again" plug

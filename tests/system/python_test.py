@@ -381,7 +381,7 @@ class Queues(WithVolume):
                 signal.setitimer(signal.ITIMER_REAL, 0.25)  # not between two slices
                 self.assertEqual([io.result for io in queue.wait()], [4096])
                 self.assertEqual(
-                    said, ["a handler of a signal calls the queue that it has interrupted"] * 4
+                    said, ["a signal handler calls the queue that it has interrupted"] * 4
                 )
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)

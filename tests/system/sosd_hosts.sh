@@ -90,7 +90,7 @@ stopped=$(peer_field sosd pid)
 t "it stands still" freeze "$stopped"
 t "the second takes over when its lock has expired" wait_for 60 xseg -s "$second" up second.conf
 t "and says whom the OSDs refuse" log_says "$second" \
-	"the OSDs refuse what .* sent, who served these objects before"
+	"the OSDs refuse requests from .*, which served these objects before"
 expect_json "$no_errors" "what had been flushed is there" reads_back "$second" 1
 expect_json "$no_errors" "the second host writes" write_all "$second" 3
 t "and flushes" xseg -s "$second" volume flush vol

@@ -59,8 +59,9 @@ for ((i = 1; i <= rounds; i++)); do
 	[ $((i % 2)) = 0 ] || t "what is derived may be rebuilt before" xseg check --fix
 	t "a stack comes up on it" xseg up stack.conf
 	expect_json "$no_errors" \
-		"what was acknowledged is there" xbench --volume=vol --rw=randwrite \
-		--verify=crc32c --verify_only --verify_state="$TMP/state.$i" --output-format=json
+		"what was acknowledged is there" xbench --volume=vol --rw=randwrite --bs=64k \
+		--iodepth=16 --verify=crc32c --verify_only --verify_state="$TMP/state.$i" \
+		--output-format=json
 	t "what the client had is free" wait_for 60 is_as_before
 	is "and it is not listed any more" "$(fields name)" "cached filed volumed"
 done
@@ -69,7 +70,7 @@ t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
 expect_json "$no_errors" \
 	"what was acknowledged last is in the store" xbench --volume=vol \
-	--rw=randwrite --verify=crc32c --verify_only --verify_state="$TMP/state.$rounds" \
-	--output-format=json
+	--rw=randwrite --bs=64k --iodepth=16 --verify=crc32c --verify_only \
+	--verify_state="$TMP/state.$rounds" --output-format=json
 t "everything stops again" xseg down
 finish

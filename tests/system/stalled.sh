@@ -91,7 +91,7 @@ is "pages and requests are free that were before" \
 t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
 expect_json "$no_errors" "all that was acknowledged is in the store" \
-	xbench --volume=busy --rw=randrw --numjobs=2 --verify=crc32c \
+	xbench --volume=busy --rw=randrw --bs=64k --iodepth=16 --numjobs=2 --verify=crc32c \
 	--verify_only --verify_state="$TMP/busy.state" --output-format=json
 expect_json "$no_errors" "in both volumes" hot --verify_only
 t "everything stops again" xseg down

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
 
-stand=5						# seconds
+stand=$(bound 3 5)				# seconds
 
 cat >stack.conf <<END
 [segment]
@@ -40,7 +40,7 @@ stand_still()
 	sleep $((stand - 1))
 	is "$what: whoever stands still is not dead" "$(peers state)" "running running running"
 	is "$what: status says who it is, and what lets it go on" \
-		"$(xseg status | sed -n "s/^halted .*'kill -CONT \([0-9]*\)' lets it go on$/\1/p" | sort -nu | xargs)" \
+		"$(xseg status | sed -n "s/^halted .*'kill -CONT \([0-9]*\)' continues it$/\1/p" | sort -nu | xargs)" \
 		"$(printf '%s\n' "$@" | sort -n | xargs)"
 	expect_err 4 "is running already" "$what: and nobody takes its place" \
 		cached --name=cached --downstream=filed --memory=16M
@@ -92,7 +92,7 @@ t "a flush succeeds" xseg volume flush vol
 is "pages and requests are free that were before" \
 	"$(xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]')" "$free"
 expect_json "$no_errors" "all that was acknowledged is there" \
-	xbench --volume=vol --rw=randrw \
+	xbench --volume=vol --rw=randrw --bs=64k --iodepth=16 \
 	--numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json
 
 # ---- a command ----
@@ -121,11 +121,11 @@ t "the peer is started again" xseg peer start volumed
 t "there is a supervisor again" xseg up stack.conf
 supervisor=$(xseg --json status | jq .supervisor.pid)
 freeze "$supervisor"
-xseg --timeout 12s down 2>down.err
+xseg --timeout 8s down 2>down.err
 is "down waits for it" $? 3
 is "and says for whom, not that it is the store" \
-	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* waits;/ .../')" \
-	"xseg: stopping: supervisor ... 'kill -CONT $supervisor' lets it go on"
+	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* wait;/ .../')" \
+	"xseg: stopping: supervisor ... 'kill -CONT $supervisor' continues it"
 kill -CONT "$supervisor"
 t "everything stops" xseg down
 finish

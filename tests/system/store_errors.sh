@@ -143,7 +143,7 @@ t "the store fails all writes" xseg peer set memd fail=write:1:ENOSPC
 expect_err 1 "cached cannot flush: the store has no space left \(ENOSPC\), and 64.0k .*serves on" \
 	"down says that the store is full" xseg down
 t "and volumed serves on" state_is volumed running
-xseg --timeout 15s peer stop cached --force 2>stop.err
+xseg --timeout 9s peer stop cached --force 2>stop.err
 is "peer stop waits for it as long as it may" $? 3
 is "and says so, once" \
 	"$(grep '^xseg: stopping cached: 64.0k are dirty and the store has taken nothing for 5 s' stop.err |
@@ -151,7 +151,7 @@ is "and says so, once" \
 supervisor=$(xseg --json status | jq .supervisor.pid)
 kill -KILL "$supervisor"
 t "the supervisor is killed meanwhile" wait_for 60 test ! -e "/proc/$supervisor"
-xseg --timeout 15s up stack.conf 2>up.err
+xseg --timeout 9s up stack.conf 2>up.err
 is "up waits for the cache to stop" $? 3
 expect_json '.supervisor | .alive and (.stopping | not)' "which its supervisor does not want any more" \
 	xseg --json status
@@ -169,10 +169,10 @@ t "data is dirty again" xbench --volume=vol --rw=write --bs=4k --size=64k
 t "the store fails all flushes" xseg peer set memd fail=flush:1:EIO
 expect_err 1 "the store failed with Input/output error \(EIO\), and .*; the stack serves on: mend" \
 	"down says so" xseg down
-xseg --timeout 15s peer stop cached --force 2>stop.err
+xseg --timeout 9s peer stop cached --force 2>stop.err
 is "peer stop waits for that" $? 3
 is "and says so, once, though nothing is dirty" \
-	"$(grep -c '^xseg: stopping cached: nothing is dirty and nothing has ended for 5 s' stop.err)" 1
+	"$(grep -c '^xseg: stopping cached: nothing is dirty and no peer has stopped for 5 s' stop.err)" 1
 is "and how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
@@ -226,7 +226,7 @@ t "and a directory is in its place" mkdir "$file"
 start strange strange
 t "the store is there again" wait_for 60 state_is strange running
 expect_exit 1 "what is no file cannot be written" $load
-t "its log says why" grep -q "write of .* failed: Is a directory; look what is there" \
+t "its log says why" grep -q "write of .* failed: Is a directory; check what is in the place" \
 	"$TMP/strange.log"
 t "it ends in order, too" xseg peer stop strange --force
 finish

@@ -134,7 +134,7 @@ expect_err 4 "$refused" "another owner's name does not" xseg -s "$theirs" --owne
 { cat stack.conf; echo "[run]"; echo "together = cached volumed"; } >group.conf
 expect_exit 4 "a group, whose options are read from the segment, is not started in it" \
 	xseg -s "$theirs" --owner "$name" --timeout 60s up group.conf
-t "and the log says why" grep -q "nothing is started from the stack file in it" "$TMP/xseg-$theirs.log"
+t "and the log says why" grep -q "nothing is started from its stack file" "$TMP/xseg-$theirs.log"
 sed -i "s/memory = 64M/&\nowner = $name/" stack.conf
 t "a stack file that names its owner is started in it" xseg -s "$theirs" up stack.conf
 t "its peers attach as well" xseg -s "$theirs" --owner "$name" volume create v --size 1M
@@ -144,7 +144,7 @@ t "its supervisor, which has the file's text, starts it again" wait_for 60 \
 	json_of 'map(select(.name == "cached"))[0].state == "running"' \
 	xseg -s "$theirs" --owner "$name" --json peer list
 xseg -s "$theirs" --owner "$name" peer stop volumed >/dev/null
-expect_err 4 "nothing is started from the stack file in it" "peer start refuses" \
+expect_err 4 "nothing is started from its stack file" "peer start refuses" \
 	xseg -s "$theirs" --owner "$name" peer start volumed
 t "it is stopped" xseg -s "$theirs" --owner "$name" down --force
 

@@ -126,7 +126,7 @@ t "and all the processors that one of them was" \
 	grep -qE "^Cpus_allowed_list:[[:space:]]*$cpu\$" "/proc/$(peer_field filed pid)"/task/*/status
 t "its disk is taken away" eval 'mv disk away && mkdir disk'
 t "its process is killed" xseg peer kill volumed --force
-t "it cannot begin" wait_for 60 log_has "directory $TMP/disk/objects has nothing of what"
+t "it cannot begin" wait_for 60 log_has "directory $TMP/disk/objects has none of the files"
 t "and is not given up by who waits for it" wait_for 60 state_is filed dead
 t "the disk is there again, in whose place nothing was made" eval 'rmdir disk && mv away disk'
 t "and all of the group serve again" wait_for 60 group_serves
@@ -173,7 +173,7 @@ mv "$log" whole.log
 ln -s whole.log "$log"
 expect_log "it is a symbolic link"
 ln whole.log "$log"
-expect_log "it has other names"
+expect_log "it has more than one name"
 mkfifo "$log"
 expect_err 1 "cannot write the log $log: " "up: a fifo without a reader is not waited for" \
 	xseg up stack.conf
@@ -300,7 +300,7 @@ again_after()	# how long the supervisor has waited each time, in ms
 
 is "each time later than before" "$(again_after | cut -d ' ' -f 1-4)" "100 200 400 800"
 sed -i 's/SEGV/KILL/' bin/memd
-expect_err 3 "memd does not yet \(killed by signal 9 [0-9]+ times, as by the kernel when memory runs out; see" \
+expect_err 3 "memd does not yet \(killed by signal 9 [0-9]+ times, perhaps by the kernel because memory ran out; see" \
 	"up waits for one that the kernel may kill, and says so" \
 	timeout 60 bin/xseg --quiet --timeout 10s up again.conf
 t "its supervisor is stopped" xseg down
@@ -399,6 +399,6 @@ wait "$first"
 is "who started it fails" "$?" 1
 wait "$second"
 is "who has waited for that, too" "$? $(cut -d ';' -f 1 "$TMP/second.log")" \
-	"1 xseg: volumed did not start: who was starting it has ended"
+	"1 xseg: volumed did not start: the process that was starting it has ended"
 t "the segment is removed" xseg destroy
 finish

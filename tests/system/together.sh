@@ -68,8 +68,8 @@ round()	# PEER...: in that order
 	wait "$load"
 	is "the load ended when it was told to" "$?" 3
 	expect_json "$no_errors" "it saw no error" cat load.json
-	t "what it wrote is there" xbench --volume=vol --rw=randrw --bsrange=512-128k --numjobs=2 \
-		--verify_only --verify_state="$TMP/state"
+	t "what it wrote is there" xbench --volume=vol --rw=randrw --bs=64k --iodepth=16 \
+		--numjobs=2 --verify_only --verify_state="$TMP/state"
 	t "the segment is sound" xseg check
 	is "nothing wrong was found in it" "$(xseg --json info | jq .bad_count)" 0
 	t "everything stops" xseg down

@@ -55,12 +55,12 @@ t "until it is written again" write one
 t "then its FLUSH ends well" xseg volume flush one
 expect_err 1 "Input/output error" "the other's does not" xseg volume flush other
 
-t "the log says what to do" grep -q "flush of .* failed: .*; what is lost has to be written again" \
+t "the log says what to do" grep -q "flush of .* failed: .*; lost data has to be written again" \
 	"$TMP/xseg-$XSEG_SEGMENT.log"
 
 # ---- the end ----
 
-lost="filed is stopped, and 64.0k \(65536 bytes\) of what was written to it could not be synced"
+lost="filed is stopped, and 64.0k \(65536 bytes\) of data written to it could not be synced"
 expect_err 4 "down .*$lost.*'xseg up STACK.conf'.*--force" "down leaves the segment there" xseg down
 t "and it is there" is_there
 is "all have stopped" "$(xseg --json peer list | jq -c 'map(.state)')" '["stopped","stopped"]'
@@ -76,7 +76,7 @@ t "a new one comes up" xseg up stack.conf
 t "one volume is written" write one
 touch sick
 expect_err 4 "$lost" "a stop that cannot sync leaves the segment there" xseg down
-t "the log says so" grep -q "filed: warning: some of what was written .* could not be synced" \
+t "the log says so" grep -q "filed: warning: some data written .* could not be synced" \
 	"xseg-$XSEG_SEGMENT.log"
 t "by force it goes" xseg down --force
 expect_exit 1 "and is gone" is_there

@@ -51,7 +51,7 @@ t "two files are swapped, and it is started again" xseg up stack.conf
 expect_exit 1 "reading the volume is an error" $export copy
 t "and no wrong data" [ ! -e copy ]
 t "the log says what it is, and of which file" \
-	grep -qE "read of .*objects/.* failed: .*its file is another object's: put back the right one" "$log"
+	grep -qE "read of .*objects/.* failed: .*its file belongs to another object: put back the right one" "$log"
 t "it is stopped" xseg down
 rm -rf objects && cp -a good objects
 

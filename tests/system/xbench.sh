@@ -123,14 +123,14 @@ is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)"
 
 expect_err 2 "multiple of 512" "a block size that is no multiple of a sector is refused" \
 	$run --bs=1000
-expect_err 2 "end behind" "a size beyond the objects is refused" $run --size=1T
+expect_err 2 "reach beyond the end" "a size beyond the objects is refused" $run --size=1T
 expect_err 2 "mean" "a misspelt option is corrected" $run --iodeph=3
 expect_err 2 "CPU 63 " "a CPU that is not there is refused" $run --cpus=63
 expect_err 4 "no peer 'nobody'" "an unknown peer is named" xbench --target=nobody
 expect_err 4 "no volumed" "a volume without a volumed is refused" xbench --volume=v
 expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$XSEG_SEGMENT-none" \
 	--volume=v
-expect_err 1 "has not the .* MiB left" "too small a segment is said to be too small" \
+expect_err 1 "has less than the .* MiB left" "too small a segment is said to be too small" \
 	$run --bs=1M --iodepth=512
 expect_err 1 "output: cannot write /nowhere/out" \
 	"results that can be written nowhere are refused before the load" \
@@ -146,7 +146,7 @@ is "in which nothing is written" "$(cat one)" kept
 mkfifo pipe
 ln -s out.json link
 for file in pipe link; do
-	expect_err 2 "$file is there and no file" "what would be replaced by a state is no $file" \
+	expect_err 2 "$file exists and is not a file" "what would be replaced by a state is no $file" \
 		$run --rw=write --number_ios=1 --verify_state=$file
 done
 is "which both are there" "$(stat -c %F pipe link | tr '\n' ' ')" "fifo symbolic link "
@@ -182,7 +182,7 @@ t "by making it again" $run $verify --number_ios=1000 --randseed=5 --verify_only
 expect_err 2 "writes nothing" "a run that wrote nothing is no run to verify" $run --verify_only
 expect_exit 1 "but not from other options" $run $verify --number_ios=1000 --randseed=6 --verify_only
 t "another run comes in between" $run --rw=randwrite --number_ios=500
-expect_exit 1 "what it overwrote is missed" $run --verify_only --verify_state=state
+expect_exit 1 "what it overwrote is missed" $run --verify_only --verify_state=state --iodepth=16
 
 t "memd is made to fail writes" xseg peer set memd fail=write:0.05:EIO
 expect_exit 1 "a failed I/O is exit code 1" $run $verify --number_ios=2000 \
@@ -190,7 +190,7 @@ expect_exit 1 "a failed I/O is exit code 1" $run $verify --number_ios=2000 \
 is "the first errno is kept" "$(json out.json '.jobs[0].error')" 5
 is "a failed write may have happened or not" "$(json out.json '.jobs[0].verify_errors')" 0
 t "memd is made well again" xseg peer set memd fail=
-t "also in the saved state" $run --verify_only --verify_state=state
+t "also in the saved state" $run --verify_only --verify_state=state --iodepth=16
 
 for what in write_zeroes discard copy; do
 	t "memd is made to do half of each $what" xseg peer set memd fail= fail=$what:1:short
@@ -224,7 +224,7 @@ kill -INT "$started"
 wait "$started"
 is "an interrupted run is exit code 3" $? 3
 is "and has results" "$(json out.json '.interrupted and .jobs[0].read.total_ios > 0')" true
-t "and a state that verifies" $run --verify_only --verify_state=cut.state
+t "and a state that verifies" $run --verify_only --verify_state=cut.state --iodepth=16
 freeze "$memd_pid"
 expect_exit 3 "io_timeout ends a run whose peer does not answer" \
 	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 \
@@ -241,7 +241,7 @@ freeze "$memd_pid"
 $run --rw=read --runtime=2s --io_timeout=900ms --status-interval=200ms >idle.out 2>&1
 kill -CONT "$memd_pid"
 t "what it tells of an interval without answers is that" grep -q "^xbench: .*s  0 IOPS$" idle.out
-t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state
+t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state --iodepth=16
 
 # ---- a store that lies ----
 
@@ -279,12 +279,13 @@ t "a volume is made" wait_for 60 xseg volume create vol --size 8M
 t "a volume verifies, across its objects" xbench --volume=vol $verify --number_ios=2000 \
 	--opmix=trim:3,info:2,flush:2 \
 	--verify_state=vol.state
-t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state
+t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state \
+	--iodepth=16
 expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
 expect_err 4 "no volume 'other'; 'xseg -s $XSEG_SEGMENT volume list'" \
 	"an unknown volume is named, and where to look" xbench --volume=other
-expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
+expect_err 2 "reach beyond the end" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
 freeze "$volumed_pid"
@@ -304,7 +305,7 @@ wait "$started"
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
 t "another volumed has another volume" wait_for 60 xseg volume create else --size 1M --volumed other
-expect_err 2 "say which with --volumed: " "xseg asks which is meant" xseg volume list
+expect_err 2 "choose one with --volumed: " "xseg asks which is meant" xseg volume list
 t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
 t "which of them that may be" xbench --volume=else --rw=read --number_ios=1
 expect_err 4 "none of the 2 volumeds of segment $XSEG_SEGMENT has a volume 'none'; 'xseg volume list --volumed NAME' shows" \
@@ -316,4 +317,9 @@ t "one that serves is the only one then" xseg volume info vol
 t "and whose volumes it has need not be said" xseg volume create more --size 1M
 expect_err 4 "other: it is stopped" "one that is stopped can be named" \
 	xseg volume list --volumed other
+start other volumed --name other --downstream othermemd
+t "it is started again" wait_for 60 xseg volume info else --volumed other
+t "and the first one is stopped" xseg peer stop volumed
+expect_err 4 "other: .*'none'.* volume list' shows" "then the other one's answer is shown" \
+	xbench --volume=none --rw=read --number_ios=1
 finish

@@ -54,7 +54,7 @@ expect_err 2 "not a size" "a wrong size is wrong usage" xseg create --memory man
 expect_err 2 "--memory is missing" "a missing option is named" xseg create
 expect_err 2 "one word too many" "a word too many is wrong usage" xseg create --memory 64M now
 expect_err 2 "a name is 1 to 63" "a wrong segment name is wrong usage" xseg -s .hidden info
-expect_err 2 "'' is no name" "an empty segment name, too: it is not the default" xseg -s "" info
+expect_err 2 "'' is not a name" "an empty segment name, too: it is not the default" xseg -s "" info
 expect_err 2 "needs a value: SIZE;" "a missing value is named by its kind" xseg create --memory
 expect_err 4 "there is none of that name" "a segment that is not there is refused" xseg info
 
@@ -89,14 +89,14 @@ is "and has as many objects as were asked for" \
 	"$(xseg --json create --memory 64M --cache 5M --dry-run | jq .cache.objects)" 80
 expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
 	xseg create --memory 64M --cache 64M --dry-run
-expect_err 2 "--objects is about a cache; say its size with --cache" "objects without a cache are wrong usage" \
+expect_err 2 "--objects needs a cache; give its size with --cache" "objects without a cache are wrong usage" \
 	xseg create --memory 64M --objects 100 --dry-run
 expect_err 2 "file mode" "a wrong mode is wrong usage" xseg create --memory 64M --mode rw
 expect_err 2 "no group" "an unknown group is wrong usage" \
 	xseg create --memory 64M --group nobody-has-this
 expect_err 2 "no group" "and so is a number that no group can have" \
 	xseg create --memory 64M --dry-run --group 18446744073709551615
-expect_err 2 "'' is no group" "nor is an empty one none" xseg create --memory 64M --group ""
+expect_err 2 "group: it is empty" "nor is an empty one none" xseg create --memory 64M --group ""
 limited()	# COMMAND...: with a limit of the size of files, in KiB
 {
 	(ulimit -f 1024; "$@")
@@ -214,7 +214,7 @@ kill -KILL "$started"
 wait "$started" 2>/dev/null
 t "and removed" xseg -s "$XSEG_SEGMENT-bad" destroy
 mkfifo "/dev/shm/xseg.$XSEG_SEGMENT-bad"
-expect_err 1 "not a segment: .* is no regular file; remove it with" "a FIFO is none" \
+expect_err 1 "not a segment: .* is not a regular file; remove it with" "a FIFO is none" \
 	xseg -s "$XSEG_SEGMENT-bad" check
 t "and is removed, and nobody waits for who writes to it" \
 	timeout 10 xseg -s "$XSEG_SEGMENT-bad" destroy --force
@@ -310,7 +310,7 @@ expect_json '.name == "v" and .size_bytes == 12582912 and .state == "ok" and .id
 	"info shows it" \
 	xseg --json volume info v
 expect_json 'length == 1 and .[0].name == "v"' "list shows it" xseg --json volume list
-expect_err 0 "its 1.0T are more than the .* that its store, .*, has in all" \
+expect_err 0 "its 1.0T are more than the .* of its store, .*; watch" \
 	"one that is larger than its store is made, with a warning" xseg volume create w --size 1T
 expect_err 0 "its 2.0T are more than" "and grows with one" xseg volume resize w --size 2T
 is "but not as it gets smaller" "$(xseg volume resize w --size 1T --force 2>&1)" "volume w has 1.0T"
@@ -388,9 +388,9 @@ is "for people as lines" "$(xseg cache get cached | grep -E '^(policy|dirty_high
 	"policy=write-through dirty_high=60"
 expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key is wrong usage" \
 	xseg cache set cached polcy=write-back
-expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M'" \
+expect_err 2 "no option 'min'; only a volume has a share: 'xseg cache set cached --volume VOL min=1M'" \
 	"a share is shown to be a volume's" xseg cache set cached min=1M
-expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M max=2M'" \
+expect_err 2 "no option 'min'; only a volume has a share: 'xseg cache set cached --volume VOL min=1M max=2M'" \
 	"and only shares are" xseg cache set cached dirty_age=1h min=1M max=2M
 expect_json '.flush_rate == "200M/s" and .flush_rate_bytes == 209715200' "a rate is a number, too" \
 	xseg --json cache set cached flush_rate=200M/s
@@ -407,12 +407,12 @@ expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back
 expect_exit 4 "a cache that is not there is refused" xseg cache status nothing
 for words in "--volume '' policy=write-through" "--volume= policy=write-through" "--volumed '' dirty_high=99"; do
 	eval "set -- $words"
-	expect_err 2 "'' is no name: " "nor is an empty name of a volume the whole cache: $words" \
+	expect_err 2 "'' is not a name: " "nor is an empty name of a volume the whole cache: $words" \
 		xseg cache set cached "$@"
 done
 for words in status get flush "set dirty_high=99"; do
 	eval "set -- $words"
-	expect_err 2 "--volumed is about a volume; say which one with --volume" \
+	expect_err 2 "--volumed needs a volume; name it with --volume" \
 		"a volumed is not asked for a whole cache: $words" \
 		xseg cache "$1" cached "${@:2}" --volumed volumed
 done

@@ -23,11 +23,13 @@ import sys
 FOLDERS = ("xtypes", "xseg", "peers", "tools", "bench", "tests")
 MEMBERS_MAX = 40
 FILES_MAX = 20
+# Tables of options have one member an option, all filled in before the program begins its work.
+# Groups in them would say nothing that the names do not say.
+OPTION_TABLES = {"xb_options"}
 # What is larger today than it should be. Each of these may only shrink, and go.
-MEMBERS_TODAY = {"xb_job": 48, "xb_options": 44}
 FILES_TODAY = {"xseg": 38}
 # Files of one room that use each other.
-CYCLE_MAX = {"peers/cached": 4, "bench/xbench": 8}
+CYCLE_MAX = {"peers/cached": 4}
 
 
 def run_ctags(files):
@@ -219,7 +221,7 @@ def findings(tree):
             if not f.startswith("tests/"):
                 members[f, t["scope"]] += 1
     for (f, name), nr in sorted(members.items()):
-        if nr > MEMBERS_TODAY.get(name, MEMBERS_MAX):
+        if name not in OPTION_TABLES and nr > MEMBERS_MAX:
             yield "structure", f"{f}: struct {name} has {nr} members; {MEMBERS_MAX} are the most"
     source = [(a, b) for a, b in tree.uses if a.endswith(".c") and b.endswith(".c")
               and owner(a) == owner(b)]

@@ -84,7 +84,7 @@ may_include()
 		case $2 in xtypes/* | peers/common/* | "$program"/*) return 0 ;; esac ;;
 	tools/* | bench/*)
 		case $2 in
-		xtypes/xhist.h | xtypes/xhot.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
+		xtypes/xhist.h | xtypes/xhot.h | xtypes/xstate.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
 		peers/common/* | "$program"/*) return 0 ;;
 		esac ;;
 	esac
@@ -125,6 +125,10 @@ verdict "volumed and cached read no clock, sleep nowhere and print nothing" "$wo
 
 calls '' 'strcpy|strcat|v?sprintf|gets|atoi|atol|s?rand'
 verdict "no strcpy, strcat, sprintf, gets, atoi or rand anywhere" "$work/bad"
+
+calls '' 'bucket_leave'
+grep -vE '^peers/cached/(evict/step\.c|object/object\.[ch]):|^tests/' "$work/bad" >"$work/others"
+verdict "data leaves the cache by evict_step() only" "$work/others"
 
 # ---- files ----
 

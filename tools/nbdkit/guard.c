@@ -230,7 +230,7 @@ static bool remember(int fd)
 	}
 	if (!ok && !said && !cut)
 		dprintf(STDERR_FILENO,
-			"xseg export: all %u connections are taken, and others are closed; end "
+			"xseg export: all %u connections are taken, and new ones are closed; end "
 			"one, or export the volume with more %s\n",
 			limit,
 			lowered ? "descriptors (ulimit -n), which bound them" : "--connections");

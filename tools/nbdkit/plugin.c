@@ -113,8 +113,8 @@ static int export_config_complete(void)
 	"[volume=]VOLUME    The volume to serve (required).\n" \
 	"segment=SEGMENT    The segment that it is in; xseg if none is given.\n" \
 	"volumed=NAME       Which volumed, where there are several.\n" \
-	"owner=USER         Let in a segment of that user's, too; else $XSEG_OWNER.\n" \
-	"queues=N           How many requests are done at a time, 1 to 64; 16 if none is given."
+	"owner=USER         Also use a segment of that user; else $XSEG_OWNER.\n" \
+	"queues=N           Requests in progress at a time, 1 to 64; 16 if none is given."
 
 /* ---- beginning and ending ---------------------------------------------------------------- */
 
@@ -263,7 +263,7 @@ static const char *why(int64_t rc, struct xseg_error *err)
 	case -ENXIO:
 		return "it is beyond the end of the volume, which was made smaller";
 	case -ENOTCONN:
-		xseg_fail(err, 0, "nobody serves the volume; see 'xseg -s %s status'",
+		xseg_fail(err, 0, "no volumed serves the volume; see 'xseg -s %s status'",
 			export.segment);
 		return err->text;
 	default:
@@ -446,9 +446,8 @@ static void *export_open(int readonly)
 		return NBDKIT_HANDLE_NOT_NEEDED;
 	if (rc == -ENOSPC)
 		xseg_fail(&err, 0,
-			"segment %s has no port or request left, and a connection that begins "
-			"takes one to ask how large the volume is; end a client, or make it with "
-			"more --ports and --requests",
+			"segment %s has no port or request left for a new connection; end a "
+			"client, or make the segment with more --ports and --requests",
 			export.segment);
 	nbdkit_error("volume %s: %s", export.volume_name, why(rc, &err));
 	return NULL;

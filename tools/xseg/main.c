@@ -30,14 +30,14 @@
 static const struct command commands[] = {
 	{ "create", seg_create, seg_create_table, sizeof(struct seg_create_opts), 0, 0,
 	  "--memory SIZE",
-	  "makes a segment, after it has printed what its parts cost in RAM" },
+	  "prints how much RAM a segment's parts need, and makes it" },
 	{ "destroy", seg_destroy, seg_force_table, sizeof(struct seg_force_opts), 0, 0, "",
 	  "removes a segment; refuses while peers are alive or dirty data is in it" },
 	{ "list", seg_list, NULL, 0, 0, 0, "", "lists the segments of this machine" },
 	{ "info", seg_info, NULL, 0, 0, 0, "",
-	  "shows the size of a segment's parts and what is free" },
+	  "shows the sizes of a segment's parts and how much of each is free" },
 	{ "check", seg_check, seg_check_table, sizeof(struct seg_check_opts), 0, 0, "",
-	  "verifies every invariant of the segment and names what is broken" },
+	  "verifies every invariant of the segment and names those that are broken" },
 	{ "up", stack_up, stack_up_table, sizeof(struct stack_up_opts), 1, 1, "STACK.conf",
 	  "starts a stack: the segment, its supervisor and all peers" },
 	{ "down", stack_down, stack_down_table, sizeof(struct stack_down_opts), 0, 0, "",
@@ -76,10 +76,10 @@ static const struct command commands[] = {
 	  "VOL FILE",
 	  "writes a volume into a raw image; - is standard output" },
 	{ "volume flush", volume_flush, volume_table, sizeof(struct volume_opts), 1, 1, "VOL",
-	  "returns when all that was acknowledged before is on stable storage" },
+	  "returns when all writes acknowledged before are on stable storage" },
 	{ "volume recover", volume_recover, volume_recover_table, sizeof(struct recover_opts), 0, 0,
 	  "",
-	  "mends a damaged catalogue of volumes, and brings back what it lacks" },
+	  "mends a damaged catalogue of volumes, and brings back lost volumes" },
 	{ "cache status", cache_status, cache_volume_table, sizeof(struct cache_opts), 0, 1,
 	  "[CACHE]",
 	  "shows policy, state and counters of a cache, or of one volume in it" },
@@ -117,7 +117,7 @@ static int check_segment(const char *name, struct xseg_error *err)
 {
 	return *name ? 0
 		     : xseg_fail(err, -EINVAL,
-			       "segment: '' is no name; leave -s out for $XSEG_SEGMENT");
+			       "segment: '' is not a name; leave -s out for $XSEG_SEGMENT");
 }
 
 #define AT(field) offsetof(struct global_opts, field)
@@ -128,10 +128,10 @@ static const struct opt global_table[] = {
 	OWNER_OPT(AT(owner)),
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
-	  .help = "stop waiting after that time, with exit code 3; what was begun goes on. "
+	  .help = "stop waiting after that time, with exit code 3; work that was begun goes on. "
 		  "Without it only a question to a peer ends, after 30s" },
 	{ .name = "quiet", .kind = OPT_BOOL, .off = AT(quiet),
-	  .help = "no progress, and no word about success" },
+	  .help = "print neither progress nor success" },
 	{ .name = "help", .kind = OPT_BOOL, .off = AT(help),
 	  .help = "this text, also -h; after a command, that command's" },
 	{ .name = "version", .kind = OPT_BOOL, .off = AT(version), .help = "print the version" },

@@ -34,7 +34,7 @@ static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
 
 	if (!p && *value)
 		return REASON(t, -EINVAL,
-			"'%.40s' is no policy; choose write-back, write-through, write-around, "
+			"'%.40s' is not a policy; choose write-back, write-through, write-around, "
 			"pass-through, or nothing for the cache's own",
 			value);
 	*word = settings_with_policy(*word, p);
@@ -48,7 +48,8 @@ static int read_pages(const char *value, uint64_t *pages, struct kv_text *t)
 
 	if (*value && opt_parse_size(value, &bytes))
 		return REASON(
-			t, -EINVAL, "'%.40s' is no size; say one as 512M, or 0 for none", value);
+			t, -EINVAL,
+			"'%.40s' is not a size; write it as in 512M, or 0 for none", value);
 	*pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
 	if (*pages > SETTINGS_PAGES_MAX)
 		return REASON(t, -EINVAL, "'%.40s' is more than a cache can have", value);
@@ -110,7 +111,7 @@ static int parse_change(struct change *c, char *args, struct kv_text *t)
 	c->name = "";
 	c->keys = args ? args : "";
 	if (!word || !value || strcmp(word, "id") || kv_number(value, &c->id) || !c->id)
-		return REASON(t, -EINVAL, "which volume? say id=N first");
+		return REASON(t, -EINVAL, "no volume is named; begin with id=N");
 	if (strncmp(c->keys, "name=", 5))
 		return 0;
 	rest = c->keys;
@@ -176,8 +177,8 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 	if (min <= left || min <= own)
 		return 0;
 	return REASON(t, -EBUSY,
-		"min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other "
-		"volumes have %s of that; ask for %s at most, or lower theirs",
+		"min=%s cannot be promised: of the %s of cache '%s' only %s can be promised, and "
+		"other volumes have %s of that; ask for %s at most, or lower their min",
 		pages_text(min).text, pages_text(target).text, peer_of(k)->name,
 		pages_text(limit).text, pages_text(others).text, pages_text(left).text);
 }
@@ -203,8 +204,9 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 
 	if (rec == OTHERS)
 		return REASON(t, -ENOSPC,
-			"the cache keeps settings of as many volumes as it can; reset those of "
-			"another first, as in 'xseg cache set %s policy= --volume VOL'",
+			"the cache has no room for another volume's settings; reset those of a "
+			"volume that you no longer tune, as in 'xseg cache set %s policy= --volume "
+			"VOL'",
 			peer_of(k)->name);
 	old = word =
 		atomic_load_explicit(&volume_of(k)->records[rec].settings, memory_order_relaxed);

@@ -76,7 +76,7 @@ int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
 
 	kv_init(&t, out, size);
 	if (number_arg(args, "id", &id)) {
-		kv_add(&t, "which volume? say volume-status id=N");
+		kv_add(&t, "no volume is named; write volume-status id=N");
 		return -EINVAL;
 	}
 	rec = volume_find(k, id);
@@ -99,7 +99,7 @@ int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)
 
 	kv_init(&t, out, size);
 	if (from && (value || kv_number(from, &rec))) {
-		kv_add(&t, "from which record? say volumes FROM, a number");
+		kv_add(&t, "no record is named; write volumes FROM, with a number");
 		return -EINVAL;
 	}
 	for (; rec < volume_of(k)->nr_volumes; rec++) {

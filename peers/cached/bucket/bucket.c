@@ -3,27 +3,37 @@
 
 #define TO(s) (1u << BUCKET_##s)
 
-static const uint8_t legal[BUCKET_NR_STATES] = {
-	[BUCKET_FREE]	 = TO(LOADING) | TO(DIRTY) | TO(BYPASS),
-	[BUCKET_INVALID] = TO(LOADING) | TO(DIRTY) | TO(BYPASS),
-	[BUCKET_BYPASS]	 = TO(INVALID),
-	[BUCKET_LOADING] = TO(VALID) | TO(DIRTY) | TO(INVALID) | TO(BYPASS),
-	[BUCKET_VALID]	 = TO(VALID) | TO(DIRTY) | TO(INVALID) | TO(BYPASS),
-	[BUCKET_DIRTY]	 = TO(DIRTY) | TO(WRITING) | TO(INVALID),
-	[BUCKET_WRITING] = TO(VALID) | TO(DIRTY) | TO(INVALID),
+const struct xstates bucket_states = {
+	.what = "bucket",
+	XSTATE(BUCKET_, FREE, TO(LOADING) | TO(DIRTY) | TO(BYPASS)),
+	XSTATE(BUCKET_, INVALID, TO(LOADING) | TO(DIRTY) | TO(BYPASS)),
+	XSTATE(BUCKET_, BYPASS, TO(INVALID)),
+	XSTATE(BUCKET_, LOADING, TO(VALID) | TO(DIRTY) | TO(INVALID) | TO(BYPASS)),
+	XSTATE(BUCKET_, VALID, TO(VALID) | TO(DIRTY) | TO(INVALID) | TO(BYPASS)),
+	XSTATE(BUCKET_, DIRTY, TO(DIRTY) | TO(WRITING) | TO(INVALID)),
+	XSTATE(BUCKET_, WRITING, TO(VALID) | TO(DIRTY) | TO(INVALID)),
 };
 
-static const char *const names[BUCKET_NR_STATES] = {
-	"FREE", "INVALID", "BYPASS", "LOADING", "VALID", "DIRTY", "WRITING",
+#define STATE	 (7ull << 32)
+#define PAGE	 ((uint64_t)UINT32_MAX)
+#define LENT	 (SLOT_DIRECT | SLOT_LOAN)
+#define CLEANED	 (SLOT_WRITTEN | SLOT_EPOCH)
+#define AHEAD	 (SLOT_AHEAD | SLOT_ONCE)
+
+/* What may stand in a slot beside each state: the table of flags in bucket.h. */
+static const uint64_t bits[BUCKET_NR_STATES] = {
+	[BUCKET_FREE] = STATE,
+	[BUCKET_INVALID] = STATE,
+	[BUCKET_BYPASS] = STATE,
+	[BUCKET_LOADING] = STATE | PAGE | SLOT_LOADED | SLOT_REF,
+	[BUCKET_VALID] = STATE | PAGE | SLOT_ZERO | SLOT_REF | LENT | CLEANED | AHEAD,
+	[BUCKET_DIRTY] = STATE | PAGE | SLOT_ZERO | SLOT_REF | LENT | CLEANED | SLOT_GEN |
+			 SLOT_INFLIGHT | SLOT_UNPROMISED | SLOT_REFUSED,
+	[BUCKET_WRITING] = STATE | PAGE | SLOT_ZERO | SLOT_REF | LENT | CLEANED | SLOT_GEN |
+			   SLOT_UNPROMISED,
 };
 
-const char *bucket_state_name(enum bucket_state s)
+bool slot_is_sound(uint64_t w)
 {
-	return (unsigned)s < BUCKET_NR_STATES ? names[s] : "?";
-}
-
-bool bucket_edge_legal(enum bucket_state from, enum bucket_state to)
-{
-	return (unsigned)from < BUCKET_NR_STATES && (unsigned)to < BUCKET_NR_STATES &&
-	       (legal[from] & 1u << to);
+	return slot_state(w) < BUCKET_NR_STATES && !(w & ~bits[slot_state(w)]);
 }

@@ -4,8 +4,9 @@
  * (40-47), epoch (48-63). It is the durable truth about its bucket (rule R1). One store changes it.
  * The thread that makes the store is inside the object's work queue, and so is alone.
  *
- * States (bucket_set_at() is the only writer while the cache serves; arena.c treats the states that
- * a predecessor left):
+ * States (bucket_set_at() and bucket_leave() are the only writers while the cache serves; arena.c
+ * treats the states that a predecessor left). bucket_leave() makes the edges on which data leaves
+ * the cache, from VALID, DIRTY or WRITING to INVALID or BYPASS. Only evict_step() calls it.
  *
  *   from      to        when                                               by
  *   FREE      LOADING   a read misses, or reads ahead; a write's edge      load_send, edge_load
@@ -18,22 +19,18 @@
  *   VALID     DIRTY     a write puts a new page into it                    write_slot
  *   VALID     DIRTY     a FLUSH failed: it may not be stable               object_redirty
  *   VALID, DIRTY   the same   its data moves to a page that stays          move_bucket
- *   VALID     INVALID   it is evicted, dropped, or goes with its object    evict_bucket,
- *                                                                          bucket_drop,
- *                                                                          drop_zeroes,
- *                                                                          object_empty
+ *   VALID     INVALID   it is evicted, dropped, or goes with its object    evict_step
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_slot
  *   DIRTY     DIRTY     the flush of an older page of it has ended         flushed_bucket
  *   DIRTY     WRITING   it is on its way to the store                      start_run
- *   DIRTY     INVALID   its object is deleted                              object_empty
- *   DIRTY     INVALID   it is REFUSED, and given up                        evict_bucket,
- *                                                                          bucket_drop
+ *   DIRTY     INVALID   its object is deleted                              evict_step
+ *   DIRTY     INVALID   it is REFUSED, and given up                        evict_step
  *   WRITING   VALID     the store has it                                   flushed_clean
- *   WRITING   INVALID   the same, and it is not kept                       flushed_clean,
- *                                                                          reclaim_flushed
+ *   WRITING   INVALID   the same, and it is not kept                       evict_step
  *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flush_refused,
  *                                                                          write_slot
- *   FREE, INVALID, LOADING, VALID   BYPASS   a write goes past the cache   bypass_bucket
+ *   FREE, INVALID, LOADING   BYPASS   a write goes past the cache          bypass_bucket
+ *   VALID     BYPASS    the same                                           evict_step
  *   BYPASS    INVALID   and is answered                                    around_done
  *   INVALID   LOADING, DIRTY   like FREE
  *
@@ -82,6 +79,7 @@
 #include <stdint.h>
 
 #include "xseg/xseg.h"
+#include "xtypes/xstate.h"
 
 enum bucket_state {
 	BUCKET_FREE,
@@ -176,8 +174,13 @@ static inline bool slot_present(uint64_t w)
 	return slot_state(w) >= BUCKET_VALID || (w & SLOT_LOADED);
 }
 
-const char *bucket_state_name(enum bucket_state s);
-/* Whether the table above has that edge. */
-bool bucket_edge_legal(enum bucket_state from, enum bucket_state to);
+extern const struct xstates bucket_states;	/* the table above */
+/* Whether a word has no page and no flag that its state cannot have (B1, B4, Y1, U2). */
+bool slot_is_sound(uint64_t w);
+/* Whether data leaves the cache on that edge. */
+static inline bool bucket_edge_leaves(enum bucket_state from, enum bucket_state to)
+{
+	return from >= BUCKET_VALID && to <= BUCKET_BYPASS;
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* stream - the table of sequential readers. See stream.h for its rules and its advice. */
 #include "peers/cached/bucket/stream.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define PAGE	    4096u
@@ -331,6 +332,7 @@ static void advise_ahead(
 	to = min_u64(at + st->window / PAGE * PAGE, from + (end - obj_from));
 	if (to <= from)
 		return;
+	assert(to - from <= max && obj_from + (to - from) <= end);	/* S1 */
 	st->ahead_to = to;
 	advice->ahead_from = obj_from;
 	advice->ahead_bytes = (uint32_t)(to - from);

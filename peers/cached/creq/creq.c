@@ -31,44 +31,27 @@
  *   RUNNING,       IDLE            it is answered, or forwarded               creq_finish,
  *   AT_STORE                                                                  around_read
  */
-#include <assert.h>
-
 #include "peers/cached/creq/creq.h"
 #include "peers/cached/store/store.h"
 
 #define TO(s) (1u << CREQ_##s)
 
-static const uint8_t legal[CREQ_NR_STATES] = {
-	[CREQ_IDLE] = TO(RUNNING),
-	[CREQ_RUNNING] = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) |
-			 TO(WAITS_THROTTLE) | TO(AT_STORE) | TO(IDLE),
-	[CREQ_WAITS_ENTRY] = TO(RUNNING),
-	[CREQ_WAITS_OBJECT] = TO(RUNNING),
-	[CREQ_WAITS_MEMORY] = TO(RUNNING),
-	[CREQ_WAITS_REQUEST] = TO(RUNNING),
-	[CREQ_WAITS_THROTTLE] = TO(RUNNING),
-	[CREQ_AT_STORE] = TO(RUNNING) | TO(IDLE),
+const struct xstates creq_states = {
+	.what = "request in the cache",
+	XSTATE(CREQ_, IDLE, TO(RUNNING)),
+	XSTATE(CREQ_, RUNNING, TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) |
+		TO(WAITS_REQUEST) | TO(WAITS_THROTTLE) | TO(AT_STORE) | TO(IDLE)),
+	XSTATE(CREQ_, WAITS_ENTRY, TO(RUNNING)),
+	XSTATE(CREQ_, WAITS_OBJECT, TO(RUNNING)),
+	XSTATE(CREQ_, WAITS_MEMORY, TO(RUNNING)),
+	XSTATE(CREQ_, WAITS_REQUEST, TO(RUNNING)),
+	XSTATE(CREQ_, WAITS_THROTTLE, TO(RUNNING)),
+	XSTATE(CREQ_, AT_STORE, TO(RUNNING) | TO(IDLE)),
 };
-
-static const char *const names[CREQ_NR_STATES] = {
-	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST",
-	"WAITS_THROTTLE", "AT_STORE",
-};
-
-const char *creq_state_name(enum creq_state s)
-{
-	return (unsigned)s < CREQ_NR_STATES ? names[s] : "?";
-}
-
-bool creq_edge_legal(enum creq_state from, enum creq_state to)
-{
-	return (unsigned)from < CREQ_NR_STATES && (unsigned)to < CREQ_NR_STATES &&
-	       (legal[from] & 1u << to);
-}
 
 void creq_set_state(struct creq *c, enum creq_state s)
 {
-	assert(creq_edge_legal(c->state, s));
+	xstate_check(&creq_states, c->state, s);
 	c->state = s;
 }
 

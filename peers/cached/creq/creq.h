@@ -14,6 +14,7 @@
 #include "peers/cached/object/object.h"
 #include "peers/cached/policy/policy.h"
 #include "peers/cached/volume/volume.h"
+#include "xtypes/xstate.h"
 
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 
@@ -110,9 +111,8 @@ struct creq_room *creq_of(const struct cached *k);
 /* ---- creq.c ---- */
 /* Answers it; its list of pages and its references go. */
 void creq_finish(struct cport *ps, struct creq *c, int64_t result);
+extern const struct xstates creq_states;
 void creq_set_state(struct creq *c, enum creq_state s);
-bool creq_edge_legal(enum creq_state from, enum creq_state to);
-const char *creq_state_name(enum creq_state s);
 /* For c->wait.fn: steps it again, inside its object. */
 void creq_retry(struct xwait *w, void *ctx);
 /* Steps it again when one of our own requests is free. */

@@ -22,6 +22,7 @@ void change_enter(struct cached *k, struct object *o, struct creq *c)
 {
 	uint32_t link = link_of(k, c);
 
+	assert(!c->listed);					/* Q1 */
 	c->listed = true;
 	if (!o->changes) {
 		o->changes = c->older = c->newer = link;
@@ -39,6 +40,7 @@ void change_leave(struct cached *k, struct object *o, struct creq *c)
 
 	if (!c->listed)
 		return;
+	assert(o->changes);					/* Q1 */
 	c->listed = false;
 	if (c->newer == link) {
 		o->changes = 0;

@@ -25,6 +25,8 @@
  *       until its entry is free.
  *   E2  An object that is not admitted has only BYPASS buckets.
  */
+#include <assert.h>
+
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/object/object.h"
 
@@ -69,6 +71,10 @@ bool object_admit(struct cport *ps, struct object *o, enum admit how)
 
 void object_dismiss(struct cached *k, struct object *o)
 {
-	if (atomic_exchange(&o->admitted, false))
-		atomic_fetch_sub(&evict_of(k)->nr_admitted, 1);
+	uint32_t was;
+
+	if (!atomic_exchange(&o->admitted, false))
+		return;
+	was = atomic_fetch_sub(&evict_of(k)->nr_admitted, 1);
+	assert(was > 0);					/* E1 */
 }

@@ -1,13 +1,19 @@
 /* evict - which data leaves, and which requests get the room.
  *
- * Emptying objects is in reclaim.c, and whether an object may keep data in admit.c. The requests
- * that get pages, chunks and lists are in room.c, and shares of single volumes in share.h.
+ *   step.c         evict_step(): the one way out of the cache, with the reason
+ *   order.h        the eviction policy: what goes next, and what may stay
+ *   victims.c      pages for others: free ones, or victims'
+ *   reclaim.c      emptying objects; admit.c: whether an object may keep data
+ *   room.c         which requests get pages, chunks and lists, and which wait
+ *   share.h        shares of single volumes
+ *   unpromised.c   data that the store refused
  *
  * Contract: inside the object where one is given, unless it says otherwise.
  */
 #ifndef PEERS_CACHED_EVICT_H
 #define PEERS_CACHED_EVICT_H
 
+#include "peers/cached/evict/order.h"
 #include "peers/cached/evict/share.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/object/object.h"
@@ -27,25 +33,44 @@ struct evict_room {
 
 struct evict_room *evict_of(const struct cached *k);
 
-/* ---- reclaim.c ---- */
-void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
-/* inside: it may be evicted, as w says, and is INVALID now; its page is the caller's */
-void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
+/* ---- step.c ---- */
+
+/* Why a bucket leaves the cache: step.c has the table. */
+enum evict_reason {
+	EVICT_WANTED,
+	EVICT_OBJECT,
+	EVICT_FLUSHED,
+	EVICT_PRESSURE,
+	EVICT_GIVEN_UP,
+	EVICT_ONCE,
+	EVICT_ZEROES,
+	EVICT_BYPASSED,
+	EVICT_UNSURE,
+	EVICT_UNPLUGGED,
+	EVICT_DELETED,
+	EVICT_NR_REASONS
+};
+/* Inside: the bucket, whose word is w, leaves the cache. Its page is the caller's. NO_PAGE: there
+ * is none for the caller. */
+uint32_t evict_step(
+	struct cport *ps, struct object *o, uint32_t b, uint64_t w, enum evict_reason why);
 /* the same, and its page goes back */
-void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
-/* drops every bucket: the object was deleted, or the cache left */
+void evict_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w, enum evict_reason why);
+
+/* ---- reclaim.c ---- */
+/* drops every bucket: the store has deleted the object */
+void object_delete(struct cport *ps, struct object *o);
+/* drops every bucket: the cache has left the path, and nothing is dirty */
 void object_empty(struct cport *ps, struct object *o);
 /* drops what is clean: the store may not have it any more */
 void object_forget_clean(struct cport *ps, struct object *o);
 /* of all objects: zeroes that may be evicted, and have no page that could be */
 void zeroes_drop(struct cport *ps);
-/* is emptied, and may keep what it has */
-bool object_is_spared(struct cached *k, struct object *o);
 void object_reclaim_one(struct cport *ps);	/* begins to empty the least recently used object */
 void object_reclaim(struct cport *ps, struct object *o);	/* what it was asked for */
 void object_reclaim_step(struct cport *ps, struct object *o);	/* goes on with it */
-/* Inside: the bucket, which had w, was flushed, and goes with it if its object is to be emptied.
- * False: it stays. */
+/* Inside: the bucket, which has w, was flushed. It goes if its object is to be emptied, or if it is
+ * one of too many zeroes. False: it stays. */
 bool reclaim_flushed(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
 /* It got its first bucket, or may have: if it is not active any more it is emptied. The caller
  * holds a reference. */
@@ -67,7 +92,7 @@ uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct c
  * others wait for it, whom it does not `pass`. */
 uint32_t page_get(struct cport *ps, bool evict, bool pass);
 /* of a share's list; returns how many */
-uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t n, enum cache_counter why);
+uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t n, enum evict_reason why);
 uint32_t pages_drop(struct cport *ps);		/* evicts all that is clean; returns how many */
 /* Port 0's poll: fills the reserve; what of it leaves the cache goes out. */
 void reserve_fill(struct cport *ps);

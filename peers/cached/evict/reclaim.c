@@ -13,9 +13,7 @@
  *
  * Invariants:
  *   W1  `reclaims` counts the requests to objects to empty themselves that have not ended. Each has
- *       a reference to its object.
- *   W2  Promised dirty data leaves by a flush, except when the store says that the object is
- *       deleted. Unpromised data may be dropped (unpromised.c).
+ *       a reference to its object. (W2 is in step.c.)
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,39 +23,14 @@
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xkill.h"
 
-#define RECLAIM_LOOKS 64u
-#define DROP_TRIES    1024u	/* to enter an object that another thread is inside of */
+#define DROP_TRIES 1024u	/* to enter an object that another thread is inside of */
 
 /* ---- buckets go ---- */
 
-void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
+/* The volume for which its buckets go. FOR_NOBODY: those that are spared go, too. */
+static uint32_t emptied_for(struct object *o)
 {
-	count(ps, why, 1);
-	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
-}
-
-/* It is emptied for another's sake, and its volume has no more pages than it is to have for
- * sure. */
-bool object_is_spared(struct cached *k, struct object *o)
-{
-	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) &&
-	       share_spares(k, object_volume(o), OTHERS);
-}
-
-void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
-{
-	page_unclean(ps, slot_page(w));
-	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	if (!slot_is_refused(w))
-		return;
-	dirty_end(ps, o, !!(w & SLOT_GEN));
-	dirty_unlist(ps, o);
-}
-
-void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
-{
-	bucket_leave(ps, o, b, w);
-	page_put(ps, slot_page(w));
+	return atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) ? FOR_NOBODY : OTHERS;
 }
 
 /* Buckets that may be evicted, at most. */
@@ -72,21 +45,20 @@ static uint32_t nr_evictable(struct cport *ps, struct object *o)
  * and have one more chance. */
 static uint32_t drop_evictable(struct cport *ps, struct object *o)
 {
+	enum verdict verdict;
 	uint32_t stay = 0;
 
 	for (uint32_t b = 0; b < OBJECT_BUCKETS && nr_evictable(ps, o) > stay; b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
-		if (!slot_is_evictable(w))
+		verdict = order_verdict(ps, o, b, w, emptied_for(o));
+		if (verdict == VERDICT_DIRTY)
 			continue;
-		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) ||
-			slot_was_used(ps->cache, o, b, w)) {
+		if (verdict != VERDICT_GOES) {
 			stay++;
 			continue;
 		}
-		bucket_drop(ps, o, b, w);
-		count_evicted(
-			ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_OBJECT);
+		evict_drop(ps, o, b, w, EVICT_OBJECT);
 		XKILL(EMPTIED_SLOT);
 	}
 	return stay;
@@ -104,9 +76,8 @@ static void object_keep(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-/* Everything goes, dirty or not: the store says that the object is deleted; or the cache has left
- * the path, and nothing is dirty. Nothing is in flight. */
-void object_empty(struct cport *ps, struct object *o)
+/* Everything goes. Nothing is in flight. */
+static void drop_all(struct cport *ps, struct object *o, enum evict_reason why)
 {
 	for (uint32_t b = 0;
 		b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {
@@ -114,14 +85,19 @@ void object_empty(struct cport *ps, struct object *o)
 
 		if (slot_absent(w))
 			continue;
-		if (slot_is_evictable(w))
-			page_unclean(ps, slot_page(w));
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		if (bucket_is_dirty(slot_state(w)))
-			dirty_end(ps, o, !!(w & SLOT_GEN));
-		page_put(ps, slot_page(w));
+		evict_drop(ps, o, b, w, why);
 		XKILL(DELETED_SLOT);
 	}
+}
+
+void object_delete(struct cport *ps, struct object *o)
+{
+	drop_all(ps, o, EVICT_DELETED);
+}
+
+void object_empty(struct cport *ps, struct object *o)
+{
+	drop_all(ps, o, EVICT_UNPLUGGED);
 }
 
 /* What is clean may not be what the store has. Nothing is in flight. */
@@ -131,7 +107,7 @@ void object_forget_clean(struct cport *ps, struct object *o)
 		uint64_t w = slot_get(ps->cache, o, b);
 
 		if (slot_state(w) == BUCKET_VALID)
-			bucket_drop(ps, o, b, w);
+			evict_drop(ps, o, b, w, EVICT_UNSURE);
 	}
 }
 
@@ -140,11 +116,8 @@ static void forget_zeroes(struct cport *ps, struct object *o)
 	for (uint32_t b = 0; b < OBJECT_BUCKETS && nr_evictable(ps, o); b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
-		if (!slot_is_evictable(w) || slot_has_page(w))
-			continue;
-		bucket_drop(ps, o, b, w);
-		count_evicted(ps, o,
-			slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_PRESSURE);
+		if (slot_is_evictable(w) && !slot_has_page(w))
+			evict_drop(ps, o, b, w, EVICT_PRESSURE);
 	}
 }
 
@@ -173,6 +146,14 @@ void zeroes_drop(struct cport *ps)
 	}
 }
 
+/* An object has ended what it was asked for. */
+static void reclaim_ended(struct cached *k)
+{
+	uint32_t was = atomic_fetch_sub(&evict_of(k)->reclaims, 1);
+
+	assert(was > 0);					/* W1 */
+}
+
 /* Inside: goes on emptying. Ends when the object is empty or was inserted again. */
 void object_reclaim_step(struct cport *ps, struct object *o)
 {
@@ -190,7 +171,7 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 			return;
 	}
 	o->reclaiming = false;
-	atomic_fetch_sub(&evict_of(k)->reclaims, 1);
+	reclaim_ended(k);
 	memory_port(ps)->freed = true;
 	object_put(ps, o);
 }
@@ -200,7 +181,7 @@ void object_reclaim(struct cport *ps, struct object *o)
 	if (o->reclaiming) {
 		/* inserted again and chosen again before the first emptying ended: that one goes
 		 * on */
-		atomic_fetch_sub(&evict_of(ps->cache)->reclaims, 1);
+		reclaim_ended(ps->cache);
 		object_put(ps, o);
 	}
 	o->reclaiming = true;
@@ -216,7 +197,7 @@ static bool reclaim_ask(struct cport *ps, struct object *o)
 	atomic_fetch_add(&evict_of(ps->cache)->reclaims, 1);
 	if (object_ask(ps, o, OBJECT_RECLAIM))
 		return true;
-	atomic_fetch_sub(&evict_of(ps->cache)->reclaims, 1);
+	reclaim_ended(ps->cache);
 	return false;
 }
 
@@ -235,47 +216,6 @@ void object_refill(struct cport *ps, struct object *o)
 		object_put(ps, o);
 }
 
-/* Whether the object may be emptied: not one that is spared, before all others have been passed by
- * as well. Then *all* of it goes. */
-static bool may_reclaim(struct cached *k, struct object *o, bool *all)
-{
-	*all = false;
-	if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
-		share_spares(k, object_volume(o), OTHERS)) {
-		*all = atomic_fetch_add_explicit(&volume_of(k)->shares.passed, 1,
-			       memory_order_relaxed) >= xcache_nr_active(&object_of(k)->xc);
-		if (!*all)
-			return false;
-	}
-	atomic_store_explicit(&volume_of(k)->shares.passed, 0, memory_order_relaxed);
-	return true;
-}
-
-/* With a reference; NULL: there is none, or not yet. Where all that were looked at only pass, each
- * that ends wakes who waits. */
-static struct object *reclaim_choose(struct cport *ps, bool *all)
-{
-	struct cached *k = ps->cache;
-	bool spared = false;
-
-	for (unsigned n = 0; n < RECLAIM_LOOKS; n++) {
-		uint32_t idx = xcache_peek_and_get_lru(&object_of(k)->xc);
-
-		if (idx == XCACHE_NONE)
-			return NULL;
-		if (!object_passes(&object_of(k)->objects[idx])) {
-			if (may_reclaim(k, &object_of(k)->objects[idx], all))
-				return &object_of(k)->objects[idx];
-			spared = true;
-		}
-		xcache_touch(&object_of(k)->xc, idx);
-		xcache_put(&object_of(k)->xc, idx);
-	}
-	if (spared || xcache_nr_free(&object_of(k)->xc))
-		memory_port(ps)->freed = true;	/* it goes on in the next round */
-	return NULL;
-}
-
 void object_reclaim_one(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -284,7 +224,7 @@ void object_reclaim_one(struct cport *ps)
 
 	if (reclaims_enough(k))
 		return;
-	o = reclaim_choose(ps, &all);
+	o = order_next_object(ps, &all);
 	if (!o)
 		return;
 	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
@@ -292,16 +232,30 @@ void object_reclaim_one(struct cport *ps)
 		object_put(ps, o);
 }
 
-/* It was flushed as the object is to be emptied: it goes at once. False: it stays. */
+/* It was flushed as the object is to be emptied, and goes at once. */
+static bool is_emptied(struct cached *k, struct object *o)
+{
+	return o->reclaiming && xcache_state_of(&object_of(k)->xc, o->index) != XCACHE_ACTIVE &&
+	       !share_spares(k, object_volume(o), emptied_for(o));
+}
+
+/* Zeroes have slots but no page, so nothing would ever evict them but their object's end: only so
+ * many are kept. */
+static bool is_zero_too_many(struct cached *k, uint64_t w)
+{
+	return !slot_has_page(w) && atomic_load_explicit(&memory_of(k)->nr_zeroes,
+					    memory_order_relaxed) >= zeroes_max(k);
+}
+
 bool reclaim_flushed(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 {
 	struct cached *k = ps->cache;
 
-	if (!o->reclaiming || xcache_state_of(&object_of(k)->xc, o->index) == XCACHE_ACTIVE ||
-		object_is_spared(k, o))
+	if (is_emptied(k, o))
+		evict_drop(ps, o, b, w, EVICT_FLUSHED);
+	else if (is_zero_too_many(k, w))
+		evict_drop(ps, o, b, w, EVICT_ZEROES);
+	else
 		return false;
-	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	page_put(ps, slot_page(w));
-	count_evicted(ps, o, CC_EVICTED_DIRTY);
 	return true;
 }

@@ -32,6 +32,8 @@
  *       before the ones in want_pages.
  *   G3  Pages of the reserve go to urgent requests, and to those two kinds.
  */
+#include <assert.h>
+
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/object/object.h"
@@ -52,7 +54,7 @@ static struct need make_room(struct cport *ps, const struct claim *cl)
 	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
 		return need;
 	if (over == 0 || (share_room(k, cl->rec) >= need.nr &&
-				 pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over))
+				 pages_evict_own(ps, cl->rec, over, EVICT_WANTED) == over))
 		return none;
 	return need;
 }
@@ -130,6 +132,9 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 {
 	struct cached *k = ps->cache;
 
+	/* G2; a read that waits has been lent pages, and holds none */
+	assert(c->r->op == XSEG_OP_READ || (c->nr_pages == 0 && !c->page));
+	assert(need.nr > 0);
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->turn = (uint8_t)need.turn;

@@ -47,6 +47,7 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	if (read_relaxed(&sh->min) == min && read_relaxed(&sh->max) == max)
 		return;
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
+	assert(volume_of(k)->shares.min_sum >= sh->min);	/* A3 */
 	atomic_store_explicit(&volume_of(k)->shares.min_sum,
 		volume_of(k)->shares.min_sum - sh->min + min, memory_order_relaxed);
 	loans_recount(k);
@@ -91,32 +92,6 @@ struct claim share_claim(
 	for (uint32_t b = first; b < end; b++)
 		grow += !slot_has_page(slot_get(k, o, b));
 	return share_claim_all(k, rec, grow < n ? grow : n, turn);
-}
-
-/* ---- victims ---- */
-
-static bool may_lose(struct cached *k, uint32_t rec, const struct claim *cl)
-{
-	return rec == cl->rec ? !cl->owed : !share_is_kept(k, rec);
-}
-
-struct xlist *share_victims_locked(struct cached *k, const struct claim *cl)
-{
-	struct shares *s = &volume_of(k)->shares;
-	uint32_t nr = nr_shares(k);
-
-	for (uint32_t i = 0; i <= nr + 1; i++) {
-		struct xlist *list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
-
-		if (s->left && list->nr && (s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
-			s->left--;
-			return list;
-		}
-		s->at = s->at < nr ? s->at + 1 : 0;
-		list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
-		s->left = list->nr / 16 + 1;
-	}
-	return NULL;
 }
 
 /* ---- in the background ---- */
@@ -177,7 +152,7 @@ static uint32_t trim(struct cport *ps, uint32_t rec, bool *more)
 
 	if (over)
 		n = pages_evict_own(
-			ps, rec, over < TRIM_BATCH ? over : TRIM_BATCH, CC_EVICTED_PRESSURE);
+			ps, rec, over < TRIM_BATCH ? over : TRIM_BATCH, EVICT_PRESSURE);
 	*more |= pages_over(share_of(k, rec)) > 0;
 	share_look(k, rec);
 	return n;

@@ -1,9 +1,8 @@
-/* share - how clean pages of volumes with a share (memory/account.h) are listed, chosen, trimmed.
+/* share - how clean pages of volumes with a share (memory/account.h) are listed and trimmed.
  *
- * A clean page of a volume with a share is in the list of its volume, others in the common one. The
- * lists take turns to lose pages, a sixteenth of each list at a time. So the hands of all clocks go
- * round in the same time. When a volume gets its first share, the common list is turned round once,
- * a few pages a poll. The volume's pages go over, and keep their order.
+ * A clean page of a volume with a share is in the list of its volume, others in the common one.
+ * order.h says which list loses a page. When a volume gets its first share, the common list is
+ * turned round once, a few pages a poll. The volume's pages go over, and keep their order.
  *
  * Contract: any thread; _locked under mem_lock. share_run() in port 0's poll.
  *
@@ -43,8 +42,5 @@ void share_signal(struct cport *ps);
 uint64_t share_run(struct cport *ps);			/* returns when it wants to run again */
 bool shares_kept(struct cached *k);			/* nobody is above his maximum */
 void shares_check(struct cached *k);
-
-/* The list of clean pages that the next victim is to come from; NULL: none may lose one. */
-struct xlist *share_victims_locked(struct cached *k, const struct claim *cl);
 
 #endif

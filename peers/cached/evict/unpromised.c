@@ -32,7 +32,7 @@
  * answer. So a kill in between makes too much promised, never too little.
  *
  * Unpromised bytes are counted apart from dirty ones. Commands that are refused while data is dirty
- * (`down`, `cache drop`, `cache unplug`) are not refused because of them.
+ * (`down`, `destroy`, `cache drop`) are not refused because of them, and `unplug` does not wait.
  *
  * Contract: object_give_up() inside the object; unpromised_run() in port 0's poll.
  *
@@ -56,8 +56,7 @@ void object_give_up(struct cport *ps, struct object *o)
 
 		if (!slot_is_refused(w))
 			continue;
-		bucket_drop(ps, o, b, w);
-		count_evicted(ps, o, CC_EVICTED_UNPROMISED);
+		evict_drop(ps, o, b, w, EVICT_GIVEN_UP);
 	}
 	object_reclaim_step(ps, o);
 }

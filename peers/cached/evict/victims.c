@@ -1,9 +1,5 @@
-/* victims - evicts pages from buckets for others: which page is next, whether it may go, and which
- * pages are evicted ahead of need.
- *
- * A list of clean pages is in order of the last time when they became clean or were found
- * referenced. A hit only sets the slot's REF flag (second chance, as in CLOCK). share.h says which
- * list loses a page.
+/* victims - takes pages for others: free ones first, then those of victims (order.h); and pages
+ * that are evicted ahead of need.
  *
  * Contract: any port's thread, inside an object or outside of any. An object is skipped while
  * another thread is inside it.
@@ -15,68 +11,49 @@
 #define EVICT_TRIES 64
 #define AHEAD_BATCH 4
 
-/* The next candidate, of this list or, if it is NULL, of whose turn it is, moved to the other end
- * so that others look elsewhere. */
-static uint32_t next_victim(struct cached *k, struct xlist *list, const struct claim *cl)
-{
-	uint32_t page;
-
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	if (!list)
-		list = share_victims_locked(k, cl);
-	page = list ? xlist_tail(list) : XLIST_NONE;
-	if (page != XLIST_NONE)
-		clean_turn_locked(k, list);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	return page;
-}
-
-/* Inside the object: takes the page out of bucket b, for that volume, if it is there, may be
- * evicted, was not used again and is not spared. */
-static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page,
-	uint32_t rec, enum cache_counter why)
+/* Inside the object: the page leaves bucket b, if it is there and may go for that volume. Returns
+ * the page; NO_PAGE: it stays. */
+static uint32_t evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page,
+	uint32_t rec, enum evict_reason why)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
 
-	if (!slot_is_evictable(w) || slot_page(w) != page ||
-		share_spares(ps->cache, object_volume(o), rec))
-		return false;
-	if (slot_was_used(ps->cache, o, b, w))
-		return false;
-	bucket_leave(ps, o, b, w);
-	count_evicted(ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : why);
-	return true;
+	if (!slot_has_page(w) || slot_page(w) != page ||
+		order_verdict(ps, o, b, w, rec) != VERDICT_GOES)
+		return NO_PAGE;
+	return evict_step(ps, o, b, w, why);
 }
 
-static bool evict_page(
-	struct cport *ps, uint32_t page, uint32_t rec, enum cache_counter why)
+static uint32_t evict_page(struct cport *ps, uint32_t page, uint32_t rec, enum evict_reason why)
 {
 	uint32_t b;
 	struct object *o = page_object(ps->cache, page, &b);
-	bool done;
 
 	if (!o)
-		return false;
+		return NO_PAGE;
 	if (o == object_port(ps)->inside)
 		return evict_bucket(ps, o, b, page, rec, why);
 	if (!xworkq_try_enter(&o->q))
-		return false;
-	done = evict_bucket(ps, o, b, page, rec, why);
+		return NO_PAGE;
+	page = evict_bucket(ps, o, b, page, rec, why);
 	if (xworkq_leave(&o->q))
 		object_ready(ps, o);
-	return done;
+	return page;
 }
 
 /* A page out of its bucket; XPOOL_NONE: there is none. */
 static uint32_t evict_one(
-	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+	struct cport *ps, struct xlist *list, const struct claim *cl, enum evict_reason why)
 {
+	_Static_assert(NO_PAGE == XPOOL_NONE, "no page is no page");
+
 	for (unsigned i = 0; i < EVICT_TRIES; i++) {
-		uint32_t page = next_victim(ps->cache, list, cl);
+		uint32_t page = order_next_page(ps->cache, list, cl);
 
 		if (page == XLIST_NONE)
 			break;
-		if (evict_page(ps, page, cl->rec, why)) {
+		page = evict_page(ps, page, cl->rec, why);
+		if (page != NO_PAGE) {
 			XKILL(EVICTED_SLOT);
 			return page;
 		}
@@ -87,7 +64,7 @@ static uint32_t evict_one(
 /* One that may be used at once. Of those that may be on loan many go to limbo before a look: so
  * each costs little of that. */
 static uint32_t take_clean(
-	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+	struct cport *ps, struct xlist *list, const struct claim *cl, enum evict_reason why)
 {
 	struct cached *k = ps->cache;
 	uint32_t page = XPOOL_NONE;
@@ -116,7 +93,7 @@ void reserve_fill(struct cport *ps)
 	for (unsigned n = 0; n < RESERVE_PAGES && reserve_nr(k) < memory_of(k)->reserve.size; n++) {
 		page = take_free(ps);
 		if (page == XPOOL_NONE && pages_available(k))
-			page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+			page = take_clean(ps, NULL, &any, EVICT_WANTED);
 		if (page == XPOOL_NONE)
 			return;
 		reserve_put(k, page);
@@ -143,7 +120,7 @@ void pages_ahead(struct cport *ps, bool writes)
 	if (atomic_load_explicit(&memory_of(k)->nr_clean, memory_order_relaxed) < MAGAZINE)
 		return;
 	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
-		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+		page = take_clean(ps, NULL, &any, EVICT_WANTED);
 		if (page == XPOOL_NONE)
 			return;
 		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
@@ -170,7 +147,7 @@ static uint32_t drop_list(struct cport *ps, struct xlist *list)
 	uint32_t n = 0, misses = 0, page;
 
 	while (misses < 1024 && list_nr(ps->cache, list)) {
-		page = evict_one(ps, list, &all, CC_EVICTED_PRESSURE);
+		page = evict_one(ps, list, &all, EVICT_PRESSURE);
 		if (page == XPOOL_NONE) {
 			misses++;
 			continue;
@@ -194,7 +171,7 @@ uint32_t pages_drop(struct cport *ps)
 	return n;
 }
 
-uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache_counter why)
+uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum evict_reason why)
 {
 	const struct claim own = { .rec = rec };
 	uint32_t n = 0, page;
@@ -215,7 +192,7 @@ uint32_t page_get(struct cport *ps, bool evict, bool pass)
 		return XPOOL_NONE;
 	page = take_free(ps);
 	if (page == XPOOL_NONE && evict)
-		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
+		page = take_clean(ps, NULL, &any, EVICT_WANTED);
 	return page;
 }
 
@@ -226,7 +203,7 @@ uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct c
 	for (; got < n; got++) {
 		page[got] = take_free(ps);
 		if (page[got] == XPOOL_NONE)
-			page[got] = take_clean(ps, NULL, cl, CC_EVICTED_CLEAN);
+			page[got] = take_clean(ps, NULL, cl, EVICT_WANTED);
 		if (page[got] == XPOOL_NONE && cl->turn == TURN_URGENT)
 			page[got] = reserve_take(ps->cache);
 		if (page[got] == XPOOL_NONE)

@@ -18,6 +18,8 @@
  *       changes. A thread that makes an object due earlier changes dirty_news (dirty_is_news). It
  *       does so under the same hold of dirty_lock, or afterwards.
  */
+#include <assert.h>
+
 #include "peers/cached/flush/flush.h"
 #include "peers/cached/object/object.h"
 
@@ -111,6 +113,8 @@ void dirty_list(struct cport *ps, struct object *o)
 /* Under dirty_lock. */
 static void list_remove(struct cached *k, struct object *o)
 {
+	assert(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
+		flush_of(k)->nr_listed > 0);			/* F2 */
 	list_unplace(o);
 	atomic_store_explicit(&o->listed, false, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&flush_of(k)->nr_listed, 1, memory_order_relaxed);

@@ -125,6 +125,7 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint64_t w = slot_get(ps->cache, o, ch->first + i);
 
+		assert(startable(w));	/* B4: two writes of one bucket never overlap */
 		if (w & SLOT_GEN)
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
@@ -332,21 +333,13 @@ void flush_job(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-/* What was flushed to be evicted goes. Zeroes have slots but no page, so nothing would ever evict
- * them but their object's end: only so many are kept. */
 static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w, bool fua)
 {
-	struct cached *k = ps->cache;
+	uint64_t stamp = fua ? 0 : sync_stamp(ps->cache);
 
 	if (bucket_flushed(ps, o, b, w))
 		return;
-	if (!slot_has_page(w) && atomic_load_explicit(&memory_of(k)->nr_zeroes,
-					 memory_order_relaxed) >= zeroes_max(k)) {
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		return;
-	}
-	bucket_set(ps, o, b,
-		slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | (fua ? 0 : sync_stamp(k))));
+	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | stamp));
 	page_clean(ps, slot_page(w));
 }
 
@@ -430,6 +423,16 @@ static int flush_error(const struct child *ch, int64_t result)
 	return result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
 }
 
+/* One of its flushes has ended. */
+static void flush_is_back(struct object *o)
+{
+	assert(o->flushes_out > 0);				/* O3 */
+	if (--o->flushes_out > 0)
+		return;
+	object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);
+	o->flush_failed = false;
+}
+
 void flush_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
@@ -458,10 +461,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		flushed_bucket(ps, ch, i, gen, error);
 		XKILL(FLUSHED_SLOT);
 	}
-	if (--o->flushes_out == 0) {
-		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);
-		o->flush_failed = false;
-	}
+	flush_is_back(o);
 	if (error && ch->r->flags & XSEG_REQ_FUA)
 		sync_lost(ps, ch->sent, NULL);
 	through_cover(ps, o, ch, error);

@@ -24,6 +24,7 @@
  * Invariants:
  *   X1  nr_full is the number of volumes whose full_ns is not 0
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "peers/cached/flush/flush.h"
@@ -58,16 +59,19 @@ void full_begin(struct cport *ps, struct object *o)
 	atomic_fetch_add_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
 	full_ask(k);
 	log_warn("%s: the store has no room for object %s of volume %u; make room there, or remove "
-		 "a volume; 'xseg cache status %s' says how it goes on",
+		 "a volume; 'xseg cache status %s' shows whether writes wait",
 		peer_of(k)->name, object_entry(k, o)->name, object_entry(k, o)->volume,
 		peer_of(k)->name);
 }
 
 bool full_forget(struct cached *k, uint32_t rec)
 {
+	uint32_t was;
+
 	if (!atomic_exchange_explicit(&volume_of(k)->states[rec].full_ns, 0, memory_order_relaxed))
 		return false;
-	atomic_fetch_sub_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
+	was = atomic_fetch_sub_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
+	assert(was > 0);					/* X1 */
 	return true;
 }
 

@@ -47,6 +47,7 @@
  *       answered meanwhile. It spares data that a FLUSH covers which succeeded before the failed
  *       request was sent.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -273,6 +274,7 @@ static void redirty_end(struct cport *ps)
 		sync_answer(ps, c);
 	}
 	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	assert(flush_of(k)->sync.walking);			/* Y2: one walk at a time */
 	flush_of(k)->sync.walking = false;
 	flush_of(k)->sync.walks++;
 	c = take_late(k);

@@ -187,6 +187,7 @@ static bool is_slowed(const struct creq *c)
 /* Under the lock. */
 static void enqueue(struct throttle *t, struct creq *c)
 {
+	assert(c->nr_pages == 0 && c->change.edges_out == 0);	/* H2 */
 	creq_set_state(c, CREQ_WAITS_THROTTLE);
 	c->queue = NULL;
 	c->next = NULL;

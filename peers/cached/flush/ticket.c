@@ -145,6 +145,8 @@ static void set_begin(struct cached *k, struct object *o, unsigned gen)
 	struct flush_group *g = object_group(k, o);
 
 	pthread_mutex_lock(&flush_of(k)->dirty_lock);
+	assert(g->ticket - g->lowest < NR_TICKETS &&
+		flush_of(k)->all.ticket - flush_of(k)->all.lowest < NR_TICKETS);	/* F4 */
 	o->since[gen] = g->ticket;
 	o->since_all[gen] = flush_of(k)->all.ticket;
 	g->sets[g->ticket % NR_TICKETS]++;
@@ -213,6 +215,7 @@ static void flush_take(struct cached *k, struct creq **at, struct creq **list)
 	*at = c->next;
 	c->next = *list;
 	*list = c;
+	assert(flush_of(k)->nr_flushes > 0 && g->flushes > 0);	/* F5 */
 	atomic_fetch_sub_explicit(&flush_of(k)->nr_flushes, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&g->flushes, 1, memory_order_relaxed);
 	group_unwant(k, g);
@@ -223,6 +226,7 @@ static void drain_end(struct cached *k, struct volume *v)
 {
 	struct flush_group *g = v->drains;
 
+	assert(g->drains > 0);					/* F5 */
 	v->drains = NULL;
 	g->drains--;
 	group_unwant(k, g);
@@ -284,6 +288,7 @@ void share_look(struct cached *k, uint32_t rec)
 		g->shares++;
 		group_want(k, g);
 	} else if (g && !needs_room(sh)) {
+		assert(g->shares > 0);				/* F5 */
 		sh->flushes = NULL;
 		g->shares--;
 		group_unwant(k, g);
@@ -325,6 +330,14 @@ static void sync_all(struct cport *ps, struct creq *c)
 	}
 }
 
+/* Under dirty_lock. */
+static void set_end(struct flush_group *g, uint32_t ticket)
+{
+	/* F4 */
+	assert(ticket - g->lowest <= g->ticket - g->lowest && g->sets[ticket % NR_TICKETS] > 0);
+	g->sets[ticket % NR_TICKETS]--;
+}
+
 void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 {
 	struct cached *k = ps->cache;
@@ -335,8 +348,8 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	if (count_dirty(o, gen, -1))
 		return;
 	pthread_mutex_lock(&flush_of(k)->dirty_lock);
-	g->sets[o->since[gen] % NR_TICKETS]--;
-	flush_of(k)->all.sets[o->since_all[gen] % NR_TICKETS]--;
+	set_end(g, o->since[gen]);
+	set_end(&flush_of(k)->all, o->since_all[gen]);
 	group_advance(g);
 	group_advance(&flush_of(k)->all);
 	switch_look(k);

@@ -10,7 +10,7 @@
  *     the same chunk gets the mark (direct_mark). So a client that reads older data does not ask
  *     for each page.
  *   - An entry's version changes before a chunk of it, or its name, can be another's (chunk.c).
- *   - A page that comes up for eviction was used if its byte says so (slot_was_used).
+ *   - A page that comes up for eviction was used if its byte says so (evict/order.c).
  *   - The door is shut while the slots may differ from the answer to a read. That is so while the
  *     cache begins, while it is off the path, and when it stops. It is also so under pass-through,
  *     which wants reads to go past it. A new setting of a volume shuts and opens the door: readers

@@ -294,14 +294,17 @@ bool loan_grant(struct cport *ps, struct creq *c)
 
 void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr)
 {
+	uint32_t was;
+
 	if (nr > c->read.granted.nr)
 		nr = c->read.granted.nr;
 	if (nr == 0)
 		return;
 	c->read.granted.nr -= nr;
 	/* release: what is lent is listed */
-	atomic_fetch_sub_explicit(
+	was = atomic_fetch_sub_explicit(
 		&lend_of(ps->cache)->loans.granted[c->read.granted.port], nr, memory_order_release);
+	assert(was >= nr);					/* L5 */
 }
 
 bool loans_fit(struct cached *k, uint32_t pages)

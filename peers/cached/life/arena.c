@@ -144,13 +144,13 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 	}
 	if (other_path)
 		return xseg_fail(err, -EBUSY,
-			"the cache left %llu KiB of dirty data, and its store has gone on without "
-			"it: to flush them now could undo what was written since; use another "
-			"--name, and look at what the store has",
+			"the cache left %llu KiB of dirty data, and its store was written to "
+			"without it since: to flush them now could undo newer writes; use another "
+			"--name, and check the data at the store",
 			(unsigned long long)dirty * 4);
 	return xseg_fail(err, -EBUSY,
 		"the cache left %llu KiB of dirty data in tables for objects=%u; start it with "
-		"that once more, and flush, before changing their number",
+		"that number and flush before you change it",
 		(unsigned long long)dirty * 4, object_of(k)->nr_objects);
 }
 
@@ -190,7 +190,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 	if (head_is_other(&h))
 		return xseg_fail(err, -EPROTO,
 			"the tables that cache '%s' left in the segment are of another version of "
-			"cached; have that one flush them and stop",
+			"cached; start that version, let it flush, and stop it",
 			peer_of(k)->name);
 	if (!head_ok(&h, bytes))
 		return head_damaged(k, err);
@@ -264,7 +264,8 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		!free_pages ||
 		volumes_open(k, (char *)life_of(k)->head + CACHE_HEAD_BYTES, cached_alloc) ||
 		!gifts_open(k) || xcache_init(&object_of(k)->xc, &xp))
-		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'",
+		return xseg_fail(err, -ENOMEM,
+			"out of memory for the tables of cache '%s'; free some",
 			peer_of(k)->name);
 	for (i = 0; i < nr_entries(k); i++)
 		object_init(&object_of(k)->objects[i], i);
@@ -491,7 +492,7 @@ static void load_tell(const struct load *l)
 		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s",
 			peer_of(l->k)->name, (unsigned long long)l->dirty * 4,
 			xcache_nr_active(&object_of(l->k)->xc), waits,
-			l->dropped ? "; dropped what was damaged" : "");
+			l->dropped ? "; dropped damaged data" : "");
 }
 
 int arena_load(struct cached *k, struct xseg_error *err)

@@ -27,7 +27,7 @@
  *
  * Invariants:
  *   C1  A slot is changed inside its object only. Its state and page are changed by
- *       bucket_set_at() only.
+ *       bucket_set_at() and bucket_leave() only.
  *   C2  A page with acknowledged data is never changed in place: a write puts a new page into the
  *       slot. Nor is a page that may be on loan, except by the client that was lent it to write
  *       in (gift.c).

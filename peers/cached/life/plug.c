@@ -22,34 +22,19 @@
 
 #define TO(s) (1u << PLUG_##s)
 
-static const uint16_t legal[PLUG_NR_STATES] = {
-	[PLUG_BEGINS]	= TO(ON) | TO(OFF),
-	[PLUG_ON]	= TO(DRAINING),
-	[PLUG_DRAINING] = TO(SYNCING) | TO(ON),
-	[PLUG_SYNCING]	= TO(CALLING) | TO(DRAINING) | TO(ON),
-	[PLUG_CALLING]	= TO(PROVING) | TO(ON),
-	[PLUG_PROVING]	= TO(CALLING) | TO(DRAINING) | TO(EMPTYING) | TO(ON),
-	[PLUG_EMPTYING] = TO(OFF),
-	[PLUG_OFF]	= TO(ENTERING),
-	[PLUG_ENTERING] = TO(CLAIMED) | TO(OFF),
-	[PLUG_CLAIMED]	= TO(ON) | TO(ENTERING) | TO(OFF),
+const struct xstates plug_states = {
+	.what = "plug",
+	XSTATE(PLUG_, BEGINS, TO(ON) | TO(OFF)),
+	XSTATE(PLUG_, ON, TO(DRAINING)),
+	XSTATE(PLUG_, DRAINING, TO(SYNCING) | TO(ON)),
+	XSTATE(PLUG_, SYNCING, TO(CALLING) | TO(DRAINING) | TO(ON)),
+	XSTATE(PLUG_, CALLING, TO(PROVING) | TO(ON)),
+	XSTATE(PLUG_, PROVING, TO(CALLING) | TO(DRAINING) | TO(EMPTYING) | TO(ON)),
+	XSTATE(PLUG_, EMPTYING, TO(OFF)),
+	XSTATE(PLUG_, OFF, TO(ENTERING)),
+	XSTATE(PLUG_, ENTERING, TO(CLAIMED) | TO(OFF)),
+	XSTATE(PLUG_, CLAIMED, TO(ON) | TO(ENTERING) | TO(OFF)),
 };
-
-static const char *const names[PLUG_NR_STATES] = {
-	"BEGINS", "ON", "DRAINING", "SYNCING", "CALLING", "PROVING", "EMPTYING", "OFF", "ENTERING",
-	"CLAIMED",
-};
-
-const char *plug_state_name(enum plug_state s)
-{
-	return (unsigned)s < PLUG_NR_STATES ? names[s] : "?";
-}
-
-bool plug_edge_legal(enum plug_state from, enum plug_state to)
-{
-	return (unsigned)from < PLUG_NR_STATES && (unsigned)to < PLUG_NR_STATES &&
-	       (legal[from] & 1u << to);
-}
 
 static enum plug_state plug_get(struct cached *k)
 {
@@ -58,7 +43,7 @@ static enum plug_state plug_get(struct cached *k)
 
 static void plug_set(struct cached *k, enum plug_state s)
 {
-	assert(plug_edge_legal(plug_get(k), s));
+	xstate_check(&plug_states, plug_get(k), s);
 	atomic_store_explicit(&life_of(k)->plug.state, (uint8_t)s, memory_order_relaxed);
 	direct_look(k);
 	life_of(k)->plug.since_ns = peer_of(k)->ports[0].now_ns;
@@ -226,6 +211,7 @@ static void prove(struct cport *ps)
 			log_info("%s: has left the path", peer_of(k)->name);
 			atomic_store_explicit(
 				&policy_of(k)->leaving, false, memory_order_relaxed);
+			assert(cached_total(k, CC_DIRTY_BYTES) == 0);		/* U1 */
 			plug_set(k, PLUG_EMPTYING);
 			empty_begin(ps);
 		} else {

@@ -41,6 +41,7 @@
 #include <stdint.h>
 
 #include "peers/cached/object/walk.h"
+#include "xtypes/xstate.h"
 
 enum plug_state {
 	PLUG_BEGINS, PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING,
@@ -62,8 +63,7 @@ struct plug {
 	struct walk walk;			/* that empties all objects */
 };
 
-bool plug_edge_legal(enum plug_state from, enum plug_state to);
-const char *plug_state_name(enum plug_state s);
+extern const struct xstates plug_states;
 /* port 0: goes on with it; returns when it wants to run again */
 uint64_t plug_run(struct cport *ps);
 /* Before a predecessor's requests are handed over: whether it is off the path, by its route. */

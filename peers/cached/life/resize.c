@@ -234,12 +234,6 @@ static void move_bucket(struct cport *ps, struct object *o, uint32_t b, uint64_t
 		page_clean(ps, to);
 }
 
-static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
-{
-	bucket_drop(ps, o, b, w);
-	count_evicted(ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_PRESSURE);
-}
-
 /* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists
  * it; HELD: an orphan may. */
 static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
@@ -252,14 +246,14 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) ||
 		o->state == OBJECT_HELD)
 		return;
-	to = page_get(ps, !slot_is_evictable(w) || (w & SLOT_REF) || spared, spared);
+	to = page_get(ps, !slot_is_evictable(w) || order_is_hot(w) || spared, spared);
 	if (to != XPOOL_NONE)
 		move_bucket(ps, o, b, w, to);
 	else if (spared)
 		atomic_store_explicit(
 			&volume_of(ps->cache)->shares.squeezed, true, memory_order_relaxed);
 	else if (slot_is_evictable(w))
-		evict(ps, o, b, w);
+		evict_drop(ps, o, b, w, EVICT_PRESSURE);
 }
 
 static void walk_pages(struct cport *ps)
@@ -297,10 +291,10 @@ static void drop_zeroes(struct cport *ps, struct object *o)
 {
 	for (uint32_t b = 0;
 		b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] && too_many_zeroes(ps->cache); b++) {
-		if (!slot_is_clean_zero(slot_get(ps->cache, o, b)))
-			continue;
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		count_evicted(ps, o, CC_EVICTED_PRESSURE);
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_is_clean_zero(w))
+			evict_drop(ps, o, b, w, EVICT_PRESSURE);
 	}
 }
 

@@ -1,4 +1,6 @@
 /* account - see account.h. */
+#include <assert.h>
+
 #include "peers/cached/memory/account.h"
 #include "peers/cached/memory/pages.h"
 
@@ -93,10 +95,10 @@ void share_ask(struct cached *k, uint32_t work)
 void share_count(struct cached *k, uint32_t rec, int by)
 {
 	struct share *sh = share_of(k, rec);
-	uint32_t used = atomic_fetch_add_explicit(&sh->used, (uint32_t)by, memory_order_relaxed) +
-			(uint32_t)by;
-	uint32_t max = read_relaxed(&sh->max);
+	uint32_t was = atomic_fetch_add_explicit(&sh->used, (uint32_t)by, memory_order_relaxed);
+	uint32_t used = was + (uint32_t)by, max = read_relaxed(&sh->max);
 
+	assert(by >= 0 || was >= (uint32_t)-by);		/* A1 */
 	if (max && used > max && !(read_relaxed(&volume_of(k)->shares.work) & SHARE_OVER))
 		share_ask(k, SHARE_OVER);
 }

@@ -30,24 +30,12 @@
 
 #define TO(s) (1u << EXTENT_##s)
 
-static const uint8_t legal[EXTENT_NR_STATES] = {
-	[EXTENT_NOT_OURS] = TO(STAYS),
-	[EXTENT_STAYS]	  = TO(LEAVES),
-	[EXTENT_LEAVES]	  = TO(STAYS) | TO(NOT_OURS),
+const struct xstates extent_states = {
+	.what = "extent",
+	XSTATE(EXTENT_, NOT_OURS, TO(STAYS)),
+	XSTATE(EXTENT_, STAYS, TO(LEAVES)),
+	XSTATE(EXTENT_, LEAVES, TO(STAYS) | TO(NOT_OURS)),
 };
-
-static const char *const names[EXTENT_NR_STATES] = { "NOT_OURS", "STAYS", "LEAVES" };
-
-const char *extent_state_name(enum extent_state s)
-{
-	return (unsigned)s < EXTENT_NR_STATES ? names[s] : "?";
-}
-
-bool extent_edge_legal(enum extent_state from, enum extent_state to)
-{
-	return (unsigned)from < EXTENT_NR_STATES && (unsigned)to < EXTENT_NR_STATES &&
-	       (legal[from] & 1u << to);
-}
 
 static enum extent_state extent_get(const struct extent *e)
 {
@@ -67,7 +55,7 @@ static void extent_set(struct cached *k, struct extent *e, enum extent_state to)
 {
 	enum extent_state from = extent_get(e);
 
-	assert(extent_edge_legal(from, to));
+	xstate_check(&extent_states, from, to);
 	atomic_store_explicit(&e->state, (uint8_t)to, memory_order_relaxed);
 	pages_add(k, to, XSEG_EXTENT_PAGES);
 	pages_add(k, from, -XSEG_EXTENT_PAGES);
@@ -151,6 +139,7 @@ static void stay(struct cached *k, struct extent *e)
 	uint32_t first = extent_page(k, e);
 
 	extent_set(k, e, EXTENT_STAYS);
+	assert(memory_of(k)->leaving_free >= e->nr_free && memory_of(k)->nr_out >= e->nr_out);
 	memory_of(k)->leaving_free -= e->nr_free;
 	memory_of(k)->nr_out -= e->nr_out;
 	e->nr_out = 0;
@@ -200,7 +189,7 @@ bool extent_give(struct cached *k, struct extent *e)
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	empty = e->nr_out == XSEG_EXTENT_PAGES;
 	if (empty) {
-		assert(e->nr_free == 0);
+		assert(e->nr_free == 0 && memory_of(k)->nr_out >= XSEG_EXTENT_PAGES);	/* Z2 */
 		e->nr_out = 0;
 		memory_of(k)->nr_out -= XSEG_EXTENT_PAGES;
 		extent_set(k, e, EXTENT_NOT_OURS);

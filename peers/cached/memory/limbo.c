@@ -1,4 +1,6 @@
 /* limbo - see limbo.h. lend/loan.c explains eras, and the look that ends one. */
+#include <assert.h>
+
 #include "peers/cached/memory/account.h"
 #include "peers/cached/memory/limbo.h"
 #include "peers/cached/memory/pages.h"
@@ -134,7 +136,7 @@ static struct xlist batch_take(struct cached *k)
 /* Returns how many of them are free now. */
 static uint32_t batch_end(struct cached *k, struct xlist *batch)
 {
-	uint32_t freed = 0, kept = 0, page;
+	uint32_t freed = 0, kept = 0, page, was;
 
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	while ((page = xlist_head(batch)) != XLIST_NONE) {
@@ -149,7 +151,8 @@ static uint32_t batch_end(struct cached *k, struct xlist *batch)
 			kept++;
 		}
 	}
-	atomic_fetch_sub_explicit(&memory_of(k)->limbo.nr, freed, memory_order_relaxed);
+	was = atomic_fetch_sub_explicit(&memory_of(k)->limbo.nr, freed, memory_order_relaxed);
+	assert(was >= freed + kept);				/* L3 */
 	atomic_store_explicit(&memory_of(k)->limbo.nr_pinned, kept, memory_order_relaxed);
 	pages_count(k);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);

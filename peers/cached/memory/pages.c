@@ -1,5 +1,5 @@
-/* pages - the cache's pages: free ones, and those that may be evicted. room.c says which requests
- * get them, and which wait.
+/* pages - the cache's free pages. clean.c has the lists of those that may be evicted. room.c says
+ * which requests get pages, and which wait.
  *
  * A page of the cache is
  *   - free (in the pool or a port's magazine),
@@ -8,24 +8,16 @@
  *   - an old one listed by a flush in flight, or
  *   - cut into chunks (chunk.c).
  *
- * A list of clean pages is in order of the last time they became clean or were found referenced. A
- * hit only sets the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists
- * of their own (share.h).
- *
  * A page of an extent that leaves the cache (extent.c) is never handed out: instead of becoming
  * free it becomes *out*. A page that was lent to write in is in no list (gift.c). A page that may
  * be on loan is not free before the last reader has left it: it goes to *limbo* instead (loan.c). A
  * few free pages are kept for urgent requests (reserve, room.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
- *
- * Invariants:
- *   G1  Except within one job, a page is in a clean list iff its bucket is VALID, or unpromised and
- *       refused (unpromised.c). If its extent leaves, that is the list `leaving`.
  */
+#include <assert.h>
 #include <string.h>
 
-#include "peers/cached/memory/events.h"
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/volume/volume.h"
 #include "xtypes/xhot.h"
@@ -42,74 +34,12 @@ void pages_count(struct cached *k)
 		memory_order_relaxed);
 }
 
-static struct xlist *list_of(struct cached *k, uint32_t rec)
-{
-	return rec == OTHERS ? &memory_of(k)->clean : &volume_of(k)->states[rec].share.clean;
-}
-
-uint32_t share_list_locked(struct cached *k, uint32_t page)
-{
-	uint32_t rec = OTHERS;
-
-	if (atomic_load_explicit(&volume_of(k)->shares.nr, memory_order_relaxed))
-		rec = page_record(k, page);
-	return has_share(k, rec) ? rec : OTHERS;
-}
-
-/* The page is in no list. */
-static void clean_put(struct cached *k, uint32_t page, bool at_head)
-{
-	uint32_t rec = page_leaves(k, page) ? OTHERS : share_list_locked(k, page);
-	struct xlist *list = page_leaves(k, page) ? &memory_of(k)->leaving : list_of(k, rec);
-
-	memory_of(k)->page_use[page].list = (uint8_t)rec;
-	volume_of(k)->shares.clean += rec != OTHERS;
-	if (at_head)
-		xlist_push_head(list, page);
-	else
-		xlist_push_tail(list, page);
-}
-
-static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
-{
-	uint32_t rec = memory_of(k)->page_use[page].list;
-
-	xlist_remove(from_leaving ? &memory_of(k)->leaving : list_of(k, rec), page);
-	memory_of(k)->page_use[page].list = OTHERS;
-	volume_of(k)->shares.clean -= rec != OTHERS;
-}
-
-void clean_leave_locked(struct cached *k, uint32_t page)
-{
-	clean_take(k, page, false);
-	clean_put(k, page, true);
-}
-
-void clean_stay_locked(struct cached *k, uint32_t page)
-{
-	clean_take(k, page, true);
-	clean_put(k, page, false);
-}
-
-void clean_turn_locked(struct cached *k, struct xlist *list)
-{
-	uint32_t page = xlist_tail(list);
-
-	clean_take(k, page, list == &memory_of(k)->leaving);
-	clean_put(k, page, true);
-	if (list == &memory_of(k)->clean && volume_of(k)->shares.unsorted)
-		volume_of(k)->shares.unsorted--;
-}
-
-void clean_restore(struct cached *k, uint32_t page)
-{
-	clean_put(k, page, true);
-}
-
 void pool_put(struct cached *k, uint32_t page)
 {
 	struct extent *e = page_extent(k, page);
 
+	assert(!xlist_in_list(&memory_of(k)->clean, page));	/* G1, L3 */
+	assert(e->nr_free + e->nr_out < XSEG_EXTENT_PAGES);	/* Z2, Z3 */
 	if (page_leaves(k, page)) {
 		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_OUT);
 		e->nr_out++;
@@ -125,6 +55,7 @@ static uint32_t pool_get(struct cached *k)
 	uint32_t page;
 
 	while ((page = xpool_get(&memory_of(k)->free_pages)) != XPOOL_NONE) {
+		assert(page_extent(k, page)->nr_free > 0);	/* Z3 */
 		page_extent(k, page)->nr_free--;
 		if (!page_leaves(k, page))
 			break;
@@ -153,48 +84,12 @@ void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr)
 	}
 }
 
-/* ---- clean and free pages ---- */
+/* ---- free pages ---- */
 
 uint32_t pages_available(struct cached *k)
 {
 	return atomic_load_explicit(&memory_of(k)->nr_clean, memory_order_relaxed) +
 	       atomic_load_explicit(&memory_of(k)->nr_free, memory_order_relaxed);
-}
-
-void page_clean(struct cport *ps, uint32_t page)
-{
-	struct cached *k = ps->cache;
-
-	if (page == NO_PAGE)
-		return;
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	clean_put(k, page, true);
-	pages_count(k);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-	memory_port(ps)->freed = true;
-}
-
-void page_unclean(struct cport *ps, uint32_t page)
-{
-	struct cached *k = ps->cache;
-
-	if (page == NO_PAGE)
-		return;
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	clean_take(k, page, page_leaves(k, page));
-	pages_count(k);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
-}
-
-void page_relist(struct cached *k, uint32_t page)
-{
-	if (page == NO_PAGE)
-		return;
-	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	clean_take(k, page, page_leaves(k, page));
-	clean_put(k, page, true);
-	pages_count(k);
-	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 }
 
 bool pages_wanted(struct cached *k)

@@ -1,5 +1,5 @@
-/* pages - the cache's memory: its pages (pages.c), the requests that get them (room.c), and
- * extents, which come and go (extent.c, resize.c).
+/* pages - the cache's memory: its free pages (pages.c), those that may be evicted (clean.c), the
+ * requests that get them (room.c), and extents, which come and go (extent.c, resize.c).
  *
  * Contract: any port's thread, inside an object or outside of any, unless it says otherwise.
  */
@@ -16,6 +16,7 @@
 #include "xtypes/xhuge.h"
 #include "xtypes/xlist.h"
 #include "xtypes/xpool.h"
+#include "xtypes/xstate.h"
 #include "xtypes/xwaitq.h"
 
 #define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
@@ -165,15 +166,11 @@ uint32_t reserve_take(struct cached *k);
 void reserve_put(struct cached *k, uint32_t page);
 void reserve_sweep(struct cached *k);
 bool pages_wanted(struct cached *k);		/* somebody waits for pages that all may have */
-/* All three leave NO_PAGE alone. */
+/* These leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n);
 void page_free(struct cached *k, uint32_t page);	/* the same, for who has no port at hand */
-void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
-void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
-/* it is VALID, and of another volume from now on */
-void page_relist(struct cached *k, uint32_t page);
-uint32_t pages_available(struct cached *k);
+uint32_t pages_available(struct cached *k);		/* free and clean ones */
 /* Free pages that the thread has at hand, the last that came first, unless somebody waits for some;
  * all, or none. */
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
@@ -181,12 +178,20 @@ void magazine_empty(struct cport *ps);		/* they are anybody's */
 void magazine_return(struct cport *ps, uint32_t page);	/* one that was taken, and not used */
 void reserve_begin(struct cached *k);	/* of what is free before it serves */
 /* Under mem_lock. */
-/* Which of the lists a clean page is to be in: a record, OTHERS for the common one. */
-uint32_t share_list_locked(struct cached *k, uint32_t page);
 void pool_put(struct cached *k, uint32_t page);	/* it is free, or out, as its extent leaves */
 /* The same for those of `nr` pages of the pool, from *at on, whose extents leave. */
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);
 void pages_count(struct cached *k);			/* publishes how many are clean and free */
+
+/* ---- clean.c: lists of pages that may be evicted ---- */
+/* These leave NO_PAGE alone. */
+void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
+void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
+/* it is VALID, and of another volume from now on */
+void page_relist(struct cached *k, uint32_t page);
+/* Under mem_lock. */
+/* Which of the lists a clean page is to be in: a record, OTHERS for the common one. */
+uint32_t share_list_locked(struct cached *k, uint32_t page);
 void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its bucket is VALID */
 /* its tail goes to the head of the list where it is to be */
 void clean_turn_locked(struct cached *k, struct xlist *list);
@@ -223,8 +228,7 @@ bool extent_stay(struct cached *k);
 bool extent_give(struct cached *k, struct extent *e);
 uint32_t extent_page(struct cached *k, const struct extent *e);	/* its first one */
 uint32_t nr_owned(struct cached *k);		/* pages that it has, those that leave too */
-bool extent_edge_legal(enum extent_state from, enum extent_state to);
-const char *extent_state_name(enum extent_state s);
+extern const struct xstates extent_states;
 void extents_check(struct cached *k);
 
 

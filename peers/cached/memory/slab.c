@@ -17,12 +17,16 @@ _Static_assert(PER_PAGE == 8, "page_use[].chunks_free has a bit for each");
 
 static void add(_Atomic uint32_t *nr, int by)
 {
-	atomic_store_explicit(nr, atomic_load_explicit(nr, memory_order_relaxed) + (uint32_t)by,
-		memory_order_relaxed);
+	uint32_t was = atomic_load_explicit(nr, memory_order_relaxed);
+
+	assert(by >= 0 || was >= (uint32_t)-by);
+	atomic_store_explicit(nr, was + (uint32_t)by, memory_order_relaxed);
 }
 
 void page_cut(struct cached *k, uint32_t page, unsigned free)
 {
+	/* G1: it is in no list of clean pages, and in no slot */
+	assert(!memory_of(k)->page_use[page].chunks_free);
 	xseg_page_owner_set(peer_of(k)->seg, page, OWNER_CHUNKS);
 	memory_of(k)->page_use[page].chunks_free = (uint8_t)free;
 	add(&memory_of(k)->nr_chunk_pages, 1);
@@ -66,9 +70,10 @@ void chunk_page_stay(struct cached *k, uint32_t page)
 
 uint32_t chunk_take(struct cached *k)
 {
-	uint32_t page = xlist_head(&memory_of(k)->chunk_pages),
-		 n = (uint32_t)__builtin_ctz(memory_of(k)->page_use[page].chunks_free);
+	uint32_t page = xlist_head(&memory_of(k)->chunk_pages), n;
 
+	assert(page != XLIST_NONE && memory_of(k)->page_use[page].chunks_free);	/* K2 */
+	n = (uint32_t)__builtin_ctz(memory_of(k)->page_use[page].chunks_free);
 	memory_of(k)->page_use[page].chunks_free =
 		(uint8_t)(memory_of(k)->page_use[page].chunks_free & ~(1u << n));
 	if (memory_of(k)->page_use[page].chunks_free == 0)
@@ -83,6 +88,8 @@ bool chunk_return(struct cached *k, uint32_t chunk)
 	uint32_t page = chunk / PER_PAGE;
 
 	assert(page < memory_of(k)->seg_pages);
+	/* K1: it was in one entry, and no other thread has given it back */
+	assert(!(memory_of(k)->page_use[page].chunks_free & 1u << chunk % PER_PAGE));
 	if (!page_leaves(k, page)) {
 		if (memory_of(k)->page_use[page].chunks_free == 0)
 			xlist_push_head(&memory_of(k)->chunk_pages, page);

@@ -2,6 +2,8 @@
  *
  * Contract: inside the object.
  */
+#include <assert.h>
+
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/object/object.h"
 #include "peers/cached/volume/volume.h"
@@ -11,6 +13,14 @@ static void set_record(struct object *o, uint32_t rec)
 	atomic_store_explicit(&o->volume, (uint16_t)rec, memory_order_relaxed);
 }
 
+/* An object with buckets belongs to it no more. */
+static void record_let_go(struct cached *k, uint32_t rec)
+{
+	uint32_t objects = atomic_fetch_sub(&volume_of(k)->states[rec].objects, 1);
+
+	assert(objects > 0);					/* N2 */
+}
+
 void object_pin(struct cached *k, struct object *o)
 {
 	set_record(o, volume_hold(k, object_volume(o), object_entry(k, o)->volume));
@@ -18,7 +28,7 @@ void object_pin(struct cached *k, struct object *o)
 
 void object_unpin(struct cached *k, struct object *o)
 {
-	atomic_fetch_sub(&volume_of(k)->states[object_volume(o)].objects, 1);
+	record_let_go(k, object_volume(o));
 }
 
 static uint32_t count_slots(struct cached *k, struct object *o, bool (*is)(uint64_t w))
@@ -53,7 +63,7 @@ static void volume_move(struct cport *ps, struct object *o, uint32_t rec)
 	move_bytes(ps, old, new, VC_USED_BYTES, pages);
 	move_bytes(ps, old, new, VC_DIRTY_BYTES, count_slots(k, o, slot_is_promised));
 	move_bytes(ps, old, new, VC_UNPROMISED_BYTES, count_slots(k, o, slot_is_unpromised));
-	atomic_fetch_sub(&volume_of(k)->states[old].objects, 1);
+	record_let_go(k, old);
 }
 
 void object_adopt(struct cport *ps, struct object *o, uint32_t id)

@@ -43,6 +43,7 @@ static void chunk_store(struct cached *k, struct object *o, uint32_t nr, uint32_
 {
 	_Atomic uint64_t *slot = chunk_at(k, chunk)->slot;
 
+	assert(xworkq_is_owned(&o->q));				/* C1 */
 #pragma GCC unroll 8
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 		atomic_store_explicit(
@@ -92,11 +93,12 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 
 	if (chunk-- == 0)
 		return;
+	assert(xworkq_is_owned(&o->q));				/* C1 */
 	slot = chunk_at(k, chunk)->slot;
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
 		enum bucket_state state = slot_state(slot_read(k, &slot[s]));
 
-		assert(state < BUCKET_NR_STATES);
+		assert(state <= BUCKET_INVALID);		/* O2 */
 		o->nr[state]--;
 	}
 	o->nr[BUCKET_FREE] += CHUNK_SLOTS;
@@ -138,6 +140,7 @@ void chunk_move(struct cport *ps, struct object *o, uint32_t nr, uint32_t to)
 		chunk_put(ps, to);
 		return;
 	}
+	assert(xworkq_is_owned(&o->q) && to != from - 1);	/* C1, K1 */
 	old = chunk_at(k, from - 1)->slot;
 	new = chunk_at(k, to)->slot;
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)

@@ -36,33 +36,20 @@
 #include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
-#define OTO(s) (1u << OBJECT_##s)
+#define TO(s) (1u << OBJECT_##s)
 
-static const uint8_t legal[OBJECT_NR_STATES] = {
-	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
-	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
-	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING),
-	[OBJECT_DELETING] = OTO(READY) | OTO(FAILED),
-	[OBJECT_HELD]	  = OTO(READY),
+const struct xstates object_states = {
+	.what = "object",
+	XSTATE(OBJECT_, READY, TO(FLUSHING) | TO(DELETING) | TO(HELD)),
+	XSTATE(OBJECT_, FLUSHING, TO(READY) | TO(FAILED)),
+	XSTATE(OBJECT_, FAILED, TO(FLUSHING) | TO(DELETING)),
+	XSTATE(OBJECT_, DELETING, TO(READY) | TO(FAILED)),
+	XSTATE(OBJECT_, HELD, TO(READY)),
 };
-
-static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING",
-	"HELD" };
-
-const char *object_state_name(enum object_state s)
-{
-	return (unsigned)s < OBJECT_NR_STATES ? names[s] : "?";
-}
-
-bool object_edge_legal(enum object_state from, enum object_state to)
-{
-	return (unsigned)from < OBJECT_NR_STATES && (unsigned)to < OBJECT_NR_STATES &&
-	       (legal[from] & 1u << to);
-}
 
 void object_set_state(struct object *o, enum object_state s)
 {
-	assert(object_edge_legal((enum object_state)o->state, s));
+	xstate_check(&object_states, o->state, s);
 	o->state = s;
 }
 
@@ -93,10 +80,14 @@ static void hook_init(void *arg, uint32_t idx)
 static void hook_finalize(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
+	struct object *o = &object_of(k)->objects[idx];
 
-	assert(atomic_load_explicit(&object_of(k)->objects[idx].used, memory_order_relaxed) == 0);
+	assert(atomic_load_explicit(&o->used, memory_order_relaxed) == 0);	/* O4 */
+	/* each of these has a reference */
+	assert(!o->flushes_out && !o->loads_out && !o->waiters && !o->through && !o->changes &&
+		!o->reclaiming && !atomic_load_explicit(&o->listed, memory_order_relaxed));
 	chunks_finalize(k, idx);
-	entry_freed(k, &object_of(k)->objects[idx]);
+	entry_freed(k, o);
 	XKILL(ENTRY_EMPTIED);
 	atomic_store_explicit(&object_of(k)->entries[idx].used, 0, memory_order_release);
 }
@@ -119,6 +110,7 @@ const struct xcache_ops object_hooks = {
 
 static void run_object(struct cport *ps, struct object *o, unsigned budget)
 {
+	assert(!object_port(ps)->inside);	/* no job is run inside another one */
 	object_port(ps)->inside = o;
 	if (xworkq_run(&o->q, budget, ps))
 		object_ready(ps, o);
@@ -196,6 +188,7 @@ static void slot_change(
 	_Atomic uint64_t *slot = slot_word_of(k, o, b);
 	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed), new = (w & ~clear) | set;
 
+	assert(slot_is_sound(new));				/* B4, Y1, U2 */
 	/* release: what it says may be read by others from now on (direct.c) */
 	if (new != w)
 		atomic_store_explicit(slot, new, memory_order_release);
@@ -229,16 +222,7 @@ void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan
 	slot_change(k, o, b, SLOT_LOAN, loan);
 }
 
-bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
-{
-	bool touched = slot_has_page(w) && xseg_page_touched(peer_of(k)->seg, slot_page(w));
-
-	if (w & SLOT_REF)
-		slot_clear_flag(k, o, b, SLOT_REF);
-	return touched || w & SLOT_REF;
-}
-
-/* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last
+/* The last thing that slot_store() does: with the last bucket goes a reference, perhaps the last
  * one. */
 static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 {
@@ -247,6 +231,8 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 		 used = (uint32_t)((int)atomic_load_explicit(&o->used, memory_order_relaxed) + by);
 	struct arena_object *e = object_entry(k, o);
 
+	assert(by > 0 ? e->chunk_used[nr] < CHUNK_SLOTS : e->chunk_used[nr] > 0);	/* O2 */
+	assert(used <= OBJECT_BUCKETS);						/* O1 */
 	e->chunk_used[nr] = (uint8_t)(e->chunk_used[nr] + by);
 	if (e->chunk_used[nr] == 0)
 		chunk_release(ps, o, nr);
@@ -270,13 +256,14 @@ static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 	return word;
 }
 
-void bucket_set_at(
-	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
+static void slot_store(struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot,
+	uint64_t old, uint64_t word)
 {
-	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
-	assert(bucket_edge_legal(from, to));
+	assert(xworkq_is_owned(&o->q));				/* C1 */
+	xstate_check(&bucket_states, from, to);
+	assert(slot_is_sound(word));				/* B1, B4 */
 	if (old & SLOT_LENT)
 		word = follow_loan(ps->cache, old, word);
 	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 &&
@@ -292,6 +279,7 @@ void bucket_set_at(
 	/* most often it is dirty data in the place of dirty data: no count changes */
 	if (from == to && !((old ^ word) & (SLOT_ZERO | SLOT_UNPROMISED)))
 		return;
+	assert(o->nr[from] > 0);				/* B2 */
 	o->nr[from]--;
 	o->nr[to]++;
 	if (slot_is_promised(old) != slot_is_promised(word))
@@ -306,8 +294,28 @@ void bucket_set_at(
 	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
 		atomic_fetch_add_explicit(&memory_of(ps->cache)->nr_zeroes,
 			slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
-	if (slot_absent(old) != slot_absent(word))
-		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
+	if (slot_absent(old) == slot_absent(word))
+		return;
+	assert(to <= BUCKET_BYPASS || !object_passes(o));	/* E2 */
+	count_used(ps, o, b, slot_absent(word) ? -1 : 1);
+}
+
+void bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
+{
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
+
+	assert(!bucket_edge_leaves(slot_state(old), slot_state(word)));
+	slot_store(ps, o, b, slot, old, word);
+}
+
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, enum bucket_state to)
+{
+	_Atomic uint64_t *slot = slot_word_of(ps->cache, o, b);
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
+
+	assert(bucket_edge_leaves(slot_state(old), to));
+	slot_store(ps, o, b, slot, old, slot_word(to, 0, 0));
 }
 
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)

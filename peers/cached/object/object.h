@@ -20,6 +20,7 @@
 #include "peers/common/say/cache_cost.h"
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
+#include "xtypes/xstate.h"
 #include "xtypes/xwaitq.h"
 #include "xtypes/xworkq.h"
 
@@ -162,9 +163,11 @@ static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
 /* The word of the slot of bucket b, or NULL: the object has no chunk there. */
 static inline _Atomic uint64_t *slot_word_of(struct cached *k, struct object *o, uint32_t b)
 {
-	uint32_t chunk = atomic_load_explicit(
-		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
+	uint32_t chunk;
 
+	assert(b < OBJECT_BUCKETS);
+	chunk = atomic_load_explicit(
+		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
 	return chunk ? &chunk_at(k, chunk - 1)->slot[b % CHUNK_SLOTS] : NULL;
 }
 /* ---- object.c: entries, slots, jobs ---- */
@@ -192,8 +195,7 @@ static inline bool object_is_shut(const struct object *o)
 {
 	return o->state == OBJECT_DELETING || o->state == OBJECT_HELD;
 }
-bool object_edge_legal(enum object_state from, enum object_state to);
-const char *object_state_name(enum object_state s);
+extern const struct xstates object_states;
 /* Acquire, with count_dirty()'s release: the store has what does not count any more (P1). */
 static inline uint32_t object_nr_dirty(const struct object *o, unsigned gen)
 {
@@ -205,14 +207,14 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 uint64_t slot_read(struct cached *k, const _Atomic uint64_t *slot);
 void bucket_set_at(
 	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word);
+/* Its data leaves the cache: for evict_step() (evict/step.c), and for nobody else. */
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, enum bucket_state to);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 /* in the place of an older one */
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 /* What is newer than the store in it is promised from now on, if it is dirty. */
 void bucket_promise(struct cport *ps, struct object *o, uint32_t b);
-/* Whether it was hit since this was last asked, by a request or directly; forgets that. */
-bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
 
 /* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not
  * inside that object. */

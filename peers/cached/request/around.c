@@ -15,6 +15,7 @@
  *
  * Contract: inside the object.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -75,11 +76,9 @@ static void bypass_bucket(struct cport *ps, struct object *o, uint32_t b)
 	uint64_t w = slot_get(ps->cache, o, b);
 
 	if (slot_state(w) == BUCKET_VALID)
-		page_unclean(ps, slot_page(w));
-	bucket_set(ps, o, b, slot_word(BUCKET_BYPASS, 0, 0));
-	if (slot_state(w) == BUCKET_VALID)
-		page_put(ps, slot_page(w));
-	/* LOADING: the child that lists the page puts it */
+		evict_drop(ps, o, b, w, EVICT_BYPASSED);
+	else	/* LOADING: the child that lists the page puts it */
+		bucket_set(ps, o, b, slot_word(BUCKET_BYPASS, 0, 0));
 }
 
 static void write_send(struct cport *ps, struct creq *c, struct child *ch)
@@ -136,6 +135,7 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 	struct object *o = ch->obj;
 	struct creq *c = ch->c, *voided = NULL;
 
+	assert(o->loads_out > 0);
 	o->loads_out--;
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_INVALID, 0, 0));

@@ -143,6 +143,7 @@ struct creq *changes_void(struct cport *ps, struct object *o, const struct creq 
 		d->voided = true;
 		if (d->redo) {
 			d->redo = false;
+			assert(o->nr_redo > 0);
 			o->nr_redo--;
 		}
 		if (d->r->state == XSEG_REQ_AT)

@@ -110,7 +110,7 @@ static bool mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 	bool news = false;
 
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t w = slot_at(h, i), new = w | SLOT_REF;
+		uint64_t w = slot_at(h, i), new = order_touched(w);
 
 		if (stamp && slot_has_page(w) && !is_partial(h, r, i))
 			new = (new & ~SLOT_LOAN) | stamp;
@@ -384,7 +384,7 @@ static inline bool read_hit(struct cport *ps, struct xreq *r, bool single)
 		return false;
 	served = is_plain(ps, &h, r) && read_is_plain(ps, &h, r);
 	if (served) {
-		xcache_touch(&object_of(ps->cache)->xc, h.obj->index);
+		order_touched_object(ps->cache, h.obj);
 		lent = serve(ps, &h, r);
 	}
 	leave(ps, &h);
@@ -408,7 +408,7 @@ static inline bool write_hit(struct cport *ps, struct xreq *r, bool single)
 		served = is_plain(ps, &h, r) && write_is_plain(ps, &h, r) &&
 			 (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));
 		if (served)
-			xcache_touch(&object_of(ps->cache)->xc, h.obj->index);
+			order_touched_object(ps->cache, h.obj);
 		leave(ps, &h);
 	}
 	request_port(ps)->early.pays = served;

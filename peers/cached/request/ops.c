@@ -64,7 +64,7 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 
 	object_set_state(o, OBJECT_READY);
 	if (deleted) {
-		object_empty(ps, o);
+		object_delete(ps, o);
 		back_off_end(ps, o);
 		through_deleted(ps, o);
 		voided = changes_void(ps, o, ch->c);

@@ -18,6 +18,7 @@
  *
  * Contract: inside the object.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -64,8 +65,8 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 
 	if (!(w & SLOT_AHEAD)) {
 		/* to get what one had to wait for is no second use */
-		if (!c->read.looked && !(w & SLOT_REF))
-			slot_set_flag(ps->cache, o, b, SLOT_REF);
+		if (!c->read.looked && order_touched(w) != w)
+			slot_set_flag(ps->cache, o, b, order_touched(w) & ~w);
 		return;
 	}
 	c->read.used_ahead = true;
@@ -77,7 +78,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	c->read.used_once = true;
 	if (in + len < BUCKET_SIZE)
 		return;
-	bucket_drop(ps, o, b, w);
+	evict_drop(ps, o, b, slot_get(ps->cache, o, b), EVICT_ONCE);
 }
 
 /* Copies, or lends, all that is there. Returns how many buckets are absent; those that somebody is
@@ -388,6 +389,7 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 	struct object *o = ch->obj;
 	int error = result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
 
+	assert(o->loads_out > 0);
 	o->loads_out--;
 	if (error) {
 		count(ps, CC_LOAD_ERRORS, 1);

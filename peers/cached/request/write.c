@@ -19,6 +19,7 @@
  *
  * Contract: inside the object.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ void write_end(struct cport *ps, struct creq *c, int64_t result)
 
 	if (c->redo) {
 		c->redo = false;
+		assert(o->nr_redo > 0);
 		o->nr_redo--;
 	}
 	creq_finish(ps, c, result);
@@ -236,6 +238,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 	struct creq *voided = NULL;
 	struct object *o = c->obj;
 
+	assert(c->change.edges_out == 0 && c->nr_pages == c->nr);	/* C3 */
 	fill_pages(ps, c);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
@@ -248,6 +251,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 	c->seq = ++o->apply_seq;
 	if (c->redo) {
 		c->redo = false;
+		assert(o->nr_redo > 0);
 		o->nr_redo--;
 	}
 	dirty_list(ps, o);
@@ -443,6 +447,7 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 	struct creq *c = ch->c;
 	uint32_t i = ch->first - c->first;
 
+	assert(o->loads_out > 0);
 	o->loads_out--;
 	c->change.edges_out--;
 	if (result < (int64_t)BUCKET_SIZE) {

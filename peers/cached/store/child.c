@@ -9,6 +9,7 @@
  *   D2  Flushes leave requests for loads, and loads for flushes: neither waits for the other for
  *       ever.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "peers/cached/store/events.h"
@@ -82,6 +83,7 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags)
 {
+	assert((uint32_t)ch->first + ch->nr <= OBJECT_BUCKETS);
 	ch->r->nr_pages = op == XSEG_OP_READ || op == XSEG_OP_WRITE ? ch->nr : 0;
 	child_submit_range(ps, ch, op, flags, (uint64_t)ch->first * BUCKET_SIZE,
 		(uint32_t)ch->nr * BUCKET_SIZE);
@@ -129,6 +131,7 @@ uint32_t children_out(struct cached *k)
 
 static void free_request(struct cport *ps, struct child *ch)
 {
+	assert(ch->kind > CHILD_FLUSH || *out_counter(ps, ch->kind) > 0);
 	*out_counter(ps, ch->kind) -= ch->kind <= CHILD_FLUSH;
 	xseg_req_free(ps->pp->port, ch->r);
 	store_port(ps)->request_freed = true;

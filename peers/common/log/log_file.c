@@ -11,10 +11,10 @@
 static const char *objection(const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
-		return "it is no regular file";
+		return "it is not a regular file";
 	if (st->st_uid != geteuid())
 		return "it belongs to another user";
-	return st->st_nlink > 1 ? "it has other names" : NULL;
+	return st->st_nlink > 1 ? "it has more than one name" : NULL;
 }
 
 int log_file_open(const char *path, struct xseg_error *err)

@@ -190,7 +190,8 @@ int cli_check_name(const char *text, struct xseg_error *err)
 {
 	if (!xseg_name_ok(text))
 		return xseg_fail(err, -EINVAL,
-			"'%.80s' is no name: use 1 to 63 of A-Z a-z 0-9 . _ -, the first no . or -",
+			"'%.80s' is not a name: use 1 to 63 of A-Z a-z 0-9 . _ -, and begin with "
+			"neither . nor -",
 			text);
 	return 0;
 }

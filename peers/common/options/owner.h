@@ -15,8 +15,8 @@
 #define OWNER_OPT(offset) \
 	{ .name = "owner", .kind = OPT_STR, .off = (offset), .len = OWNER_BYTES, .arg = "USER", \
 	  .check = owner_check, \
-	  .help = "let in a segment of that user's, too (else $XSEG_OWNER): it may read and " \
-		  "change all that goes through" }
+	  .help = "also use a segment of that user (else $XSEG_OWNER), who can then read and " \
+		  "change all data in it" }
 
 /* For struct opt's check: this machine has such a user. */
 int owner_check(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;

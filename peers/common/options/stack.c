@@ -48,8 +48,7 @@ static int check_mode(const char *text, struct xseg_error *err)
 
 int stack_check_group(const char *text, struct xseg_error *err)
 {
-	return *text ? 0 : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for your "
-		"own");
+	return *text ? 0 : xseg_fail(err, -EINVAL, "group: it is empty; leave it out for your own");
 }
 
 const char *const stack_huge_names[] = { "auto", "never", "require", NULL };
@@ -67,7 +66,7 @@ static const struct opt segment_opts[] = {
 	{ .name = "huge", .kind = OPT_ENUM, .off = SEG(huge), .names = stack_huge_names,
 	  .arg = "auto|never|require", .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = SEG(mode), .len = 8, .def = "0600", .arg = "MODE",
-	  .check = check_mode, .help = "who may attach, as a file mode" },
+	  .check = check_mode, .help = "users that may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = SEG(group), .len = 33, .arg = "GROUP",
 	  .check = stack_check_group,
 	  .help = "group that the segment is given to, by name or number" },
@@ -347,8 +346,8 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 	(void)section;
 	if (is_indented_key(in, value))
 		fail_at(in, in->line,
-			"it begins with a blank, so it goes on with the value before; begin each "
-			"key at the start of its line");
+			"the line begins with a blank, so it continues the value before; begin "
+			"each key at the start of its line");
 	if (in->rc)
 		return 0;
 	in->nr_keys++;
@@ -363,7 +362,8 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 		set_run(in, key, value);
 		break;
 	case SECTION_NONE:
-		fail_name(in, in->line, "", key, " stands in no section");
+		fail_name(in, in->line, "", key,
+			" is in no section; put it below [segment], [peer NAME] or [run]");
 	}
 	return in->rc == 0;
 }
@@ -381,7 +381,7 @@ static int resolve_peer(struct reading *in, struct stack_peer *p)
 		return 0;
 	if (!find_kind(p->kind)->sends)
 		return fail_name(in, p->downstream_line, "a ", p->kind,
-				 " stands at the bottom: it has no downstream");
+				 " is a store and has no downstream; leave that out");
 	p->downstream = stack_find(in->stack, p->downstream_name);
 	if (p->downstream == STACK_NONE)
 		return fail_name(in, p->downstream_line, "downstream: there is no peer ",
@@ -435,8 +435,9 @@ static int resolve_cache(struct reading *in, struct stack_peer *p)
 	if (p->waits)
 		return 0;
 	xseg_fail(&why, 0,
-		"cache '%.60s' has what it sends to for itself, and '%.60s' sends there, too; let "
-		"that send to the cache, or name the cache nowhere, and plug it",
+		"cache '%.60s' must be the only sender to its downstream, and '%.60s' sends there, "
+		"too; let that send to the cache, or leave the cache out of all downstreams and "
+		"plug it",
 		p->name, beside->name);
 	return fail_at(in, p->downstream_line, why.text);
 }
@@ -462,7 +463,7 @@ static int resolve_group(struct reading *in, uint32_t nr)
 					 " in this file");
 		p = &in->stack->peers[i];
 		if (p->group != STACK_NONE)
-			return fail_name(in, g->line, "together: ", name, " stands there twice");
+			return fail_name(in, g->line, "together: ", name, " is named twice");
 		p->group = nr;
 		g->peer[g->nr++] = i;
 	}

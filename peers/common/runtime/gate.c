@@ -16,8 +16,9 @@
  */
 #include "peers/common/runtime/gate.h"
 
-#include <assert.h>
 #include <errno.h>
+
+#include "xtypes/xstate.h"
 
 #define SCAN_NS 50000ull			/* between two looks at what is below, at least, */
 #define SCAN_PART 8			/* and this part of the time that it has taken so far, */
@@ -88,15 +89,16 @@ static bool gate_passed(struct peer *p)
 /* ---- the upper peer ---- */
 
 #define TO(s) (1u << HOLD_##s)
-static const uint8_t legal[HOLD_NR_STATES] = {
-	[HOLD_NONE] = TO(BEGUN),
-	[HOLD_BEGUN] = TO(SAID) | TO(NONE),
-	[HOLD_SAID] = TO(NONE),
+static const struct xstates states = {
+	.what = "hold of a peer",
+	XSTATE(HOLD_, NONE, TO(BEGUN)),
+	XSTATE(HOLD_, BEGUN, TO(SAID) | TO(NONE)),
+	XSTATE(HOLD_, SAID, TO(NONE)),
 };
 
 static void hold_set(struct peer_box *box, enum hold_state state)
 {
-	assert(legal[box->hold] >> state & 1);
+	xstate_check(&states, box->hold, state);
 	box->hold = state;
 }
 

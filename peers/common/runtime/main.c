@@ -187,9 +187,9 @@ static void leave_at_once(const struct serving *s)
 		opt_human_size(dirty, size, sizeof(size));
 		if (dirty)
 			log_warn(
-				"%s: left before it had flushed: %s of data that the store has not "
-				"got stay in the segment for the next %s of this name; start it "
-				"soon, a reboot would lose them",
+				"%s: left before it had flushed: %s of data that the store does "
+				"not have stay in the segment for the next %s of this name; start "
+				"it soon, a reboot would lose them",
 				p->name, size, p->cls->kind);
 		else if (progress.phase != REACTOR_LEFT)
 			log_warn("%s: left at once", p->name);
@@ -484,12 +484,12 @@ static int read_options(struct peer *p, int argc, char **argv)
 	if (at < 0)
 		log_error("%s: %s; see %s --help", cls->kind, err.text, cls->kind);
 	else if (at < argc)
-		log_error("%s: '%.60s' is no option; see %s --help", cls->kind, argv[at],
+		log_error("%s: '%.60s' is not an option; see %s --help", cls->kind, argv[at],
 			  cls->kind);
 	else if (missing)
 		log_error("%s: --%s is needed; see %s --help", cls->kind, missing, cls->kind);
 	else if (p->downstream_name[0] && !cls->sends)
-		log_error("%s: it stands at the bottom and sends to nobody; leave out --downstream",
+		log_error("%s: it is a store and sends to no peer; leave out --downstream",
 			  cls->kind);
 	else
 		return 0;

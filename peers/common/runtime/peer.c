@@ -97,8 +97,8 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	box->text = box->line + PEER_LINE_BYTES;
 	rc = xseg_stats_open(p->xp, p->name, p->cls->kind, stat_keys, PEER_NR_STATS, &pp->stats);
 	if (rc)
-		return xseg_fail(err, rc, "no block of statistics for '%s': %s", p->name,
-				 rc == -ENOSPC ? "all are taken; give peers fewer threads" :
+		return xseg_fail(err, rc, "no place for the statistics of '%s': %s", p->name,
+				 rc == -ENOSPC ? "all places are taken; give peers fewer threads" :
 						 strerror(-rc));
 	return 0;
 }
@@ -137,7 +137,7 @@ static int find_route(struct peer *p, struct xseg_error *err)
 	return xseg_fail(err, rc, "'%s' cannot send to '%s': %s; see 'xseg peer list'",
 			 p->name, p->downstream_name,
 			 rc == -ELOOP ? "that would be a loop" :
-			 rc == -EBUSY ? "a cache has that to itself" : strerror(-rc));
+			 rc == -EBUSY ? "only its cache may send there" : strerror(-rc));
 }
 
 /* -EBUSY: another one of its kind sends to where it does, and is not gone. Of two that begin
@@ -154,8 +154,8 @@ static int check_one(struct peer *p, struct xseg_error *err)
 			info.downstream == lower && !strcmp(info.kind, p->cls->kind) &&
 			!xseg_peer_is_gone(p->seg, &info))
 			return xseg_fail(err, -EBUSY,
-				"'%s' sends to '%s', where there may be one %s; stop that one, or "
-				"give another downstream",
+				"'%s' sends to '%s' already, which takes only one %s; stop that "
+				"one, or give another downstream",
 				info.name, below.name, p->cls->kind);
 	return 0;
 }

@@ -150,7 +150,8 @@ static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg
 		if (!(o->flags & OPT_LIVE))
 			return xseg_fail(
 				err, -EINVAL,
-				"%s cannot be changed while %s runs; start it with another",
+				"%s cannot be changed while %s runs; start it again with another "
+				"value",
 				o->name, p->name);
 		if (!note(s, o, p, peer_box(p)->scratch))
 			return xseg_fail(
@@ -161,7 +162,8 @@ static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg
 		if (rc)
 			return rc;
 	}
-	return s->nr ? 0 : xseg_fail(err, -EINVAL, "set what? KEY=VALUE is missing");
+	return s->nr ? 0 : xseg_fail(err, -EINVAL,
+		"KEY=VALUE is missing; name an option and its value");
 }
 
 static void swap_all(struct peer *p, const struct setting *s)
@@ -201,7 +203,7 @@ static int64_t admin_set(struct peer_port *pp, char *rest, struct kv_text *t)
 	int rc;
 
 	if (atomic_flag_test_and_set(&peer_box(p)->setting)) {
-		kv_add(t, "somebody else is changing %s at this moment; try again", p->name);
+		kv_add(t, "another command is changing %s at this moment; try again", p->name);
 		return -EBUSY;
 	}
 	rc = try_values(p, rest, &s, &err);
@@ -358,8 +360,8 @@ void peer_admin(struct peer_port *pp, struct xreq *r)
 void peer_admin_recover(struct peer_port *pp, struct xreq *r)
 {
 	static const char reason[] =
-		"the peer was started again in the middle of this; see what was done, and ask "
-		"again";
+		"the peer was started again during this command; check whether it was done, and "
+		"ask again";
 
 	if (r->state == XSEG_REQ_AT || line_restore(pp, r))
 		peer_admin(pp, r);

@@ -347,8 +347,8 @@ static void pin(const struct reactor *r)
 	CPU_SET(r->cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		log_warn(
-			"%s: this machine has no processor %d, so thread %u runs where it likes; "
-			"see --cpus",
+			"%s: this machine has no processor %d, so thread %u may run on any; see "
+			"--cpus",
 			r->set->served[0].peer->name, r->cpu, r->nr);
 }
 

@@ -5,11 +5,11 @@
  * the set. It takes those whose home is this reactor one step further (A3 of reactor.c). No step
  * waits.
  */
-#include <assert.h>
 
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/peer_box.h"
 #include "peers/common/runtime/reactor_inside.h"
+#include "xtypes/xstate.h"
 
 #define RETRY_MIN_NS 1000000ull		/* between two tries to serve */
 #define RETRY_MAX_NS 50000000ull
@@ -58,16 +58,17 @@ static bool gather(struct reactor *r, struct served *s)
 /* ---- from opening to leaving ------------------------------------------------------------- */
 
 #define TO(s) (1u << REACTOR_##s)
-static const uint8_t legal[] = {
-	[REACTOR_OPENING] = TO(SERVING) | TO(LEAVING),
-	[REACTOR_SERVING] = TO(LEAVING),
-	[REACTOR_LEAVING] = TO(LEFT),
-	[REACTOR_LEFT] = 0,
+static const struct xstates states = {
+	.what = "peer of a reactor",
+	XSTATE(REACTOR_, OPENING, TO(SERVING) | TO(LEAVING)),
+	XSTATE(REACTOR_, SERVING, TO(LEAVING)),
+	XSTATE(REACTOR_, LEAVING, TO(LEFT)),
+	XSTATE(REACTOR_, LEFT, 0),
 };
 
 static void set_phase(struct served *s, enum reactor_phase phase)
 {
-	assert(legal[atomic_load(&s->phase)] >> phase & 1);
+	xstate_check(&states, atomic_load(&s->phase), phase);
 	atomic_store(&s->phase, phase);
 	eventfd_write(s->set->events, 1);
 }

@@ -55,8 +55,8 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 	set->nr = nr;
 	set->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (set->events < 0) {
-		xseg_fail(err, -errno, "no descriptor for what happens to its peers: %s; "
-			"raise ulimit -n", strerror(errno));
+		xseg_fail(err, -errno, "no file descriptor to watch its peers: %s; raise ulimit "
+			"-n", strerror(errno));
 		goto out_destroy;
 	}
 	set->served = xline_alloc(nr * sizeof(*set->served));

@@ -1,7 +1,10 @@
-/* cached_bucket_test - the slot word and the table of a bucket's states (peers/cached/bucket/bucket.h). */
+/* cached_bucket_test - the slot word and the table of a bucket's states
+ * (peers/cached/bucket/bucket.h).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "peers/cached/bucket/bucket.h"
@@ -61,21 +64,29 @@ static void exactly_the_documented_edges_are_legal(void **state)
 	(void)state;
 	for (unsigned from = 0; from < BUCKET_NR_STATES; from++)
 		for (unsigned to = 0; to < BUCKET_NR_STATES; to++)
-			if (bucket_edge_legal((enum bucket_state)from, (enum bucket_state)to) !=
-				(table[from][to] == 'x'))
+			if (xstate_may(&bucket_states, from, to) != (table[from][to] == 'x'))
 				fail_msg("%s -> %s", states[from], states[to]);
+}
+
+static void data_leaves_where_a_state_with_data_becomes_one_without(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < BUCKET_NR_STATES; from++)
+		for (unsigned to = 0; to < BUCKET_NR_STATES; to++)
+			assert_int_equal(bucket_edge_leaves((enum bucket_state)from,
+						 (enum bucket_state)to),
+				strchr("VDW", states[from][0]) && strchr("FIB", states[to][0]));
 }
 
 static void states_that_do_not_exist_have_no_edges_and_no_name(void **state)
 {
 	(void)state;
 	for (unsigned s = 0; s < BUCKET_NR_STATES; s++) {
-		assert_false(bucket_edge_legal(
-			(enum bucket_state)BUCKET_NR_STATES, (enum bucket_state)s));
-		assert_false(bucket_edge_legal((enum bucket_state)s, (enum bucket_state)15));
-		assert_string_equal(bucket_state_name((enum bucket_state)s), states[s]);
+		assert_false(xstate_may(&bucket_states, BUCKET_NR_STATES, s));
+		assert_false(xstate_may(&bucket_states, s, XSTATE_MAX));
+		assert_string_equal(xstate_name(&bucket_states, s), states[s]);
 	}
-	assert_string_equal(bucket_state_name((enum bucket_state)15), "?");
+	assert_string_equal(xstate_name(&bucket_states, BUCKET_NR_STATES), "?");
 }
 
 int main(void)
@@ -85,6 +96,7 @@ int main(void)
 		cmocka_unit_test(zeroes_are_present_and_have_no_page),
 		cmocka_unit_test(what_is_being_loaded_is_neither_absent_nor_present),
 		cmocka_unit_test(exactly_the_documented_edges_are_legal),
+		cmocka_unit_test(data_leaves_where_a_state_with_data_becomes_one_without),
 		cmocka_unit_test(states_that_do_not_exist_have_no_edges_and_no_name),
 	};
 

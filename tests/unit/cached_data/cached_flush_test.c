@@ -1,4 +1,6 @@
-/* cached_flush_test - from dirty to clean: errors, FLUSH and its promise (peers/cached/flush/flush.c). */
+/* cached_flush_test - from dirty to clean: errors, FLUSH and its promise
+ * (peers/cached/flush/flush.c).
+ */
 #include "tests/rig/cached_rig.h"
 #include "xseg/internal.h"
 

@@ -593,8 +593,8 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	assert_int_equal(limit, 1024 - 128 - 272 - MAGAZINE - RESERVE_PAGES);
 	crig_volume_set("id=1 min=1M");
 	crig_expect_refused("volume-set id=2 min=2M", -EBUSY,
-		"min=2M cannot be promised: of the 4M of cache 'cached' 2304k can be, in all, and "
-		"other volumes have 1M of that");
+		"min=2M cannot be promised: of the 4M of cache 'cached' only 2304k can be "
+		"promised, and other volumes have 1M of that");
 	snprintf(line, sizeof(line), "ask for %uk at most", (limit - 256) * 4);
 	assert_true(crig_says(line));
 	snprintf(line, sizeof(line), "id=2 min=%uk", (limit - 256) * 4);
@@ -602,12 +602,12 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	crig_expect_refused("volume-set id=1 min=1028k", -EBUSY, "cannot be promised");
 	crig_volume_set("id=1 min=1000k");
 	crig_expect_refused("volume-set id=1 max=100k", -EINVAL, "would be above max=100k");
-	crig_expect_refused("volume-set id=1 min=much", -EINVAL, "is no size");
+	crig_expect_refused("volume-set id=1 min=much", -EINVAL, "is not a size");
 	crig_expect_refused("volume-set id=1 max=100T", -EINVAL, "more than a cache can have");
-	crig_expect_refused("volume-set id=4294967297 max=1M", -EINVAL, "which volume?");
-	crig_expect_refused("volume-forget id=-4294967295", -EINVAL, "which volume?");
-	crig_expect_refused("volume-status id=4294967297", -EINVAL, "which volume?");
-	crig_expect_refused("volumes 4294967297", -EINVAL, "from which record?");
+	crig_expect_refused("volume-set id=4294967297 max=1M", -EINVAL, "no volume is named");
+	crig_expect_refused("volume-forget id=-4294967295", -EINVAL, "no volume is named");
+	crig_expect_refused("volume-status id=4294967297", -EINVAL, "no volume is named");
+	crig_expect_refused("volumes 4294967297", -EINVAL, "no record is named");
 	assert_int_equal(crig_volume_number(1, "min_bytes"), 1000 << 10);
 	assert_int_equal(crig_number("max_bytes"), 0);
 }

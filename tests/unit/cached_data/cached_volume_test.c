@@ -441,8 +441,8 @@ static void a_setting_that_is_wrong_changes_nothing(void **state)
 	crig_expect_refused("volume-set id=1 policy=write-round", -EINVAL, "choose write-back");
 	crig_expect_refused(
 		"volume-set id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
-	crig_expect_refused("volume-set policy=write-back", -EINVAL, "say id=N");
-	crig_expect_refused("volume-set id=0 policy=write-back", -EINVAL, "say id=N");
+	crig_expect_refused("volume-set policy=write-back", -EINVAL, "begin with id=N");
+	crig_expect_refused("volume-set id=0 policy=write-back", -EINVAL, "begin with id=N");
 	crig_expect_refused(
 		"volume-set id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
 	assert_true(volume_says(1, "policy=write-through\n"));
@@ -476,7 +476,7 @@ static void when_all_records_have_settings_a_further_volume_s_are_refused(void *
 		crig_volume_set(line);
 	}
 	crig_expect_refused(
-		"volume-set id=16 policy=write-through", -ENOSPC, "reset those of another");
+		"volume-set id=16 policy=write-through", -ENOSPC, "reset those of a volume");
 	dirty_bucket(16, "p:0");
 	crig_volume_set("id=3 policy=");
 	crig_volume_set("id=16 policy=write-through");

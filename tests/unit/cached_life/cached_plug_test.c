@@ -34,8 +34,8 @@ static void state_is(enum plug_state state)
 {
 	if (crig.k->life.plug.state != state)
 		fail_msg("it is %s, not %s",
-			plug_state_name((enum plug_state)crig.k->life.plug.state),
-			plug_state_name(state));
+			xstate_name(&plug_states, crig.k->life.plug.state),
+			xstate_name(&plug_states, state));
 }
 
 static void unplug(void)
@@ -648,7 +648,7 @@ static void dirty_data_of_another_epoch_refuses(void **state)
 	crig_kill();
 	go_on_without_it();
 	assert_int_equal(crig_open(""), -EBUSY);
-	if (!crig_says("16 KiB of dirty data") || !crig_says("has gone on without it"))
+	if (!crig_says("16 KiB of dirty data") || !crig_says("was written to without it"))
 		fail_msg("it says '%s'", crig.text);
 	/* nothing is lost by that */
 	epoch = route_epoch(atomic_load(&crig.seg->peers[c].route)) - 2;

@@ -276,6 +276,7 @@ static void a_half_applied_write_is_applied_as_a_whole(void **state)
 	io = crig_write("a", 0, B(2), 6);				/* waits for two pages */
 	crig_expect_waits(io);
 	o = crig_creq(io)->obj;
+	assert_true(xworkq_try_enter(&o->q));	/* it dies inside */
 	page = xpool_get(&crig.k->memory.free_pages);
 	memcpy(xseg_page(crig.seg, page), xseg_page(crig.seg, crig_creq(io)->r->page[0]),
 		CRIG_PAGE);

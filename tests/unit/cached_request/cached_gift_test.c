@@ -514,6 +514,7 @@ static void half_done(enum until until)
 	ps = cport_at(crig.k, 0);
 	o = crig_object("a");
 	assert_int_equal(xseg_port_receive(ps->pp->port, &r, 1), 1);
+	assert_true(xworkq_try_enter(&o->q));	/* it dies inside */
 	xseg_req_start(ps->pp->port, r);
 	if (until >= TAKEN)
 		assert_true(xseg_page_owner_swap(
@@ -526,7 +527,7 @@ static void half_done(enum until until)
 		/* a successor, which was killed too, flushed and evicted it; the page is another's
 		 * now */
 		bucket_set(ps, o, 0, slot_word(BUCKET_WRITING, given, 0));
-		bucket_set(ps, o, 0, slot_word(BUCKET_INVALID, 0, 0));
+		evict_step(ps, o, 0, crig_slot("a", 0), EVICT_FLUSHED);
 		crig_store_fill("a", 0, B(1), 3);
 		memset(xseg_page(crig.seg, given), 0xbb, CRIG_PAGE);
 	}
@@ -596,6 +597,7 @@ static void half_done_behind_another(unsigned flags)
 	crig_send_give(io, "a", 0, B(1), flags, 3);
 	o = crig_object("a");
 	assert_int_equal(xseg_port_receive(crig.k->ports[0].base.pp->port, &r, 1), 1);
+	assert_true(xworkq_try_enter(&o->q));	/* it dies inside */
 	xseg_req_start(crig.k->ports[0].base.pp->port, r);
 	assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(o, 0)));
 	dirty_begin(cport_at(crig.k, 0), o, 0, slot_word_of(crig.k, o, 0), given, true);

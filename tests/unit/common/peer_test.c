@@ -196,8 +196,8 @@ static void who_gets_no_block_of_statistics_is_not_told_of_ports(void **state)
 	g.set = reactor_set_create(g.peers, 1, "", &err);
 	assert_non_null(g.set);
 	assert_int_equal(reactor_set_open(g.set, g.seg, &failed, &err), -ENOSPC);
-	assert_string_equal(err.text, "no block of statistics for 'echo': all are taken; give "
-				      "peers fewer threads");
+	assert_string_equal(err.text, "no place for the statistics of 'echo': all places are "
+				      "taken; give peers fewer threads");
 	reactor_set_destroy(g.set);
 	peer_destroy(g.peers[0]);
 	toys_close(&g);
@@ -305,7 +305,7 @@ static void reactors_that_get_no_descriptor_say_so(void **state)
 	g.set = reactor_set_create(g.peers, 1, "", &err);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_null(g.set);
-	assert_non_null(strstr(err.text, "no descriptor"));
+	assert_non_null(strstr(err.text, "no file descriptor"));
 	assert_non_null(strstr(err.text, "Too many open files"));
 	peer_destroy(g.peers[0]);
 	toys_close(&g);

@@ -139,7 +139,7 @@ static void copies_of_another_epoch_are_reported(void **state)
 	xseg_arena_epoch_set(upper, epoch);
 	segrig_sound(seg);
 	xseg_arena_epoch_set(upper, epoch - 1);
-	reported("'volumed': what it has is of epoch 0, and its route of epoch 1");
+	reported("'volumed': its data is of epoch 0, and its route of epoch 1");
 	stays("its route of epoch");
 	xseg_arena_epoch_set(upper, XSEG_NO_EPOCH);
 	segrig_sound(seg);
@@ -263,8 +263,8 @@ static void a_loan_of_a_page_that_nobody_has_is_reported(void **state)
 	(void)state;
 	at->nr_pages = 1;
 	xseg_req_lend(segrig_port(upper), at, 0, free_one);
-	reported("belongs to nobody");
-	stays("belongs to nobody");
+	reported("which has no owner");
+	stays("which has no owner");
 	atomic_store(&seg->reqs[at->index].page[0].lent, XSEG_LENT_ZEROES);
 	segrig_sound(seg);
 	xseg_req_lend(segrig_port(upper), at, 0, seg->nr_pages); /* who is answered so finds out */
@@ -303,7 +303,7 @@ static void a_request_at_a_port_that_nobody_has_is_reported(void **state)
 
 	(void)state;
 	atomic_store(&seg->reqs[at->index].place, place_word(XSEG_REQ_AT, 11, 0, 9));
-	reported("at a port that nobody has");
+	reported("at a port without an owner");
 	atomic_store(&seg->reqs[at->index].place, w);
 }
 
@@ -315,12 +315,12 @@ static void a_place_that_says_what_is_not_is_reported_and_mended(void **state)
 	atomic_store(&seg->reqs[idle].place,
 		place_word(XSEG_REQ_STARTED, segrig_port(lower)->index,
 			segrig_port(lower)->generation, 9));
-	reported("nobody has sent it");
+	reported("it was not sent");
 	mended();
 	assert_int_equal(place_state(atomic_load(&seg->reqs[idle].place)), XSEG_REQ_FREE);
 	atomic_store(&seg->reqs[answered->index].place,
 		place_word(XSEG_REQ_AT, segrig_port(lower)->index, 77, 9));
-	reported("who does not");
+	reported("does not hold it");
 	mended();
 	assert_int_equal(segrig_reply(segrig_port(client))->result, 0);
 }
@@ -433,14 +433,14 @@ static void what_is_written_over_in_peers_and_ports_is_reported_and_put_back(voi
 	for (unsigned i = 0; i < 6 * 64; i++) {
 		uint64_t was = atomic_fetch_xor(wide[i / 64], 1ull << (i % 64));
 
-		reported("somebody wrote over");
+		reported("was overwritten");
 		mended();
 		assert_true(atomic_load(wide[i / 64]) == was);
 	}
 	for (unsigned i = 0; i < 4 * 32; i++) {
 		uint32_t was = atomic_fetch_xor(narrow[i / 32], 1u << (i % 32));
 
-		reported("somebody wrote over");
+		reported("was overwritten");
 		mended();
 		assert_int_equal(atomic_load(narrow[i / 32]), was);
 	}
@@ -448,7 +448,7 @@ static void what_is_written_over_in_peers_and_ports_is_reported_and_put_back(voi
 		uint32_t was = *plain[i / 32];
 
 		*plain[i / 32] ^= 1u << (i % 32);
-		reported("somebody wrote over");
+		reported("was overwritten");
 		mended();
 		assert_int_equal(*plain[i / 32], was);
 	}
@@ -473,7 +473,7 @@ static void what_is_written_over_in_copies_harms_nothing(void **state)
 	mended();
 	assert_true(atomic_load(&upper->sh->word) == word);
 	atomic_store(&upper->sh->word, 0);
-	reported("somebody wrote over its state");
+	reported("its state was overwritten");
 	mended();
 	assert_int_equal(xseg_peer_find(seg, "volumed"), u);
 }
@@ -484,10 +484,10 @@ static void a_bell_of_nobody_and_a_wild_steer_are_reported_and_mended(void **sta
 
 	(void)state;
 	atomic_store(&port->sh->bell, 999);
-	reported("its doorbell is nobody's");
+	reported("its doorbell belongs to no port");
 	mended();
 	atomic_store(&port->sh->bell, 14);
-	reported("its doorbell is nobody's");
+	reported("its doorbell belongs to no port");
 	xseg_port_has_work(port);	/* as its server does before it sleeps */
 	assert_int_equal(atomic_load(&port->sh->bell), port->index);
 	atomic_store(&port->sh->steer, 99);

@@ -19,7 +19,8 @@ static const struct {
 static void scribble(uint32_t index, unsigned i)
 {
 	atomic_store(&seg->reqs[index].place,
-		place_word(scribbles[i].state, scribbles[i].port, scribbles[i].gen, 0xfffffffe + i));
+		place_word(scribbles[i].state, scribbles[i].port, scribbles[i].gen,
+			0xfffffffe + i));
 }
 
 static void a_holder_puts_a_place_right_that_somebody_wrote_over(void **state)

@@ -290,7 +290,7 @@ static void a_void_turn_goes(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		atomic_store(&seg->peers[u].turn, turn_word(XSEG_TURN_ASKED, c, 0));
 		refused(xseg_plug(seg, c, u, l, &err), -EBUSY,
-			"'up' still holds for a cache that is gone");
+			"'up' still holds requests for a cache that is gone");
 		if (i)
 			xseg_turn_mind(upper);
 		else

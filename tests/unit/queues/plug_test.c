@@ -336,7 +336,8 @@ static void what_cannot_be_is_refused(void **state)
 	refused(xseg_plug(seg, c, u, o, &err), -ENOTCONN, "'up' sends to 'low', not to 'other'");
 	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "'cache' is off the path already");
 	refused(xseg_unplug(seg, 15, &err), -ENOENT, "no such peer");
-	refused(xseg_plug_cancel(seg, c, &err), -ENOENT, "nothing is being done with 'cache'");
+	refused(xseg_plug_cancel(seg, c, &err), -ENOENT,
+		"'cache' is being neither plugged nor unplugged");
 	assert_int_equal(xseg_route_set(seg, o, l), 0);
 	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'other' sends to 'low', too");
 	assert_int_equal(xseg_route_set(seg, o, c), 0);
@@ -344,7 +345,7 @@ static void what_cannot_be_is_refused(void **state)
 	assert_int_equal(xseg_route_set(seg, o, XSEG_NONE), 0);
 	assert_int_equal(xseg_route_set(seg, c, o), 0);
 	refused(xseg_plug(seg, c, u, l, &err), -EBUSY,
-		"'cache' sends to 'other' and serves who asks it directly; to plug it, leave");
+		"'cache' sends to 'other' and serves peers that send to it directly; to plug it");
 	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "no peer sends to 'cache'");
 	assert_int_equal(xseg_route_set(seg, u, c), 0);
 	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'cache' sends to 'other'; only a cache");

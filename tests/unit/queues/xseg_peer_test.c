@@ -776,7 +776,7 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		{ 8, 240, 8, 0, 0, "more --ports" },
 		{ 40, 1024, 36, 4, 64, "no port left for 'io.36'; its last 4" },
 		{ 4, 64, 4, 0, 0, "more --ports" },
-		{ 40, 256, 14, 4, 32, "no 4 requests left for 'io.14'; its last 32" },
+		{ 40, 256, 14, 4, 32, "the 4 requests left that 'io.14' needs; its last 32" },
 	};
 	static const struct xseg_peer_params of_command = {
 		.name = "command",

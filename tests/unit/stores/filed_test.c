@@ -945,7 +945,7 @@ static void a_directory_of_objects_whose_format_is_lost_is_not_called_foreign(vo
 	fd = creat(path, 0666);
 	assert_true(fd >= 0);
 	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), -EUCLEAN);
-	assert_non_null(strstr(err.text, "put it back (of this version: the line 'xseg-filed 1')"));
+	assert_non_null(strstr(err.text, "(this version writes the line 'xseg-filed 1')"));
 	assert_int_equal(write(fd, "xseg-filed 1\n", 13), 13);
 	close(fd);
 	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), 0);
@@ -1001,7 +1001,8 @@ static void another_directory_in_the_same_place_does(void **state)
 	remove_tree(was);
 }
 
-/* Root is let in everywhere, so it looks as somebody else; another user takes its own right away. */
+/* Root is let in everywhere, so it looks as somebody else; another user takes its own right
+ * away. */
 static void a_directory_that_may_not_be_written_to_is_refused(void **state)
 {
 	bool root = geteuid() == 0;

@@ -919,7 +919,7 @@ static void what_is_missing_is_named(void **state)
 		"the key of client.xseg cannot be read from ");
 	write_conf(path, "mon_host =", "mon_host = [v2:");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
-		"mon_host = [v2: names no host that is known");
+		"mon_host = [v2: is neither a known host nor an address");
 	write_conf(path, "mon_host =", "");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "names no monitor");
 	write_conf(path, "keyring =", "key = AQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==");

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "bench/xbench/gen.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/plan/gen.c" /* NOLINT(bugprone-suspicious-include) */
 
 static struct xb_options o;
 static struct xb_gen g, h;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/xbench/options.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/plan/options.c" /* NOLINT(bugprone-suspicious-include) */
 
 static struct xb_options o;
 static struct xseg_error err;
@@ -132,8 +132,8 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 	} bad[] = {
 		{ "", "--volume" },
 		{ "--volume=v --target=p", "--volume" },
-		{ "--volume= --target=p", "'' is no name" },
-		{ "--volume=v/1", "'v/1' is no name" },
+		{ "--volume= --target=p", "'' is not a name" },
+		{ "--volume=v/1", "'v/1' is not a name" },
 		{ "--volume=v --bs=1000", "multiple of 512" },
 		{ "--volume=v --bs=2M", "out of range" },
 		{ "--volume=v --bs=4k --bsrange=4k-8k", "exclude each other" },
@@ -198,10 +198,11 @@ static void a_range_must_lie_in_what_is_there(void **state)
 	assert_int_equal(xb_options_end(&o), 4u << 20);
 	assert_int_equal(parse("--volume=v --numjobs=5 --offset_increment=1M --size=1M"), 0);
 	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "offset_increment: there is nothing behind it"));
+	assert_non_null(strstr(err.text, "offset_increment: it is at or beyond the end"));
 	assert_int_equal(parse("--volume=v --bs=1M"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
-	assert_int_equal(parse("--volume=v --numjobs=2 --offset=16383P --offset_increment=16383P"), 0);
+	assert_int_equal(
+		parse("--volume=v --numjobs=2 --offset=16383P --offset_increment=16383P"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
 	assert_int_equal(parse("--volume=v --numjobs=200 --offset_increment=1000000T"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);

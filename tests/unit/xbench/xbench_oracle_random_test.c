@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "bench/xbench/gen.h"
+#include "bench/xbench/plan/gen.h"
 
 /* ---- against a checker that forgets nothing ---------------------------------------------- */
 

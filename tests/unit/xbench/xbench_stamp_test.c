@@ -8,12 +8,12 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "bench/xbench/oracle.c" /* NOLINT(bugprone-suspicious-include) */
-#include "bench/xbench/sector.c" /* NOLINT(bugprone-suspicious-include) */
-#include "bench/xbench/stamp.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/oracle/oracle.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/oracle/sector.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/oracle/stamp.c" /* NOLINT(bugprone-suspicious-include) */
 /* Its MAGIC is another one. */
 #undef MAGIC
-#include "bench/xbench/state.c" /* NOLINT(bugprone-suspicious-include) */
+#include "bench/xbench/oracle/state.c" /* NOLINT(bugprone-suspicious-include) */
 
 static const struct xb_whose whose = { .signature = 11, .run = 22, .target = 33 };
 static _Alignas(8) uint8_t sector[512], other[512];

@@ -77,7 +77,7 @@ class IO:
         """A read of so many bytes into new memory, or of as many as there is room in `into`."""
         data = memoryview(bytearray(into) if isinstance(into, int) else into).cast("B")
         if data.readonly:
-            raise TypeError("what is to be read into cannot be written")
+            raise TypeError("the memory to read into is read-only")
         return cls(_lib.OP_READ, offset, len(data), data)
 
     @classmethod
@@ -120,7 +120,7 @@ class IO:
     def check(self) -> "IO":
         """Itself, when it is back and was done; else raises XsegError."""
         if self.result is None:
-            raise _lib.fail(errno.EINPROGRESS, f"{self}: it is not back")
+            raise _lib.fail(errno.EINPROGRESS, f"{self}: it has not completed")
         _lib.check(self.result, str(self))
         return self
 
@@ -203,15 +203,15 @@ class Queue:
 
     def _open(self) -> "ctypes._Pointer":
         if self._q is None:
-            raise ValueError("I/O on a queue that is closed")
+            raise ValueError("I/O on a closed queue")
         if self._forked:
-            raise _lib.fail(errno.ENOTCONN, "a queue that was made before this process was forked")
+            raise _lib.fail(errno.ENOTCONN, "the queue was made before this process was forked")
         return self._q
 
     # Q4
     def _alone(self) -> "threading.RLock":
         if self._lock._is_owned():
-            raise RuntimeError("a handler of a signal calls the queue that it has interrupted")
+            raise RuntimeError("a signal handler calls the queue that it has interrupted")
         return self._lock
 
     # ---- sending ----
@@ -227,7 +227,7 @@ class Queue:
         for io in ios:
             at = ctypes.addressof(io._c)
             if io._pin is not None or at in self._out or io._c.state != 0:
-                raise _lib.fail(errno.EBUSY, f"{io}: it is out already")
+                raise _lib.fail(errno.EBUSY, f"{io}: it is submitted already")
             io._hold()
             io.result, io._quiet, io._c.result = None, quiet, -errno.ECANCELED
             self._out[at] = io

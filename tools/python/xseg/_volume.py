@@ -92,7 +92,7 @@ class Volume(io.RawIOBase):
 
     def _open(self) -> "ctypes._Pointer":
         if self._handle is None:
-            raise ValueError("I/O on a volume that is closed")
+            raise ValueError("I/O on a closed volume")
         return self._handle
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class Volume(io.RawIOBase):
         if self._handle is not None:
             self.run(IO.flush())
         elif self.closed:
-            raise ValueError("flush of a volume that is closed")
+            raise ValueError("flush of a closed volume")
 
     # ---- the file ----
 

@@ -69,8 +69,8 @@ static int open_peer(struct client *c)
 	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
 	free(c->page);
 	return tool_fail(TOOL_FAILED,
-		"segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client "
-		"or a peer, or make the segment with more --memory",
+		"segment %s: less than the 2 MiB of memory are free that a client's buffers need; "
+		"stop a client or a peer, or make the segment with more --memory",
 		c->t->segment);
 }
 
@@ -154,8 +154,7 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 			 : view_peer_meant(c->seg, peers, kind, &several);
 	if (!*found && name[0])
 		return tool_fail(TOOL_REFUSED,
-			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it "
-			"has",
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows its peers",
 			name, c->t->segment);
 	if (!*found)
 		return tool_fail(
@@ -169,7 +168,7 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 				 name, (*found)->kind, kind);
 	if (several) {
 		view_peer_names(peers, is_of_same_kind, *found, names, sizeof(names));
-		return tool_fail(TOOL_USAGE, "%s: there are several, say which with --%s:%s", kind,
+		return tool_fail(TOOL_USAGE, "%s: there are several; choose one with --%s:%s", kind,
 				 kind, names);
 	}
 	return TOOL_DONE;
@@ -304,7 +303,7 @@ static void note_wait(struct client *c, uint32_t peer, uint64_t since, bool *not
 		return;
 	*noted = true;
 	tool_note(c->t,
-		"%s: no answer since 5 s, it is still waited for; see 'xseg status' and the log",
+		"%s: no answer for 5 s, still waiting; see 'xseg status' and the log",
 		info.name);
 }
 
@@ -424,7 +423,7 @@ int client_flush(
 	if (result >= 0)
 		return TOOL_DONE;
 	snprintf(hint, sizeof(hint),
-		"what could not be written stays dirty and is tried again; see '%s'",
+		"data that could not be written stays dirty and is tried again; see '%s'",
 		view_dirty_command(c->seg, peer, command));
 	return tool_exit_of_store(client_fail(c, result, hint, "%s %s", what, name));
 }

@@ -27,8 +27,8 @@ bool halted_is(struct xseg *seg, const struct xseg_peer_info *p)
 const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT])
 {
 	snprintf(text, HALTED_TEXT,
-		 "%s is halted, by a signal such as SIGSTOP or a debugger, and whoever needs it "
-		 "waits; 'kill -CONT %" PRIu64 "' lets it go on", name, pid);
+		 "%s is halted, by a signal such as SIGSTOP or a debugger, and processes that "
+		 "need it wait; 'kill -CONT %" PRIu64 "' continues it", name, pid);
 	return text;
 }
 

@@ -375,9 +375,9 @@ static const char *attach_hint(int rc)
 		return hint_of_limit(rc);
 	switch (rc) {
 	case -EACCES:
-		return "its mode and group say who may; 'ls -l /dev/shm' shows them";
+		return "its mode and group do not let you in; 'ls -l /dev/shm' shows them";
 	case -EROFS:
-		return "mount /dev/shm so that it can be written to";
+		return "mount /dev/shm for reading and writing";
 	case -EUSERS:
 		return "end some of them; 'xseg list' counts them";
 	default:

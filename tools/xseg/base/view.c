@@ -67,7 +67,7 @@ const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_
 	snprintf(buf, VIEW_START_MAX,
 		 view_in_stack(seg, name)
 			 ? "'xseg peer start %s' starts it"
-			 : "it is not in the stack, and is started as it was before",
+			 : "it is not in the stack; start it as it was started before",
 		 name);
 	return buf;
 }

@@ -23,7 +23,7 @@ const struct opt cache_volume_table[] = {
 	  .check = cli_check_name, .help = "for this volume only" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
-	  .help = "which volumed knows the volume, where there are several" },
+	  .help = "the volume's volumed, if there are several" },
 	{ 0 },
 };
 #undef AT
@@ -61,11 +61,11 @@ static int pick_cache(struct tool *t, struct xseg *seg, const struct view_peers 
 		      : view_peer_meant(seg, peers, "cached", &several);
 	if (!*found && !name)
 		return tool_fail(TOOL_REFUSED,
-			"segment %s has no cache; 'xseg peer list' shows what it has", t->segment);
+			"segment %s has no cache; 'xseg peer list' shows its peers", t->segment);
 	if (!*found)
 		return tool_fail(TOOL_REFUSED,
-			"cache %s: segment %s has none of that name; 'xseg peer list' shows what "
-			"it has",
+			"cache %s: segment %s has none of that name; 'xseg peer list' shows its "
+			"peers",
 			name, t->segment);
 	if (strcmp((*found)->kind, "cached"))
 		return tool_fail(
@@ -243,7 +243,8 @@ static void hint_of_set(const struct cache_opts *o, int argc, char **argv, char 
 	char shares[64];
 
 	if (!volume && shares_of(argc - 1, argv + 1, shares, sizeof(shares)))
-		snprintf(hint, size, "a share is a volume's: 'xseg cache set %s --volume VOL%s'",
+		snprintf(hint, size,
+			"only a volume has a share: 'xseg cache set %s --volume VOL%s'",
 			argv[0], shares);
 	else
 		snprintf(hint, size, "'xseg cache get %s%s%s%s%s' shows the keys", argv[0],
@@ -352,7 +353,7 @@ static int show_dropped(struct tool *t, struct client *c, const char *name)
 		out_set_int(j, "dropped_bytes", dropped);
 		return out_json(j);
 	}
-	tool_say(t, "cache %s: %s of clean data are forgotten", name, out_bytes(dropped, size));
+	tool_say(t, "cache %s: %s of clean data dropped", name, out_bytes(dropped, size));
 	return TOOL_DONE;
 }
 

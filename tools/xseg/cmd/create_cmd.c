@@ -20,14 +20,14 @@ const struct opt seg_create_table[] = {
 	{ .name = "ports", .kind = OPT_UINT, .off = AT(ports), .min = 4,
 	  .max = XSEG_MAX_PORTS, .flags = OPT_OR_ZERO, .help = "ports in all (0: 64)" },
 	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache_bytes), .min = CACHE_BYTES_MIN,
-	  .help = "also print what a cache of that size costs" },
+	  .help = "also print the costs of a cache of that size" },
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects), .max = 1u << 24,
-	  .help = "objects that this cache can hold (0: as cached chooses)" },
+	  .help = "objects that this cache can hold (0: cached chooses)" },
 	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = stack_huge_names,
 	  .def = "auto",
 	  .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
-	  .help = "who may attach, as a file mode" },
+	  .help = "users that may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
 	  .check = stack_check_group, .help = "group that the segment is given to, by name or "
 		  "number" },
@@ -72,7 +72,7 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 
 	if (o->objects && !o->cache_bytes)
 		return tool_fail(TOOL_USAGE,
-				 "create: --objects is about a cache; say its size with --cache");
+				 "create: --objects needs a cache; give its size with --cache");
 	if (!o->cache_bytes)
 		return TOOL_DONE;
 	c->memory_bytes = bytes;

@@ -54,13 +54,13 @@ const struct opt export_table[] = {
 	  .help = "clients cannot write" },
 	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16",
 	  .arg = "N",
-	  .help = "requests done at a time; each takes a port and 2 MiB of the segment" },
+	  .help = "requests in progress at a time; each takes a port and 2 MiB of the segment" },
 	{ .name = "connections", .kind = OPT_UINT, .off = AT(connections), .min = 1, .max = 1024,
 	  .def = "64", .arg = "N",
-	  .help = "connections at a time; others are closed at once" },
+	  .help = "connections at a time; more are closed at once" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
-	  .help = "which volumed, where there are several" },
+	  .help = "the volume's volumed, if there are several" },
 	{ 0 },
 };
 #undef AT
@@ -101,7 +101,7 @@ static int look_at_volume(struct server *s)
 	if (rc) {
 		several = rc == -EINVAL && !params.volumed && xseg_name_ok(s->volume);
 		rc = tool_fail_errno(rc, &err,
-			several ? "'xseg peer list' shows them, --volumed=NAME says which" : NULL,
+			several ? "'xseg peer list' shows them, --volumed=NAME chooses one" : NULL,
 			"export %s", s->volume);
 	} else {
 		xseg_volume_get_info(volume, &info);
@@ -162,7 +162,8 @@ static bool is_served(const struct server *s)
 
 static int refuse_socket(const struct server *s)
 {
-	return tool_fail(TOOL_REFUSED, "export: somebody serves on %s; choose another socket",
+	return tool_fail(TOOL_REFUSED,
+		"export: another process serves on %s; choose another socket",
 			 s->address.sun_path);
 }
 
@@ -188,7 +189,8 @@ static int clear_socket(const struct server *s)
 						 "export: socket %s", path);
 	if (!S_ISSOCK(st.st_mode))
 		return tool_fail(
-			TOOL_REFUSED, "export: %s is there and is no socket; choose another", path);
+			TOOL_REFUSED,
+			"export: %s exists and is not a socket; choose another", path);
 	if (!is_left(s))
 		return refuse_socket(s);
 	return unlink(path) ? tool_fail_errno(-errno, NULL, "remove it", "export: socket %s", path)
@@ -247,9 +249,8 @@ static int open_guard(struct server *s)
 	if (!rc)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
-		"export %s: " GUARD " cannot be had from ../lib beside this program (%s), and "
-		"without it a client can end all others; put it there, or a link to where it was "
-		"installed",
+		"export %s: " GUARD " cannot be read in ../lib beside this program (%s), and "
+		"without it one client can end all others; put it there, or a link to it",
 		s->volume, strerror(-rc));
 }
 
@@ -348,7 +349,7 @@ static const char *reason(const struct server *s)
 	static const char prefix[] = "nbdkit: error: ";
 
 	if (!*s->last)
-		return "it said nothing; try it by hand";
+		return "it printed nothing; try it by hand";
 	return s->last + (strncmp(s->last, prefix, sizeof(prefix) - 1) ? 0 : sizeof(prefix) - 1);
 }
 
@@ -444,7 +445,8 @@ static void stop(struct server *s)
 		noted = true;
 		tool_note(s->t,
 			"export %s: nbdkit waits for I/O that is not answered; 'xseg status' shows "
-			"what stands still, and another interrupt leaves nbdkit to end by itself",
+			"which peer does not answer, and another interrupt leaves nbdkit to end by "
+			"itself",
 			s->volume);
 	}
 	reap(s);
@@ -461,8 +463,8 @@ static int begin_anew(struct server *s)
 		return tool_fail(TOOL_FAILED,
 			"export %s: nbdkit has ended by itself; begin it anew", s->volume);
 	fprintf(stderr,
-		"xseg: export %s: nbdkit was ended by signal %d (%s); it is begun anew, and "
-		"clients have to connect again\n",
+		"xseg: export %s: nbdkit was ended by signal %d (%s); it is started again, and "
+		"clients must connect again\n",
 		s->volume, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	s->serves = false;
 	poll(NULL, 0, AGAIN_MS);

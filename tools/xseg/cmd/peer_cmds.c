@@ -23,7 +23,7 @@
 #define AT(field) offsetof(struct peer_stop_opts, field)
 const struct opt peer_stop_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "also while others send to it, or have its volumes open" },
+	  .help = "even if peers send to it, or clients have its volumes open" },
 	{ 0 },
 };
 #undef AT
@@ -31,7 +31,7 @@ const struct opt peer_stop_table[] = {
 #define AT(field) offsetof(struct peer_kill_opts, field)
 const struct opt peer_kill_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "also when its process hosts others" },
+	  .help = "even if its process hosts other peers" },
 	{ 0 },
 };
 #undef AT
@@ -60,8 +60,7 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 	p->info = rc ? NULL : view_peer_named(&p->peers, name);
 	if (!rc && !p->info)
 		rc = tool_fail(TOOL_REFUSED,
-			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it "
-			"has",
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows its peers",
 			name, t->segment);
 	if (rc)
 		one_peer_close(p);
@@ -280,7 +279,7 @@ static int kill_one(const struct one_peer *p, bool force, char *others, size_t s
 	if (rc == -ESRCH)
 		return tool_fail(
 			TOOL_REFUSED,
-			"peer kill %s: its process went away at this moment; see 'xseg peer list'",
+			"peer kill %s: its process has just ended; see 'xseg peer list'",
 			info->name);
 	if (rc)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer kill %s",
@@ -330,7 +329,7 @@ int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 	if (!code) {
 		rc = client_tell(c, peer, "set%s", settings);
 		if (rc < 0)
-			code = client_fail(c, rc, "its manual page has the keys", "peer set %s",
+			code = client_fail(c, rc, "its manual page lists the keys", "peer set %s",
 					   argv[0]);
 		else
 			client_settings_done(c, argc - 1, argv + 1, settings, sizeof(settings));

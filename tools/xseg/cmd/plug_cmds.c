@@ -17,10 +17,10 @@
 #define AT(field) offsetof(struct plug_opts, field)
 const struct opt plug_table[] = {
 	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX,
-	  .flags = OPT_REQUIRED, .arg = "LOWER", .help = "the peer that the cache is to send to" },
+	  .flags = OPT_REQUIRED, .arg = "LOWER", .help = "the peer that the cache will send to" },
 	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = XSEG_NAME_MAX,
 	  .flags = OPT_REQUIRED, .arg = "UPPER",
-	  .help = "the peer that is to send to the cache; it sends to LOWER now" },
+	  .help = "the peer that will send to the cache; it sends to LOWER now" },
 	{ 0 },
 };
 #undef AT
@@ -28,7 +28,7 @@ const struct opt plug_table[] = {
 #define AT(field) offsetof(struct unplug_opts, field)
 const struct opt unplug_table[] = {
 	{ .name = "cancel", .kind = OPT_BOOL, .off = AT(cancel),
-	  .help = "take an unplug back that has not ended, or a plug" },
+	  .help = "take back an unplug or a plug that has not ended" },
 	{ 0 },
 };
 #undef AT
@@ -50,7 +50,7 @@ static int find(struct plugging *p, const char *what, const char *name, uint32_t
 	if (*index != XSEG_NONE && xseg_peer_get_info(p->seg, *index, info))
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
-		"%s %s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+		"%s %s: segment %s has no peer of that name; 'xseg peer list' shows its peers",
 		what, name, p->t->segment);
 }
 
@@ -239,7 +239,8 @@ static int enter(struct plugging *p, const char *name)
 		return rc;
 	if (!on_path)
 		return tool_fail(
-			TOOL_FAILED, "plug %s: somebody took it back; see 'xseg peer list'", name);
+			TOOL_FAILED,
+			"plug %s: another command took it back; see 'xseg peer list'", name);
 	tool_say(p->t, "%s is on the path", name);
 	return p->t->json ? show_json(p, "running") : TOOL_DONE;
 }
@@ -296,7 +297,8 @@ static int leave(struct plugging *p, const char *name)
 		return rc;
 	if (on_path)
 		return tool_fail(
-			TOOL_FAILED, "unplug %s: somebody took it back; it is on the path", name);
+			TOOL_FAILED,
+			"unplug %s: another command took it back; it is on the path", name);
 	tool_say(p->t, "%s is off the path; it runs on, empty, until 'xseg peer stop %s'", name,
 		name);
 	return p->t->json ? show_json(p, "drained") : TOOL_DONE;

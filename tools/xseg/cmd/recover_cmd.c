@@ -20,9 +20,9 @@
 #define AT(field) offsetof(struct recover_opts, field)
 const struct opt volume_recover_table[] = {
 	{ .name = "list", .kind = OPT_BOOL, .off = AT(list),
-	  .help = "only show what can be brought back" },
+	  .help = "only show the volumes that can be brought back" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
-	  .arg = "NAME", .check = cli_check_name, .help = "which volumed, where there are several" },
+	  .arg = "NAME", .check = cli_check_name, .help = "the volumed, if there are several" },
 	{ 0 },
 };
 #undef AT
@@ -119,13 +119,13 @@ static void print_notes(const struct lost_list *list)
 		printf("size?      the volume reached at least into its last object, and may have "
 			"been larger: 'volume resize' makes it so\n");
 	if (list->by_names)
-		printf("names      the size of its objects is not known: that which volumed is set "
-			"to (object_size) is taken; correct it first if that was another one\n");
+		printf("names      the size of its objects is not known: volumed's object_size is "
+			"taken; if the volume had another, set that first\n");
 	if (list->by_nothing)
-		printf("nothing    a record that cannot be read, and no object that is known to be "
-			"its; 'volume recover' gives it up\n");
+		printf("nothing    a record that cannot be read, and no object is known to be of "
+			"it; 'volume recover' gives it up\n");
 	if (list->unusable)
-		printf("name taken a volume of that name is there: remove that one, then recover\n");
+		printf("name taken another volume has that name: remove it, then recover\n");
 }
 
 /* ---- the command ------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 #define AT(field) offsetof(struct seg_force_opts, field)
 const struct opt seg_force_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "end all that is attached by SIGKILL, and lose dirty data" },
+	  .help = "kill all processes that are attached, and lose dirty data" },
 	{ 0 },
 };
 #undef AT
@@ -39,8 +39,8 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 	tool_say(t, "segment %s is removed (%.*s)", t->segment, (int)strcspn(why->text, ";"),
 		 why->text);
 	if (pid)
-		tool_note(t, "its stack runs on, with what it has not flushed; 'kill %u' stops "
-			"that in order",
+		tool_note(t, "its stack runs on, with its dirty data; 'kill %u' stops that in "
+			"order",
 			  pid);
 	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
@@ -66,8 +66,8 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	}
 	if (rc && rc != -ENOENT && rc != -EACCES && rc != -EPERM)
 		return tool_fail(TOOL_REFUSED,
-			"destroy %s: who uses it cannot be told (%s); to remove it anyway add "
-			"--force",
+			"destroy %s: which processes use it is not known (%s); to remove it anyway "
+			"add --force",
 			t->segment, err.text);
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
@@ -370,7 +370,7 @@ int seg_info(struct tool *t, const void *opts, int argc, char **argv)
 #define AT(field) offsetof(struct seg_check_opts, field)
 const struct opt seg_check_table[] = {
 	{ .name = "fix", .kind = OPT_BOOL, .off = AT(fix),
-	  .help = "also rebuild what can be derived" },
+	  .help = "also rebuild derived data" },
 	{ 0 },
 };
 #undef AT
@@ -436,16 +436,16 @@ static int fail_check(const struct tool *t, const struct checked *c)
 
 	if (!c->left)
 		return tool_fail(TOOL_FAILED,
-			"check: segment %s is sound, and its catalogue of volumes is damaged; "
-			"'xseg volume recover --list' says what can be brought back", t->segment);
+			"check: segment %s is sound, and its catalogue of volumes is damaged; see "
+			"'xseg volume recover --list'", t->segment);
 	if (!c->fix)
 		return tool_fail(TOOL_FAILED,
-			"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be "
-			"derived, else make it again",
+			"check: segment %s has %u problem%s; 'xseg check --fix' rebuilds derived "
+			"data, else make it again",
 			t->segment, c->left, s);
 	return tool_fail(TOOL_FAILED,
-		"check: segment %s has %u problem%s left, %u mended; what is left cannot be "
-		"derived: flush what its caches still can, then make it again",
+		"check: segment %s has %u problem%s left, %u mended; the others cannot be mended: "
+		"flush its caches as far as they can, then make it again",
 		t->segment, c->left, s, c->found > c->left ? c->found - c->left : 0);
 }
 

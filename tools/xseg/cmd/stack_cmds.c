@@ -82,7 +82,7 @@ static int read_text(struct upping *u)
 				     u->file);
 	else if (len >= STACK_TEXT_BYTES || strlen(u->text) != len)
 		rc = tool_fail(TOOL_USAGE,
-			       "up: %s: it is no text of less than 64k; name a stack file",
+			       "up: %s: it is not a text of less than 64k; name a stack file",
 			       u->file);
 	if (in)
 		fclose(in);
@@ -149,7 +149,7 @@ static int make_segment(struct upping *u)
 	int rc;
 
 	if (!u->stack->segment.memory)
-		return tool_fail(TOOL_USAGE, "up: %s: [segment] says no memory; add memory = SIZE",
+		return tool_fail(TOOL_USAGE, "up: %s: [segment] has no memory; add memory = SIZE",
 				 u->file);
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
@@ -183,8 +183,8 @@ static void note_size(struct upping *u)
 	if (plan.pages_bytes == info.memory_bytes && plan.nr_requests == info.nr_requests)
 		return;
 	tool_note(u->t,
-		  "segment %s keeps what it was made with, %s of memory and %u requests; to have "
-		  "what %s says, stop it with 'xseg down' first",
+		  "segment %s keeps its %s of memory and %u requests; to have those of %s, stop it "
+		  "with 'xseg down' first",
 		  u->t->segment, out_size(info.memory_bytes, has), info.nr_requests, u->file);
 }
 
@@ -209,7 +209,7 @@ static int refuse_left_out(struct upping *u, const struct xseg_peer_info *p)
 	if (dirty)
 		return tool_fail(TOOL_REFUSED,
 			"up: %s has no %s, which is %s in segment %s and has %s (%" PRIu64
-			" bytes) that the store has not got; add it, or run 'xseg up' with the "
+			" bytes) that the store does not have; add it, or run 'xseg up' with the "
 			"file that it was started by, or 'xseg destroy --force' and lose them",
 			u->file, p->name, view_state_name(p->state), u->t->segment,
 			out_size(dirty, size), dirty);

@@ -27,7 +27,7 @@
 const struct opt stat_table[] = {
 	{ .name = "interval", .kind = OPT_TIME, .off = AT(interval_ns), .min = 1000000,
 	  .max = DAY_NS,
-	  .help = "print what is counted in each such time; without it, all since the beginning" },
+	  .help = "print the counts of each such interval; without it, those since the beginning" },
 	{ .name = "count", .kind = OPT_UINT, .off = AT(count),
 	  .help = "end after N intervals (0: go on until Ctrl-C)" },
 	{ 0 },

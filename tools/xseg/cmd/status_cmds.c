@@ -401,7 +401,7 @@ static const char *pool_text(const char *owner)
 		const char *owner, *text;
 	} says[] = {
 		{ "yes", "this segment has the lock" },
-		{ "asking", "it does not answer; what is sent waits" },
+		{ "asking", "it does not answer; requests wait" },
 		{ "lost",
 		  "LOST: another host serves these objects, or the cluster has blocklisted this "
 		  "one; nothing is read or written, and the log says what to do" },

@@ -26,7 +26,8 @@
 /* clang-format off */
 #define OPT_VOLUMED \
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
-	  .arg = "NAME", .check = cli_check_name, .help = "which volumed, where there are several" }
+	  .arg = "NAME", .check = cli_check_name, \
+	  .help = "the volume's volumed, if there are several" }
 #define OPT_VOLUME_SIZE \
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512, \
 	  .flags = OPT_REQUIRED, \
@@ -45,19 +46,19 @@ const struct opt volume_create_table[] = {
 const struct opt volume_resize_table[] = {
 	OPT_VOLUME_SIZE,
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "also make it smaller, and lose what is beyond" },
+	  .help = "also make it smaller, and lose the data beyond" },
 	OPT_VOLUMED,
 	{ 0 },
 };
 const struct opt volume_remove_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "also while somebody uses it, who gets errors from then on" },
+	  .help = "even if it is in use; its clients get errors from then on" },
 	OPT_VOLUMED,
 	{ 0 },
 };
 const struct opt volume_import_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "also while somebody uses the volume, whose data is overwritten" },
+	  .help = "even if the volume is in use; its data is overwritten" },
 	OPT_VOLUMED,
 	{ 0 },
 };
@@ -120,7 +121,7 @@ static void read_volume(const char *text, struct volume *v)
 
 static int fail_volume(struct client *c, int64_t rc, const char *what, const char *name)
 {
-	const char *hint = rc == -ENOENT ? "'xseg volume list' shows what there is" :
+	const char *hint = rc == -ENOENT ? "'xseg volume list' shows the volumes" :
 			   rc == -EEXIST ? "choose another name, or remove it first" :
 					   NULL;
 
@@ -299,8 +300,8 @@ static void note_capacity(struct client *c, uint32_t peer, const char *what, con
 	capacity_bytes = client_number(c->text, "capacity_bytes");
 	if (capacity_bytes && size_bytes > capacity_bytes)
 		tool_note(c->t,
-			"volume %s %s: its %s are more than the %s that its store, %s, has in all; "
-			"watch that, or make it smaller with 'xseg volume resize'",
+			"volume %s %s: its %s are more than the %s of its store, %s; watch the "
+			"store, or make the volume smaller with 'xseg volume resize'",
 			what, name, out_size(size_bytes, size), out_size(capacity_bytes, capacity),
 			store.name);
 }
@@ -349,8 +350,8 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 		volume_users(c->seg, peer, (uint32_t)v.id, users, sizeof(users));
 		return tool_fail(
 			TOOL_REFUSED,
-			"volume resize %s: from %s to %s it would lose what is beyond%s%s; "
-			"add --force if that may go",
+			"volume resize %s: from %s to %s it would lose the data beyond%s%s; add "
+			"--force to allow that",
 			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to),
 			users[0] ? ", and is in use by" : "", users);
 	}

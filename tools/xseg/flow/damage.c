@@ -95,8 +95,7 @@ const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
 		snprintf(lost, sizeof(lost), "%s%" PRIu64 " volume%s not served",
 			d->records ? ", " : "", d->lost, d->lost == 1 ? " is" : "s are");
 	snprintf(buf, DAMAGE_MAX,
-		"the catalogue of volumes is damaged: %s; %s%s%s; 'xseg volume recover --list' says "
-		"what can be brought back",
+		"the catalogue of volumes is damaged: %s; %s%s%s; see 'xseg volume recover --list'",
 		d->reason, records, lost,
 		d->records || d->lost ? "" : "all volumes that it had are served");
 	return buf;

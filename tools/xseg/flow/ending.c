@@ -32,7 +32,7 @@ static int refuse_dirty(struct tool *t, const char *what, const struct xseg_peer
 
 	return tool_fail(TOOL_REFUSED,
 			 "%s %s: %s is %s and has %s (%" PRIu64
-			 " bytes) that the store has not got; run 'xseg up STACK.conf' "
+			 " bytes) that the store does not have; run 'xseg up STACK.conf' "
 			 "again, which recovers and then flushes it, or add --force and lose them",
 			 what, t->segment, p->name, view_state_name(p->state),
 			 out_size(dirty, size), dirty);
@@ -45,9 +45,9 @@ static int refuse_unsynced(struct tool *t, const char *what, const struct xseg_p
 
 	return tool_fail(TOOL_REFUSED,
 			 "%s %s: %s is %s, and %s (%" PRIu64
-			 " bytes) of what was written to it could not be synced, as the storage "
-			 "below failed; when that is well again run 'xseg up STACK.conf' and write "
-			 "it again, or add --force and lose it",
+			 " bytes) of data written to it could not be synced, as the storage "
+			 "below failed; when that works again run 'xseg up STACK.conf' and write "
+			 "the data again, or add --force and lose it",
 			 what, t->segment, p->name, view_state_name(p->state),
 			 out_size(bytes, size), bytes);
 }
@@ -120,11 +120,11 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 			s->peer ? "leaves them in the segment" : "loses them");
 	else
 		tool_note(t,
-			"stopping%s%s: nothing is dirty and nothing has ended for 5 s, as while "
-			"the store does not answer or cannot make its data stable%s%s; the log "
-			"says why, %s'%s' does not wait for that",
+			"stopping%s%s: nothing is dirty and no peer has stopped for 5 s, perhaps "
+			"because the store does not answer or cannot make its data stable%s%s; the "
+			"log says why, %s'%s' does not wait for that",
 			space, name,
-			users[0] ? ", or one of these keeps data that it was lent:" : "", users,
+			users[0] ? ", or one of these clients keeps lent data:" : "", users,
 			take_back, way_out);
 }
 
@@ -255,7 +255,7 @@ static int fail_flush(struct xseg *seg, const struct xseg_peer_info *cache, int 
 		snprintf(left, sizeof(left), "%s (%" PRIu64 " bytes) are dirty",
 			out_size(dirty, size), dirty);
 	else
-		snprintf(left, sizeof(left), "what it has written is not stable");
+		snprintf(left, sizeof(left), "its written data is not stable");
 	if (error == ENOSPC || error == EDQUOT)
 		return tool_fail(TOOL_FAILED,
 			"down: %s cannot flush: the store has no space left (%s), and %s; the "
@@ -567,8 +567,8 @@ int ending_stop_peers(struct tool *t, struct xseg *seg, struct ending_stop *how)
 	while (next_to_stop(seg, how, &p)) {
 		if (xseg_supervisor_alive(seg))
 			return tool_fail(TOOL_REFUSED,
-				"segment %s: somebody has started its stack again meanwhile; stop "
-				"that with 'xseg down'",
+				"segment %s: its stack was started again meanwhile; stop that with "
+				"'xseg down'",
 				t->segment);
 		rc = how->flush && may_flush(seg, &p) ? flush_one(t, seg, &p, how) : TOOL_DONE;
 		if (rc)
@@ -698,9 +698,9 @@ int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
 		dirty = dirty_bytes_of(seg, i);
 		if (dirty && view_stranded(seg, &info, &below))
 			return tool_fail(TOOL_REFUSED,
-				"%s %s: %s has %s (%" PRIu64 " bytes) that the store has not got, "
-				"and needs %s for that, which is %s; %s; do that first, or add "
-				"--force and lose them",
+				"%s %s: %s has %s (%" PRIu64 " bytes) that the store does not "
+				"have, and needs %s for that, which is %s; %s; do that first, or "
+				"add --force and lose them",
 				what, t->segment, info.name, out_size(dirty, size), dirty,
 				below.name, view_state_name(below.state),
 				view_how_to_start(seg, below.name, how));
@@ -744,8 +744,7 @@ int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how)
 		return TOOL_DONE;
 	if (rc == -EBUSY)
 		return tool_fail(TOOL_REFUSED,
-			"segment %s is not removed, as somebody has begun to use it; see 'xseg "
-			"status'",
+			"segment %s is not removed, as it is in use again; see 'xseg status'",
 			t->segment);
 	return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
 		"segment %s is not removed", t->segment);

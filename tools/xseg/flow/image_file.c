@@ -100,8 +100,8 @@ static int open_in_place(struct image_file *f, const struct stat *st, uint64_t b
 		return fail(f, EISDIR, f->name, "name a file that can be written");
 	if (S_ISBLK(st->st_mode) && !f->force)
 		return tool_fail(TOOL_REFUSED,
-			"%s %s: %s is a device, whose data would be overwritten; add --force if "
-			"that may go",
+			"%s %s: %s is a device, whose data would be overwritten; add --force to "
+			"allow that",
 			f->what, f->volume, f->name);
 	f->fd = open(f->name, O_WRONLY | O_CLOEXEC);
 	if (f->fd < 0)
@@ -209,7 +209,8 @@ int image_file_finish(struct image_file *f, uint64_t bytes)
 	rc = give_name(f);
 	if (rc == -EEXIST)
 		return tool_fail(TOOL_REFUSED,
-			"%s %s: somebody made %s meanwhile; the whole image is %s, rename that",
+			"%s %s: %s was made by another meanwhile; the whole image is %s, rename "
+			"that",
 			f->what, f->volume, f->name, f->partial);
 	if (rc)
 		return tool_fail(TOOL_FAILED, "%s %s: %s: %s; the whole image is %s, rename that",

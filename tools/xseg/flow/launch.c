@@ -134,8 +134,8 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 			return start_failed(name, status, log, from);
 		if (!child && tool_span_ns(&gone, is_gone(seg, &info)) > TOOL_GONE_NS)
 			return tool_fail(TOOL_FAILED,
-				"%s did not start: who was starting it has ended; see %s, and do "
-				"this again",
+				"%s did not start: the process that was starting it has ended; see "
+				"%s, and do this again",
 				name, log);
 		if (tool_out_of_time(t))
 			return tool_later(
@@ -195,8 +195,8 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 
 	if (peer == STACK_NONE)
 		return tool_fail(TOOL_REFUSED,
-			"%s: the stack file of segment %s has no peer of that name; 'xseg down', "
-			"and 'xseg up STACK.conf' with a file that has it, starts it",
+			"%s: the stack file of segment %s has no peer of that name; to start it, "
+			"run 'xseg down', then 'xseg up STACK.conf' with a file that has it",
 			name, t->segment);
 	if (serves(seg, name, &info))
 		return tool_fail(
@@ -224,8 +224,8 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 		rc = tool_fail(TOOL_FAILED, "no memory for a stack; free some");
 	else if (!xseg_is_own(seg))
 		rc = tool_fail(TOOL_REFUSED,
-			"%s: another user made segment %s, and nothing is started from the stack "
-			"file in it; that user can start it, or run the peer's program yourself",
+			"%s: another user made segment %s, so nothing is started from its stack "
+			"file; that user can start the peer, or run its program yourself",
 			name, t->segment);
 	else if (!xseg_stack_get(seg, text, STACK_TEXT_BYTES))
 		rc = tool_fail(
@@ -397,8 +397,8 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
 	text[0] = '\0';
 	if (c.nr_kills >= CRASHES_MAX)
-		snprintf(text, size, " (killed by signal %d %u times, as by the kernel when memory "
-			 "runs out; see %s)", SIGKILL, c.nr_kills, l->log);
+		snprintf(text, size, " (killed by signal %d %u times, perhaps by the kernel "
+			 "because memory ran out; see %s)", SIGKILL, c.nr_kills, l->log);
 	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,

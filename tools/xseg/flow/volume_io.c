@@ -20,7 +20,6 @@
  */
 #include "tools/xseg/flow/volume_io.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,6 +34,7 @@
 #include "tools/xseg/flow/image_file.h"
 #include "tools/xseg/base/out.h"
 #include "xseg/volume.h"
+#include "xtypes/xstate.h"
 
 #define CHUNK_BYTES (256u << 10)
 #define MAX_SLOTS   16u
@@ -78,15 +78,16 @@ struct mover {
 
 #define TO(s) (1u << SLOT_##s)
 
-static const uint8_t legal[SLOT_NR_STATES] = {
-	[SLOT_IDLE] = TO(OUT),
-	[SLOT_OUT] = TO(ANSWERED),
-	[SLOT_ANSWERED] = TO(IDLE),
+static const struct xstates states = {
+	.what = "slot",
+	XSTATE(SLOT_, IDLE, TO(OUT)),
+	XSTATE(SLOT_, OUT, TO(ANSWERED)),
+	XSTATE(SLOT_, ANSWERED, TO(IDLE)),
 };
 
 static void slot_set(struct slot *s, enum slot_state state)
 {
-	assert(legal[s->state] & 1u << state);
+	xstate_check(&states, s->state, state);
 	s->state = state;
 }
 
@@ -106,7 +107,8 @@ static int take_slots(struct mover *m, struct xseg_error *err)
 		memory = xseg_queue_buffer(m->q, LEAST_SLOTS * CHUNK_BYTES);
 	}
 	if (!memory)
-		return xseg_fail(err, -ENOMEM, "the segment has no 2 MiB left for an image's data");
+		return xseg_fail(err, -ENOMEM,
+			"the segment has less than the 2 MiB left that an image's data needs");
 	for (uint32_t i = 0; i < m->nr_slots; i++)
 		m->slot[i].data = memory + (size_t)i * CHUNK_BYTES;
 	return 0;
@@ -184,7 +186,7 @@ static const char *left_behind(const struct mover *m, char buf[LEFT_TEXT])
 {
 	*buf = '\0';
 	if (m->partial)
-		snprintf(buf, LEFT_TEXT, ", what came before is in %s", m->partial);
+		snprintf(buf, LEFT_TEXT, ", the data before that is in %s", m->partial);
 	return buf;
 }
 
@@ -242,7 +244,7 @@ static int mover_reap(struct mover *m)
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
 			m->noted = true;
 			tool_note(c->t,
-				"%s %s: no answer since 5 s, it still waits; see 'xseg peer list', "
+				"%s %s: no answer for 5 s, still waiting; see 'xseg peer list', "
 				"'%s' and the log",
 				m->what, m->v->name,
 				view_dirty_command(c->seg, m->v->peer, command));
@@ -511,8 +513,7 @@ static int refuse_users(const struct mover *m)
 	if (!users[0])
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
-		"%s %s: it is in use by%s; end them first, or add --force and overwrite what they "
-		"use",
+		"%s %s: it is in use by%s; end them first, or add --force and overwrite their data",
 		m->what, m->v->name, users);
 }
 

@@ -85,8 +85,8 @@ const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE
 	}
 	if (!below && !strcmp(out_text(status, "peer_state"), "opening"))
 		return tool_hints(text, CACHE_PROMISE_MAX,
-				  "it begins, and does not serve yet; 'xseg peer list' shows its "
-				  "state");
+				  "it is starting, and does not serve yet; 'xseg peer list' shows "
+				  "its state");
 	if (!below)
 		return tool_hints(text, CACHE_PROMISE_MAX,
 				  "off the path, it gets nothing until 'xseg plug'");

@@ -47,8 +47,8 @@ static int refuse_another(struct client *c, uint32_t cache, uint32_t volumed, co
 	has = of && at ? another(&peers, cache, volumed) : NULL;
 	if (has)
 		code = tool_fail(TOOL_REFUSED,
-			"volume %s: what %s has does not pass %s, but what %s has; 'xseg status' "
-			"shows who sends to whom",
+			"volume %s: %s does not send through %s, but %s does; 'xseg status' shows "
+			"the routes",
 			volume, of->name, at->name, has->name);
 	view_peers_fini(&peers);
 	return code;
@@ -63,7 +63,7 @@ int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o
 	*id = 0;
 	if (!o->volume[0] && o->volumed[0])
 		return tool_fail(TOOL_USAGE,
-				 "--volumed is about a volume; say which one with --volume");
+				 "--volumed needs a volume; name it with --volume");
 	if (!o->volume[0])
 		return TOOL_DONE;
 	code = client_find_peer(c, "volumed", o->volumed, &volumed);
@@ -278,8 +278,8 @@ static void print_volume(const json_t *v, const char *cache)
 	if (json_is_true(json_object_get(v, "counted")))
 		print_numbers(v);
 	else
-		printf("counted   with all other volumes only: the cache has no room to tell more "
-			"of them apart\n");
+		printf("counted   together with other volumes: the cache has no room for more "
+			"separate counters\n");
 }
 
 /* ---- one volume -------------------------------------------------------------------------- */

@@ -1,0 +1,44 @@
+# pauses.sh - a verified load while something is done to the cache again and again; switches.sh and
+# plugs.sh source it after lib.sh.
+#
+# A pause is the time of the slowest read or write of a run. It is compared with the slowest request
+# that memd served in the same run.
+
+common_awk=bench/pauses.awk
+by_form cache_mib 32 16
+set_mib=$((3 * cache_mib))
+
+# pauses_while COMMAND LOAD ARGUMENT...: on a new stack of volumed, cached and memd, which is
+# left running; COMMAND is done until the load is over. Makes LOAD-run and LOAD-stat.
+pauses_while()
+{
+	local load
+	store_up $((2 * set_mib + 256)) memd "memory = $((set_mib + 16))M
+latency = 1ms" "memory = ${cache_mib}M" "vol=${set_mib}M"
+	measure "$raw/$2-run.$round.json" --volume=vol --runtime="$run_time" --verify=crc32c \
+		--randseed="$round" "${@:3}" &
+	load=$!
+	while kill -0 $load 2>>"$log"; do
+		"$1"
+	done
+	wait $load || exit 1
+	stat_to "$raw/$2-stat.$round.json"
+}
+
+# pauses_line LOAD ROUND FIGURES ARGUMENT...: the line of a run, as `columns` has it; FIGURES are an
+# object in jq, of files that the ARGUMENTs name
+pauses_line()
+{
+	jq -r --arg load "$1" --arg round "$2" --arg columns "$columns" \
+		--slurpfile stat "$raw/$1-stat.$2.json" "${@:4}" '
+		.jobs as $jobs | ({
+			load: $load, round: $round,
+			iops: ([$jobs[] | .read.iops + .write.iops] | add),
+			read_max_ns: ([$jobs[].read.lat_ns.max] | max),
+			write_max_ns: ([$jobs[].write.lat_ns.max] | max),
+			store_max_ns: ($stat[0].peers[] | select(.name == "memd") | .lat_ns.max),
+			verify_errors: ([$jobs[].verify_errors] | add),
+			errors: ([$jobs[].error] | add)
+		} + ('"$3"')) as $f | [$f[$columns | split(" ")[] | select(. != "=")]] | @tsv' \
+		"$raw/$1-run.$2.json" || fail "$raw/$1-run.$2.json is damaged"
+}
