@@ -23,6 +23,14 @@
  *   B2  A process that repairs or sweeps a dead member rings every bell, for the wake that the dead
  *       may owe.
  *
+ * Handing a processor over. A thread that polls keeps its processor from a partner that shares it,
+ * so the work that it polls for cannot come. The sleeper of a bell therefore publishes on which
+ * processor it runs (`cpu`), and the word with which it went to sleep (`slept`). The word differs
+ * from `slept` once anybody has rung. So each thread can tell whether a partner can run, and where.
+ * A thread whose partner can run on the thread's own processor does not poll: it goes to sleep by
+ * the protocol above, and the kernel runs the partner. Both words are hints, so the protocol and its
+ * model stay as they are: a thread may go to sleep without a poll at any time.
+ *
  * Contract: one thread sleeps on a bell; any thread rings it.
  */
 #include <errno.h>
@@ -34,8 +42,13 @@
 
 #include "xseg/internal.h"
 
-#define SPIN_NS	   50000ull
-#define SPIN_LOOKS 64
+#define POLL_LOOKS  64
+#define POLL_MIN_NS 10000ull	/* polls never last for less, where nobody waits for the processor */
+/* Work that came so soon would have come in a longer poll: a wake on another processor takes up to
+ * 100 us itself. */
+#define SOON_NS	    200000ull
+/* A yield that took so long: another thread ran. */
+#define AWAY_NS	    10000ull
 
 static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *ts)
 {
@@ -107,6 +120,7 @@ static uint32_t announce(struct xseg *seg, uint32_t bell)
 	uint32_t w = atomic_fetch_or(word, 1);
 
 	w = w & 1 ? atomic_fetch_add(word, 2) + 2 : w | 1;
+	atomic_store_explicit(&seg->bells[bell].slept, w, memory_order_relaxed);
 	/* seq_cst: partner is the fence in xseg_port_flush() */
 	atomic_thread_fence(memory_order_seq_cst);
 	return w;
@@ -175,18 +189,104 @@ static bool looks_port(void *arg)
 	return xseg_port_has_work(arg);
 }
 
-bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
-{
-	uint64_t start = xs_now_ns(), spent = 0;
+/* ---- handing a processor over ------------------------------------------------------------ */
 
-	while (spent < SPIN_NS) {
-		for (unsigned i = 0; i < SPIN_LOOKS; i++)
+static uint32_t this_cpu(void)
+{
+	return (uint32_t)sched_getcpu() + 1;
+}
+
+static void here(struct xseg *seg, uint32_t bell)
+{
+	uint32_t cpu = this_cpu();
+
+	if (atomic_load_explicit(&seg->bells[bell].cpu, memory_order_relaxed) != cpu)
+		atomic_store_explicit(&seg->bells[bell].cpu, cpu, memory_order_relaxed);
+}
+
+void xseg_bell_here(struct xport *port)
+{
+	here(port->seg, port->index);
+}
+
+/* It has work, or looks for some: it is awake, or was rung. */
+static bool can_run(const struct xs_bell *b)
+{
+	uint32_t w = atomic_load_explicit(&b->word, memory_order_relaxed);
+
+	return !(w & 1) || w != atomic_load_explicit(&b->slept, memory_order_relaxed);
+}
+
+/* partner: 1 + a port, or 0. */
+static bool waits_for(const struct xport *port, uint32_t partner, uint32_t cpu)
+{
+	const struct xseg *seg = port->seg;
+	uint32_t bell;
+
+	if (!partner)
+		return false;
+	bell = atomic_load_explicit(&seg->ports[partner - 1].bell, memory_order_relaxed);
+	return bell < seg->geo.nr_ports &&
+	       bell != atomic_load_explicit(&port->sh->bell, memory_order_relaxed) &&
+	       atomic_load_explicit(&seg->bells[bell].cpu, memory_order_relaxed) == cpu &&
+	       can_run(&seg->bells[bell]);
+}
+
+bool xseg_port_blocks_partner(const struct xport *port)
+{
+	uint32_t cpu = this_cpu();
+
+	for (uint32_t queue = 0; queue < 2; queue++)
+		if (waits_for(port,
+			    atomic_load_explicit(&port->sent_to[queue], memory_order_relaxed),
+			    cpu) ||
+			waits_for(port,
+				atomic_load_explicit(&port->got_from[queue], memory_order_relaxed),
+				cpu))
+			return true;
+	return false;
+}
+
+uint64_t xseg_poll_adapt(uint64_t poll_ns, uint64_t waited_ns)
+{
+	if (waited_ns <= poll_ns)
+		return poll_ns;
+	poll_ns = waited_ns < SOON_NS ? poll_ns * 2 : poll_ns / 2;
+	if (poll_ns < POLL_MIN_NS)
+		return POLL_MIN_NS;
+	return poll_ns < XSEG_POLL_NS ? poll_ns : XSEG_POLL_NS;
+}
+
+/* ---- a client's wait --------------------------------------------------------------------- */
+
+/* True: there is work. False: it should sleep. */
+static bool poll_port(struct xport *port, uint64_t start_ns)
+{
+	uint64_t before_ns = start_ns, now_ns;
+
+	while (before_ns - start_ns < port->poll_ns) {
+		unsigned looks = xseg_port_blocks_partner(port) ? 1 : POLL_LOOKS;
+
+		for (unsigned i = 0; i < looks; i++)
 			if (xs_port_peek(port))
 				return true;
 		sched_yield();
-		spent = xs_now_ns() - start;
+		now_ns = xs_now_ns();
+		if (now_ns - before_ns >= AWAY_NS)
+			break;
+		before_ns = now_ns;
 	}
-	while (spent < timeout_ns) {
+	return xs_port_peek(port);
+}
+
+bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
+{
+	uint64_t start = xs_now_ns(), spent;
+
+	here(port->seg, own_bell(port));
+	if (poll_port(port, start))
+		return true;
+	for (spent = xs_now_ns() - start; spent < timeout_ns; spent = xs_now_ns() - start) {
 		uint64_t left = timeout_ns - spent;
 
 		xseg_port_flush(port);
@@ -194,8 +294,8 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 			left = XSEG_LATE_NS;
 		bell_wait(port->seg, own_bell(port), left, looks_port, port);
 		if (xseg_port_has_work(port))
-			return true;
-		spent = xs_now_ns() - start;
+			break;
 	}
+	port->poll_ns = xseg_poll_adapt(port->poll_ns, xs_now_ns() - start);
 	return xseg_port_has_work(port);
 }

@@ -149,9 +149,12 @@ struct xs_port {
 };
 
 /* A doorbell: bit 0 is the announcement (the sleeper sets and clears it, nobody else), the rest
- * counts rings, so that a ring between announcing and waiting is not lost. */
+ * counts rings, so that a ring between announcing and waiting is not lost. The hints are the
+ * sleeper's. Whoever reads an old one only sleeps too early, or polls in vain. */
 struct xs_bell {
 	_Alignas(64) _Atomic uint32_t word;
+	_Atomic uint32_t cpu;		/* hint: 1 + the processor it ran on; 0: it did not say */
+	_Atomic uint32_t slept;		/* hint: `word` as of its last announcement */
 };
 
 struct xs_lane {

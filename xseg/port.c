@@ -66,6 +66,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->peer = peer;
 	p->index = index;
 	atomic_store_explicit(&p->bell, index, memory_order_relaxed);
+	p->poll_ns = XSEG_POLL_NS;
 	p->generation = generation & 0xfffff;
 	p->own_place = place_word(XSEG_REQ_FREE, index, generation, 0);
 	p->sh = &seg->ports[index];
@@ -399,6 +400,8 @@ void xseg_port_flush(struct xport *p)
 		uint32_t bell = bell_of(p, o);
 
 		o->staged = false;
+		atomic_store_explicit(
+			&p->sent_to[o->queue], (uint16_t)(o->to + 1), memory_order_relaxed);
 		set_mask_bit(p, o);
 		XKILL(OFFERS_MARKED);
 		if (bell != XSEG_NONE)
@@ -580,6 +583,8 @@ static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, u
 			continue;
 		}
 		p->turn[queue] = from + 1 < p->mask_words * 64 ? from + 1 : 0;
+		atomic_store_explicit(
+			&p->got_from[queue], (uint16_t)(from + 1), memory_order_relaxed);
 		got += take_lane(p, from, queue, out + got, max - got);
 	}
 	p->vain[queue] = cold || (got && !vain) ? 0 : p->vain[queue] + vain;

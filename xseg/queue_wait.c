@@ -36,10 +36,10 @@
 
 static bool looks_promising(struct xseg_queue *q)
 {
-	for (uint32_t i = 0; i < LOOKS; i++)
+	for (uint32_t i = 0; i < LOOKS && !xseg_port_blocks_partner(q->port); i++)
 		if (xs_port_peek(q->port))
 			return true;
-	return false;
+	return xs_port_peek(q->port);
 }
 
 void xs_queue_sleep(struct xseg_queue *q, uint64_t timeout_ns)

@@ -609,7 +609,7 @@ void xb_job_run(struct xb_job *job)
 		if (job->next.over && nr_out(job) == 0)
 			break;
 		job->times.now = clock_ns(&job->times.clock);
-		if (++looks < IDLE_LOOKS)
+		if (++looks < IDLE_LOOKS && !xseg_port_blocks_partner(job->port))
 			continue;
 		if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) == XB_ABANDON)
 			break;

@@ -23,7 +23,6 @@
 #include "peers/common/runtime/reactor_inside.h"
 
 #define LOOKS	      64
-#define SPIN_NS	      50000ull
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
 #define AWAY_NS	      2000ull	/* a processor that comes back after so long was another's, */
 #define CROWD_NS      50000ull			/* and who misses it for so long */
@@ -273,6 +272,8 @@ static void mind_processor(struct reactor *r, uint64_t now_ns)
 
 static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 {
+	uint64_t idle_since_ns = r->idle_since_ns, after_ns;
+
 	r->until_ns = next_ns > now_ns ? next_ns : now_ns;
 	if (!board_leave(r, now_ns)) {
 		give_way(r, now_ns);
@@ -282,24 +283,36 @@ static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 	xseg_stats_add(r->first->stats, PEER_STAT_SLEEPS, 1);
 	if (xseg_bell_wait(r->first->port, r->until_ns - now_ns, looks, r))
 		xseg_stats_add(r->first->stats, PEER_STAT_WAKES, 1);
-	r->slept_ns += clock_ns(&r->clock) - now_ns;
+	after_ns = clock_ns(&r->clock);
+	r->slept_ns += after_ns - now_ns;
+	r->poll_ns = xseg_poll_adapt(r->poll_ns, after_ns - idle_since_ns);
 	board_return(r, false);
+}
+
+/* Whether one that has sent work, or gets some, waits for the reactor's processor. */
+static bool blocks_partner(const struct reactor *r)
+{
+	for (uint32_t i = 0; i < r->nr_seats; i++)
+		if (xseg_port_blocks_partner(r->seat[i]->pp->port))
+			return true;
+	return false;
 }
 
 static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 {
 	bool crowded = is_crowded(r);
 
+	xseg_bell_here(r->first->port);
 	if (!crowded)
 		r->busy_since_ns = 0;
 	if (!r->idle_since_ns)
 		r->idle_since_ns = now_ns;
-	if (++r->looks <= LOOKS && !crowded)
+	if (++r->looks <= LOOKS && !crowded && !blocks_partner(r))
 		return;
 	/* who has a processor to himself looks for all */
 	if (crowded && board_heir(r, now_ns))
 		fall_asleep(r, now_ns, next_ns);
-	else if (now_ns - r->idle_since_ns < SPIN_NS || next_ns < now_ns + NEAR_NS)
+	else if (now_ns - r->idle_since_ns < r->poll_ns || next_ns < now_ns + NEAR_NS)
 		give_way(r, now_ns);
 	else
 		fall_asleep(r, now_ns, next_ns);
@@ -401,6 +414,7 @@ void *reactor_main(void *arg)
 	/* a deadline of 1 ms is not to become one of 1.05 */
 	prctl(PR_SET_TIMERSLACK, 1000);
 	pin(r);
+	r->poll_ns = XSEG_POLL_NS;
 	while (read_news(r)) {
 		now_ns = clock_ns(&r->clock);
 		atomic_store_explicit(&r->beat, r->beat + 1, memory_order_relaxed);

@@ -81,6 +81,7 @@ struct reactor {
 	uint64_t until_ns;		/* it sleeps, or is about to, no longer than until then */
 	uint64_t busy_since_ns;		/* 0: it was idle on a processor that nobody else wants */
 	uint32_t looks;
+	uint64_t poll_ns;		/* it polls for so long before it sleeps */
 	/* From then, until then: how long its processor was others' when it gave way; and how long
 	 * it ran, before, and slept. */
 	uint64_t from_ns, window_ns, others_ns, ran_ns, slept_ns;
