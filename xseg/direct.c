@@ -36,8 +36,15 @@
  * in the segment. Arenas and chunks may belong to others by then; steps 5 and 6 detect that. The
  * words are read by atomic loads, though another process may write them as plain data.
  *
+ * Whether a try pays (xseg_direct_pays()). A failed try costs a few loads. Its request asks for a
+ * mark, and the cache pays for the mark when the page leaves its slot. So a caller that need not try
+ * asks first. Each place of known[] counts the tries of its objects, TRIES in a row. If fewer than
+ * ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. The pause doubles
+ * after each further row in vain, up to PAUSE_MAX. When a path opens, all begin anew.
+ *
  * Recency: one byte for each page. A reader sets it if it is not set. The cache clears it when the
- * page comes up for eviction. The reader counts its reads at the cache's peer.
+ * page comes up for eviction. The reader counts its reads at the cache's peer, and a client's in the
+ * block of its volume.
  *
  * Contract: a reader belongs to the thread of its port. Open, shut, max: any thread of the peer,
  * one at a time.
@@ -59,6 +66,10 @@
 
 #define OBJECTS_MAX  (1u << 20)
 #define COUNT_READS  16u	/* that a reader keeps to itself at most */
+#define TRIES	     64u	/* a row */
+#define ENOUGH	     48u	/* of a row, for the next one to follow at once */
+#define PAUSE_MIN    128u	/* reads that are no tries, after a row in vain */
+#define PAUSE_MAX    2048u
 #define SLOTS_BYTES  (XSEG_CHUNK_SLOTS * sizeof(uint64_t))
 #define CHUNKS_PER_PAGE (XSEG_PAGE_SIZE / SLOTS_BYTES)
 
@@ -75,18 +86,26 @@ struct known {
 	uint32_t volume, path;			/* path 0: none */
 };
 
+/* The tries of the objects that share a place in known[]. */
+struct trial {
+	uint16_t left;				/* reads that are no tries */
+	uint16_t pause;				/* how many these were at first; 0: it pays */
+	uint8_t tries, found;			/* of this row */
+};
+
 struct xseg_direct {
 	struct xport *port;
 	struct xseg *seg;
 	uint32_t top, cache;			/* peers; cache XSEG_NONE: there is no such path */
 	uint32_t path_nr;			/* counts paths; not 0 */
 	uint32_t credit;	/* pages that it may pin before it has to count again (D3) */
-	uint32_t reads;				/* not yet counted at the cache */
+	uint32_t reads, volume;			/* not yet counted, and whose */
 	uint64_t bytes;
 	uint32_t mask;				/* of known[] */
 	struct path path;
 	struct xseg_direct_table table;		/* of the cache, checked */
 	struct known *known;
+	struct trial *trial;			/* as many */
 	uint32_t *extent, nr_extents;		/* the arena's, by number */
 };
 
@@ -157,14 +176,18 @@ static void count_publish(struct xseg_direct *d)
 	p = &d->seg->peers[d->cache];
 	atomic_fetch_add_explicit(&p->direct_reads, d->reads, memory_order_relaxed);
 	atomic_fetch_add_explicit(&p->direct_bytes, d->bytes, memory_order_relaxed);
+	xs_measure_direct(d->port, d->top, d->volume, d->reads, d->bytes);
 	d->reads = 0;
 	d->bytes = 0;
 }
 
 /* A read that was found; some at a time, as others count there too. */
-static void count_read(struct xseg_direct *d, uint32_t bytes)
+static void count_read(struct xseg_direct *d, const struct xreq *r)
 {
-	d->bytes += bytes;
+	if (d->volume != r->volume)
+		count_publish(d);
+	d->volume = r->volume;
+	d->bytes += r->size;
 	if (++d->reads >= COUNT_READS)
 		count_publish(d);
 }
@@ -196,8 +219,9 @@ int xseg_direct_create(
 	d->path_nr = 1;
 	d->mask = nr - 1;
 	d->known = calloc(nr, sizeof(*d->known));
+	d->trial = calloc(nr, sizeof(*d->trial));
 	d->extent = calloc(d->seg->geo.nr_extents, sizeof(*d->extent));
-	if (!d->known || !d->extent) {
+	if (!d->known || !d->trial || !d->extent) {
 		xseg_direct_destroy(d);
 		return -ENOMEM;
 	}
@@ -210,6 +234,7 @@ void xseg_direct_destroy(struct xseg_direct *d)
 	if (xs_is_usable(d->seg))		/* it counts in the segment, and for its parent */
 		count_publish(d);
 	free(d->known);
+	free(d->trial);
 	free(d->extent);
 	free(d);
 }
@@ -316,6 +341,8 @@ static void path_find(struct xseg_direct *d)
 	d->path = path_load(d);
 	if (!path_is_open(d) || find_cache(d) != d->cache || !find_table(d) || !path_is_same(d))
 		d->cache = XSEG_NONE;
+	else
+		memset(d->trial, 0, ((size_t)d->mask + 1) * sizeof(*d->trial));
 }
 
 static bool path_is_good(struct xseg_direct *d)
@@ -327,11 +354,16 @@ static bool path_is_good(struct xseg_direct *d)
 
 /* ---- entries and slots ---- */
 
-static struct known *known_at(const struct xseg_direct *d, uint32_t volume, uint64_t object)
+static uint32_t place_of(const struct xseg_direct *d, uint32_t volume, uint64_t object)
 {
 	uint64_t h = (object ^ (uint64_t)volume << 40) * 0x9E3779B97F4A7C15ull;
 
-	return &d->known[h >> 32 & d->mask];
+	return h >> 32 & d->mask;
+}
+
+static struct known *known_at(const struct xseg_direct *d, uint32_t volume, uint64_t object)
+{
+	return &d->known[place_of(d, volume, object)];
 }
 
 /* NULL: there is no such entry, or it lies in two extents. */
@@ -459,6 +491,31 @@ static void touch(const struct xseg_direct *d, uint32_t nr, const struct found *
 				&d->seg->touched[f->page[i]], 1, memory_order_relaxed);
 }
 
+/* ---- whether a try pays ---- */
+
+bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object)
+{
+	struct trial *t = &d->trial[place_of(d, volume, object)];
+
+	if (t->left == 0)
+		return true;
+	t->left--;
+	return false;
+}
+
+static void trial_count(struct trial *t, bool found)
+{
+	t->found += found;
+	if (++t->tries < TRIES)
+		return;
+	if (t->found >= ENOUGH)
+		t->pause = 0;
+	else if (t->pause < PAUSE_MAX)
+		t->pause = t->pause ? t->pause * 2 : PAUSE_MIN;
+	t->left = t->pause;
+	t->tries = t->found = 0;
+}
+
 /* ---- reading, learning ---- */
 
 static bool is_fit(const struct xreq *r, uint64_t offset, uint32_t nr)
@@ -495,11 +552,14 @@ static bool read_there(struct xseg_direct *d, struct xreq *r, uint64_t object, u
 
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset)
 {
-	if (!read_there(d, r, object, offset)) {
+	bool found = read_there(d, r, object, offset);
+
+	trial_count(&d->trial[place_of(d, r->volume, object)], found);
+	if (!found) {
 		count_publish(d);
 		return false;
 	}
-	count_read(d, r->size);
+	count_read(d, r);
 	return true;
 }
 

@@ -613,6 +613,9 @@ void xs_measure_init(struct xport *port);
 void xs_measure_submit(struct xport *port, const struct xreq *r);
 /* An answer is taken: an error, or that of the request that is measured. */
 void xs_measure_take(struct xport *port, const struct xreq *r);
+/* Reads of a peer's volume that needed no request. */
+void xs_measure_direct(
+	struct xport *port, uint32_t peer, uint32_t volume, uint32_t reads, uint64_t bytes);
 
 /* ---- what stands in the tables ---- */
 

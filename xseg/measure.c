@@ -1,5 +1,5 @@
-/* measure - the origin's part in a volume's block of counters: I/Os that failed, and how long one
- * of MEASURE_EACH took.
+/* measure - the origin's part in a volume's block of counters: I/Os that failed, how long one of
+ * MEASURE_EACH took, and reads without a request.
  *
  * The peer that maps a volume sends requests on, and their answers go past it. So the origin of the
  * I/O counts. It alone sees every answer, from whichever peer, and how long all of the way took.
@@ -20,6 +20,9 @@
 
 #define MEASURE_EACH   32u	/* one of so many I/Os of a port is measured */
 #define MEASURE_ABSENT 64u	/* so often a block that was not there is not looked for */
+
+/* What origins add to, from the counter `told` of the block on. */
+enum volume_told { TOLD_ERRORS, TOLD_DIRECT_READS, TOLD_DIRECT_BYTES };
 
 void xs_measure_init(struct xport *port)
 {
@@ -68,12 +71,12 @@ static bool is_io(const struct xreq *r)
 	return r->volume && !r->parent && r->op != XSEG_OP_INFO && r->op != XSEG_OP_ADMIN;
 }
 
-static void count_error(struct xs_stats *b)
+static void count(struct xs_stats *b, enum volume_told key, uint64_t nr)
 {
-	uint32_t key = atomic_load_explicit(&b->told, memory_order_relaxed);
+	uint32_t told = atomic_load_explicit(&b->told, memory_order_relaxed);
 
-	if (key < XSEG_STATS_MAX)
-		atomic_fetch_add_explicit(&b->value[key], 1, memory_order_relaxed);
+	if (told < XSEG_STATS_MAX - key)
+		atomic_fetch_add_explicit(&b->value[told + key], nr, memory_order_relaxed);
 }
 
 XCOLD void xs_measure_submit(struct xport *port, const struct xreq *r)
@@ -99,5 +102,17 @@ XCOLD void xs_measure_take(struct xport *port, const struct xreq *r)
 	if (b && measured)
 		xhist_record_shared(&b->lat, xs_now_ns() - m->at_ns);
 	if (b && r->result < 0)
-		count_error(b);
+		count(b, TOLD_ERRORS, 1);
+}
+
+void xs_measure_direct(
+	struct xport *port, uint32_t peer, uint32_t volume, uint32_t reads, uint64_t bytes)
+{
+	struct measure *m = &port->measure;
+	struct xs_stats *b = m->client && volume ? block_of(port->seg, m, peer, volume) : NULL;
+
+	if (!b)
+		return;
+	count(b, TOLD_DIRECT_READS, reads);
+	count(b, TOLD_DIRECT_BYTES, bytes);
 }

@@ -7,7 +7,7 @@
  *   queue_life.c  making and ending queues
  *   queue_wait.c  sleeping, the descriptor
  *   queue_part.c  the request of each part of an I/O
- *   queue_direct.c  reads that send no request
+ *   queue_direct.c  reads that send no request, and whether to look for them
  *
  * Contract: struct xseg_volume is shared by the threads of the process. After it was opened only
  * its size and its count of references change. struct xseg_queue is used by one thread at a time,
@@ -85,7 +85,8 @@ struct xseg_queue {
 	struct xseg *seg;
 	struct xseg_peer *peer;
 	struct xport *port;
-	struct xseg_direct *direct;		/* for reads with XSEG_IO_DIRECT */
+	struct xseg_direct *direct;
+	bool auto_direct;			/* reads without XSEG_IO_DIRECT are tried, too */
 	uint32_t depth, copy_bytes, zero_page;	/* zero_page: one that nobody writes to */
 	struct slot *slots, **idle;		/* idle: those that have gifts are at its end */
 	uint32_t nr_plain, nr_gifted;
@@ -185,6 +186,9 @@ void xs_slot_copy_out(struct xseg_queue *q, struct slot *s);
 void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes);
 
 /* ---- queue_direct.c ---- */
+/* Whether a read of that range, at most XSEG_DIRECT_PAGES, is to be looked for without having been
+ * asked to; once for each part. */
+bool xs_part_pays(const struct xseg_queue *q, uint64_t offset, uint32_t size);
 /* A part of a read, before it is sent: true when it need not be, as its data is lent, as by an
  * answer. */
 bool xs_part_find(struct xseg_queue *q, struct slot *s);

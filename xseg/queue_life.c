@@ -72,6 +72,7 @@ static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 {
 	uint32_t depth = params && params->depth ? params->depth : DEPTH;
 	uint32_t copy_bytes = params && params->copy_bytes ? params->copy_bytes : COPY_BYTES;
+	uint32_t direct = params ? params->direct : XSEG_DIRECT_AUTO;
 	struct xseg_queue *q;
 	int rc;
 
@@ -85,12 +86,17 @@ static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 		return xseg_fail(err, -EINVAL,
 			"a queue has a depth of 1 to %u, and copies 4 KiB to 1 MiB at a time",
 			DEPTH_MAX);
+	if (direct > XSEG_DIRECT_NEVER)
+		return xseg_fail(err, -EINVAL,
+			"direct=%u: a queue reads directly XSEG_DIRECT_AUTO or XSEG_DIRECT_NEVER",
+			direct);
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	q->v = v;
 	q->seg = v->seg;
 	q->depth = depth;
+	q->auto_direct = direct == XSEG_DIRECT_AUTO;
 	q->copy_bytes = (copy_bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
 	io_list_init(&q->waiting);
 	io_list_init(&q->back);

@@ -46,10 +46,18 @@ static void list_zeroes(struct xseg_queue *q, struct xreq *r)
 		r->page[i] = q->zero_page;
 }
 
-/* Then its data is copied from where the cache has it, wherever it goes. */
-static bool may_be_found(const struct xseg_io *io)
+/* Whether the next part of a READ is looked for in the cache. Then its data is copied from where the
+ * cache has it, wherever it goes. */
+static bool is_looked_for(const struct xseg_queue *q, const struct slot *s, uint64_t left)
 {
-	return io->flags & XSEG_IO_DIRECT && io->size <= XSEG_DIRECT_PAGES * XSEG_PAGE_SIZE;
+	const struct xseg_io *io = s->io;
+	uint64_t offset = s->r->offset;
+
+	if (io->op != XSEG_OP_READ || io->size > XSEG_DIRECT_PAGES * XSEG_PAGE_SIZE)
+		return false;
+	return io->flags & XSEG_IO_DIRECT ||
+	       xs_part_pays(q, offset,
+		       least(left, q->copy_bytes - (uint32_t)(offset % XSEG_PAGE_SIZE)));
 }
 
 static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
@@ -57,9 +65,10 @@ static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 	struct xseg_io *io = s->io;
 	struct xreq *r = s->r;
 	uint32_t in = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
+	bool direct = is_looked_for(q, s, left);
 
 	r->size = 0;
-	if (!may_be_found(io))
+	if (!direct)
 		r->size = xs_io_list_pages(q, io, s->piece, s->in_piece, r->offset,
 			least(left, XSEG_REQ_BYTES - in), r->page);
 	s->direct = r->size > 0;
@@ -70,7 +79,8 @@ static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 	r->size = least(left, q->copy_bytes - in);
 	list_pages(r, s->page);
 	if (r->op == XSEG_OP_READ)
-		r->flags |= XSEG_REQ_LOAN | (io->flags & XSEG_IO_DIRECT ? XSEG_REQ_DIRECT : 0);
+		r->flags |= XSEG_REQ_LOAN |
+			    (direct || io->flags & XSEG_IO_DIRECT ? XSEG_REQ_DIRECT : 0);
 	else if (io->flags & XSEG_IO_GIVE)
 		r->flags |= XSEG_REQ_GIVE;
 	if (r->op == XSEG_OP_WRITE)

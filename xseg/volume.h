@@ -42,11 +42,14 @@
  *   copied once. Reads with XSEG_IO_LOAN are not copied at all, but read where the cache has them.
  *   Writes with XSEG_IO_GIVE are written into pages of the cache, which keeps them.
  *
- *   With XSEG_IO_DIRECT a read looks for its data in the cache's own tables first. If the data is
- *   there the read sends no request and wakes no thread, and is back when it was submitted. It is
- *   as new as any read. It counts as a read, and not as a request. The cache keeps its data like
- *   data that is read by requests. The library copies it, to memory of the segment too. The flag is
- *   a permission: a range that is not in one object, or is more than 64 KiB, is sent as a request.
+ * Reading without a request
+ *   A read looks for its data in the cache's own tables first, while that pays. If the data is there
+ *   the read sends no request and wakes no thread, and is back when it was submitted. It is as new
+ *   as any read. It counts as a read, and not as a request. The cache keeps its data like data that
+ *   is read by requests. The library copies it, to memory of the segment too. A read that is not in
+ *   one object, or is more than 64 KiB, is sent as a request. So is a read of an object in which few
+ *   of the last reads were found, but for a try now and then. A queue with XSEG_DIRECT_NEVER sends
+ *   all of its reads. A read with XSEG_IO_DIRECT is looked for in each case, through any queue.
  *
  * Threads
  *   A volume belongs to all threads of the process. A queue, with its I/Os and its memory, is used
@@ -146,7 +149,11 @@ struct xseg_queue_params {
 	uint32_t depth;				/* requests out at a time, 1 to 1024; 0: 32 */
 	/* the most that one of them copies, 4 KiB to 1 MiB, rounded up to 4 KiB; 0: 128 KiB */
 	uint32_t copy_bytes;
+	uint32_t direct;			/* XSEG_DIRECT_* */
 };
+
+#define XSEG_DIRECT_AUTO  0u	/* a read is looked for in the cache first, while that pays */
+#define XSEG_DIRECT_NEVER 1u	/* it is sent as a request, but with XSEG_IO_DIRECT */
 
 /* Takes a port, `depth` requests and depth * copy_bytes of memory, in pieces of 2 MiB, from the
  * segment. -ENOSPC, -ENOMEM: they are not there; -ENOTCONN; -EPROTO: somebody truncated the
@@ -167,7 +174,8 @@ void xseg_queue_buffer_free(struct xseg_queue *queue, void *buffer);
 #define XSEG_IO_FUA  1u	/* WRITE, WRITE_ZEROES, DISCARD, COPY: back when it is on stable storage */
 #define XSEG_IO_LOAN 2u				/* READ: see xseg_io_data() */
 #define XSEG_IO_GIVE 4u				/* WRITE: see xseg_io_prepare() */
-#define XSEG_IO_DIRECT 8u /* READ: what a cache has in memory is read there, without a request */
+/* READ: what a cache has in memory is read there, whether or not that has paid, through any queue */
+#define XSEG_IO_DIRECT 8u
 
 struct xseg_io {
 	enum xseg_op op;		/* READ, WRITE, FLUSH, DISCARD, WRITE_ZEROES, COPY, INFO */

@@ -764,8 +764,8 @@ uint32_t xseg_req_span(uint64_t offset, uint32_t size);
  * It is a permission, as LOAN: whatever is not as it was when the object was learned is a miss, and
  * asked for. A read is never older than what was acknowledged before it began. Each 4 KiB is read
  * at one moment; of several each at one of its own, as by several requests. It is counted at the
- * cache's peer (xseg_peer_get_info(); up to 15 reads late), not among its requests. One thread, the
- * port's. */
+ * cache's peer (xseg_peer_get_info(); up to 15 reads late) and, by a client, in the volume's
+ * counters (xseg_stats_of_volume()), not among requests. One thread, the port's. */
 struct xseg_direct;
 #define XSEG_DIRECT_PAGES 16u			/* what spans more is sent */
 
@@ -779,6 +779,10 @@ void xseg_direct_destroy(struct xseg_direct *d);
  * each object of r->volume; offset: in the object, in which all of the read is: what lies beyond
  * its end is nothing that the caller may look at. */
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
+/* Whether a read of that object is worth a try, by how the last ones went; a try is a call of
+ * xseg_direct_read(). For a caller that can as well send a request without XSEG_REQ_DIRECT, once for
+ * each read. */
+bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object);
 /* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where
  * the object is, if it says that. */
 void xseg_direct_learn(
@@ -894,7 +898,8 @@ void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);
 /* The block counts I/O to a volume of the peer's (id, not 0). What fails of that, and how long it
  * takes, is told by whoever sends it, in any process, from now on: each error adds 1 to the counter
  * `errors`, which nobody else writes to any more, and of each port's I/Os one in 32 is recorded,
- * from its submission until its answer is taken. */
+ * from its submission until its answer is taken. The two counters after `errors` are of the same
+ * kind: reads that needed no request, and their bytes. */
 void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors);
 void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n);
 void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value);

@@ -3,8 +3,8 @@
  *
  * Each job is a queue with fio's iodepth. A job opens the volume itself: fio forks its jobs after
  * setup(), and a child does not inherit its parent's attachment. fio's buffers are memory of the
- * segment. So aligned data, which is all data if bs is 4 KiB or more, is not copied here; xbench
- * does not copy it either.
+ * segment. So aligned data, which is all data if bs is 4 KiB or more, is not copied here, unless a
+ * read finds it in the cache without a request.
  *
  * Contract: fio's. The functions of a job are called by its thread. fio prints; the engine uses
  * only fio's log.
@@ -48,8 +48,9 @@ static struct fio_option options[] = {
 		"User whose segment may be used, too, else $XSEG_OWNER") },
 	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes instead of discarding"),
 	  .def = "0" },
-	{ OPTION(direct_reads, FIO_OPT_BOOL, "Read cached data without a request"),
-	  .def = "0" },
+	{ OPTION(direct_reads, FIO_OPT_BOOL,
+		"Read cached data without a request, while that pays"),
+	  .def = "1" },
 	{ .name = NULL },
 };
 
@@ -124,8 +125,10 @@ static void engine_cleanup(struct thread_data *td)
 static int engine_init(struct thread_data *td)
 {
 	unsigned long long max_bs = td_max_bs(td) + XSEG_PAGE_SIZE;
+	const struct engine_options *o = td->eo;
 	struct xseg_queue_params params = { .depth = td->o.iodepth,
-		.copy_bytes = (uint32_t)(max_bs < COPY_BYTES ? max_bs : COPY_BYTES) };
+		.copy_bytes = (uint32_t)(max_bs < COPY_BYTES ? max_bs : COPY_BYTES),
+		.direct = o->direct_reads ? XSEG_DIRECT_AUTO : XSEG_DIRECT_NEVER };
 	struct engine *e = calloc(1, sizeof(*e));
 	struct xseg_error err = { "" };
 
@@ -196,11 +199,7 @@ static enum xseg_op op_of(struct thread_data *td, const struct io_u *io_u)
 
 static uint32_t flags_of(struct thread_data *td, const struct xseg_io *io)
 {
-	const struct engine_options *o = td->eo;
-
-	if (io->op == XSEG_OP_WRITE && td->o.sync_io)
-		return XSEG_IO_FUA;
-	return io->op == XSEG_OP_READ && o->direct_reads ? XSEG_IO_DIRECT : 0;
+	return io->op == XSEG_OP_WRITE && td->o.sync_io ? XSEG_IO_FUA : 0;
 }
 
 static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)

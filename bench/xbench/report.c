@@ -172,7 +172,7 @@ static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
 		atomic_load(&results->errors));
 	if (run->opts->verify)
 		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&results->verify_errors));
-	if (run->opts->data == XB_DATA_DIRECT)
+	if (run->opts->by.data == XB_DATA_DIRECT || run->opts->by.direct == XB_DIRECT_AUTO)
 		fprintf(out, ", read without a request=%" PRIu64,
 			atomic_load(&results->direct_ios));
 	fputc('\n', out);

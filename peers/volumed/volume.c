@@ -178,11 +178,12 @@ uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes)
 
 enum {
 	VOLUME_READS, VOLUME_WRITES, VOLUME_READ_BYTES, VOLUME_WRITE_BYTES, VOLUME_FLUSHES,
-	VOLUME_ERRORS, VOLUME_NR
+	VOLUME_ERRORS, VOLUME_DIRECT_READS, VOLUME_DIRECT_BYTES, VOLUME_NR
 };
 
 static const char *const volume_keys[VOLUME_NR] = {
-	"reads", "writes", "read_bytes", "write_bytes", "flushes", "errors",
+	"reads", "writes", "read_bytes", "write_bytes", "flushes", "errors", "direct_reads",
+	"direct_bytes",
 };
 
 static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volume *v, uint32_t port)
@@ -195,8 +196,8 @@ static int counters_open(struct volumed *vd, const struct vd_volume *v, struct v
 	return xseg_stats_open(vd->peer.xp, v->name, "volume", volume_keys, VOLUME_NR, &c->stats);
 }
 
-/* Opens a block unless `limit` are used: the segment's are few, and not only ours. What fails, and
- * how long it took, is not seen here: who sends it tells. */
+/* Opens a block unless `limit` are used: the segment's are few, and not only ours. What fails, how
+ * long it took, and reads without a request are not seen here: their sender counts them. */
 static void counters_try_open(
 	struct peer_port *pp, struct vd_volume *v, uint32_t id, uint32_t limit)
 {

@@ -59,10 +59,14 @@ for i in 1 2; do
 	before=$(counted peers volumed ops)
 	t "what was written before is what is read without requests" \
 		run --rw=randread --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 \
-		--randseed=7 --direct_reads=1
+		--randseed=7
 done
 is "all of it was looked at" "$(value '.jobs[0].read.total_ios')" 1024
 t "and hardly any of it asked for" [ $(($(counted peers volumed ops) - before)) -le 64 ]
+before=$(counted peers volumed ops)
+t "it may be read by requests" run --rw=randread --bs=4k --iodepth=16 --size=4M --verify=crc32c \
+	--verify_fatal=1 --randseed=7 --direct_reads=0
+t "each of which is sent" [ $(($(counted peers volumed ops) - before)) -ge 1024 ]
 for rw in trim randtrim randtrim; do
 	t "$rw ends" run --rw=$rw --bs=64k --iodepth=8 --size=8M
 	is "and was a trim of all" "$(value .jobs[0].trim.io_bytes)" $((8 << 20))

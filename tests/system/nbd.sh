@@ -188,6 +188,7 @@ expect_err 1 "install nbdkit" "without nbdkit it says what to do" env PATH="$BUI
 refused "a parameter that the plug-in does not know" "unknown parameter 'wrong'" disk wrong=1
 refused "a volume that is not there" "no volume 'none'" volume=none
 refused "too many queues" "give 1 to 64" disk queues=65
+refused "a way to read that is none" "give auto or never" disk direct=always
 refused "no volume" "name a volume"
 is "its manual has the parameters that it says it has" \
 	"$(sed -n 's/^\.BI \([a-z]*\)= .*/\1/p' "$root/tools/nbdkit/nbdkit-xseg-plugin.1" | sort |

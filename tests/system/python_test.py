@@ -692,6 +692,27 @@ class Admin(WithVolume):
         with xseg.Volume(self.name, timeout=math.inf, gone=math.inf) as volume:
             self.assertEqual(volume.refresh(), SIZE)
 
+    def test_hot_data_is_read_without_requests_unless_it_is_not_to_be(self):
+        def requests(volume, reads):
+            def count():
+                time.sleep(0.05)  # what is counted late
+                peers = segment.stat()["peers"]
+                return sum(peer["ops"] for peer in peers if peer["name"] == "volumed")
+
+            before = count()
+            for _ in range(reads):
+                self.assertEqual(volume.pread(4096, 0), data)
+            return count() - before
+
+        data = pattern(8)
+        self.volume.pwrite(data, 0)
+        self.raises(errno.EINVAL, xseg.Volume, self.name, direct="always")
+        with xseg.Volume(self.name, direct="never") as volume:
+            self.assertGreaterEqual(requests(volume, 200), 200)
+        with xseg.Volume(self.name, direct="auto") as volume:
+            self.assertLess(requests(volume, 200), 100)
+        self.assertLess(requests(self.volume, 200), 100)
+
     def test_an_empty_name_is_not_the_default(self):
         self.raises(errno.EINVAL, xseg.Volume, self.name, "")
         self.raises(errno.EINVAL, xseg.Volume, self.name, volumed="")

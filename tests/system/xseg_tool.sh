@@ -455,16 +455,21 @@ expect_json '.caches[0] | has("hits", "lookups", "hit_bytes", "lookup_bytes") an
 	"hit ratios come with their parts" xseg --json stat
 expect_json '.volumes[] | select(.name == "v") | .reads > 0 and .bytes > 0' "and each volume" \
 	xseg --json stat
-expect_json '.volumes[] | select(.name == "v") | .flushes > 0 and .ops == .reads + .writes + .flushes and .bytes == .read_bytes + .write_bytes' \
+expect_json '.volumes[] | select(.name == "v") | .flushes > 0 and .ops == .reads + .direct_reads + .writes + .flushes and
+	.bytes == .read_bytes + .direct_bytes + .write_bytes' \
 	"whose operations and bytes are those of all kinds" xseg --json stat
 expect_json '[.peers, .caches | .[] | select(.name == "cached") | [.ops, .bytes]] | .[0] == .[1] and .[0][0] > 0' \
 	"and a cache's are its peer's" xseg --json stat
 expect_json '.caches[0] | .hits > 0 and .hits < .lookups and .hit_bytes > 0 and
 	.lookups == .hits + .misses + .partial and .lookup_bytes == .hit_bytes + .miss_bytes and
-	.hit_ratio_requests_ppm == (1000000 * .hits / .lookups | floor) and
-	.hit_ratio_bytes_ppm == (1000000 * .hit_bytes / .lookup_bytes | floor)' "ratios are of their parts" xseg --json stat
+	.hit_ratio_requests_ppm == (1000000 * (.hits + .direct_reads) /
+		(.lookups + .direct_reads) | floor) and
+	.hit_ratio_bytes_ppm == (1000000 * (.hit_bytes + .direct_bytes) /
+		(.lookup_bytes + .direct_bytes) | floor)' "ratios are of their parts" xseg --json stat
 is "the table has the same ratios" "$(xseg stat | awk '$1 == "cached" && $2 ~ /%/ { print $2, $3 }')" \
-	"$(xseg --json stat | jq -r '.caches[0] | [.hits, .lookups, .hit_bytes, .lookup_bytes] | @tsv' |
+	"$(xseg --json stat | jq -r '.caches[0] |
+		[.hits + .direct_reads, .lookups + .direct_reads, .hit_bytes + .direct_bytes,
+		.lookup_bytes + .direct_bytes] | @tsv' |
 		awk '{ printf "%.1f%% %.1f%%\n", 100 * $1 / $2, 100 * $3 / $4 }')"
 expect_json '.volumes[] | select(.name == "v").lat_ns | .count > 0 and .p50 > 0 and .p50 <= .max' \
 	"with what its users waited" xseg --json stat

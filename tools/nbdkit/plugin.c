@@ -57,6 +57,7 @@ struct lane {
 static struct {
 	const char *segment, *volume_name, *volumed, *owner;
 	unsigned nr_lanes;
+	uint32_t direct;
 	struct xseg_volume *volume;
 	struct lane *lanes;
 	_Atomic int failing; /* the last I/O's error, so that what goes on failing is said once */
@@ -75,6 +76,15 @@ static struct {
 
 /* ---- options ----------------------------------------------------------------------------- */
 
+static int parse_direct(const char *value)
+{
+	export.direct = strcmp(value, "auto") ? XSEG_DIRECT_NEVER : XSEG_DIRECT_AUTO;
+	if (!strcmp(value, "auto") || !strcmp(value, "never"))
+		return 0;
+	nbdkit_error("direct=%s: give auto or never", value);
+	return -1;
+}
+
 static int export_config(const char *key, const char *value)
 {
 	if (!strcmp(key, "segment")) {
@@ -92,9 +102,11 @@ static int export_config(const char *key, const char *value)
 			nbdkit_error("queues=%s: give 1 to %d", value, LANES_MAX);
 			return -1;
 		}
+	} else if (!strcmp(key, "direct")) {
+		return parse_direct(value);
 	} else {
-		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed, owner "
-			     "and queues",
+		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed, owner, "
+			     "queues and direct",
 			key);
 		return -1;
 	}
@@ -114,7 +126,9 @@ static int export_config_complete(void)
 	"segment=SEGMENT    The segment that it is in; xseg if none is given.\n" \
 	"volumed=NAME       Which volumed, where there are several.\n" \
 	"owner=USER         Also use a segment of that user; else $XSEG_OWNER.\n" \
-	"queues=N           Requests in progress at a time, 1 to 64; 16 if none is given."
+	"queues=N           Requests in progress at a time, 1 to 64; 16 if none is given.\n" \
+	"direct=WHEN        When reads take cached data without a request: auto, which is while\n" \
+	"                   that pays, or never; auto if none is given."
 
 /* ---- beginning and ending ---------------------------------------------------------------- */
 
@@ -135,7 +149,9 @@ static int volume_open(void)
 
 static int lane_open(struct lane *l, struct xseg_error *err)
 {
-	struct xseg_queue_params params = { .depth = LANE_DEPTH, .copy_bytes = LANE_COPY_BYTES };
+	struct xseg_queue_params params = { .depth = LANE_DEPTH,
+		.copy_bytes = LANE_COPY_BYTES,
+		.direct = export.direct };
 
 	return xseg_queue_create(export.volume, &params, &l->queue, err);
 }
@@ -309,7 +325,6 @@ static int export_pread(void *handle, void *buf, uint32_t count, uint64_t offset
 {
 	(void)handle;
 	return run_all((struct xseg_io){ .op = XSEG_OP_READ,
-			       .flags = XSEG_IO_DIRECT,
 			       .offset = offset,
 			       .size = count,
 			       .buf = buf },

@@ -219,6 +219,34 @@ static void prefetch_pages(struct xb_job *job, struct xb_flight *f)
 			__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
 }
 
+/* Reads by copy are lent what they are tried for. Then the copy is made here. */
+static void copy_pages(struct xb_job *job, struct xb_flight *f)
+{
+	uint32_t in = (uint32_t)(f->r->offset % XSEG_PAGE_SIZE), left = f->r->size;
+	struct xseg *seg = job->shared->seg;
+
+	for (uint32_t i = 0; left; i++, in = 0) {
+		uint32_t n = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
+		uint8_t *to = xseg_page(seg, f->r->page[i] & XSEG_PAGE_INDEX);
+		const uint8_t *from = xseg_req_page(seg, f->r, i);
+
+		if (from != to)
+			memcpy(to + in, from + in, n);
+		left -= n;
+	}
+	if (f->r->nr_lent)
+		xseg_req_drop_loans(job->port, f->r);
+}
+
+/* What was lent is used. */
+static void use_pages(struct xb_job *job, struct xb_flight *f)
+{
+	if (job->by_loan)
+		read_pages(job, f);
+	else
+		copy_pages(job, f);
+}
+
 static bool is_direct(const struct xb_flight *f)
 {
 	return f->r->flags & XSEG_REQ_DIRECT;
@@ -231,6 +259,16 @@ static bool read_directly(struct xb_job *job, struct xb_flight *f)
 
 	return is_direct(f) && in + f->r->size <= size &&
 	       xseg_direct_read(job->direct, f->r, f->io.offset / size, in);
+}
+
+/* Whether a read that is not direct by its option is to be looked for. */
+static bool direct_pays(const struct xb_job *job, const struct xb_flight *f)
+{
+	uint64_t size = job->shared->where.object_size, in = f->io.offset % size;
+
+	return job->shared->opts->by.direct == XB_DIRECT_AUTO && in + f->io.size <= size &&
+	       f->r->nr_pages <= XSEG_DIRECT_PAGES &&
+	       xseg_direct_pays(job->direct, f->r->volume, f->io.offset / size);
 }
 
 /* It had to be sent: the next one of its object need not be. */
@@ -262,7 +300,7 @@ static void finish(struct xb_job *job, struct xb_flight *f)
 static void complete(struct xb_job *job, struct xb_flight *f)
 {
 	if (!f->error && reads_where_it_is(f))
-		read_pages(job, f);
+		use_pages(job, f);
 	finish(job, f);
 }
 
@@ -441,6 +479,8 @@ static void build(struct xb_job *job, struct xb_flight *f)
 		xb_where_address(&job->shared->where, job->places, r, io->offset);
 	}
 	r->nr_pages = kinds[io->op].pages ? (uint16_t)xseg_req_span(r->offset, io->size) : 0;
+	if (io->op == XB_READ && job->direct && direct_pays(job, f))
+		r->flags |= XSEG_REQ_LOAN | XSEG_REQ_DIRECT;
 	if (io->op == XB_COPY) {
 		r->nr_pages = 1;
 		xb_where_object_name(io->from / job->shared->where.object_size,
@@ -464,7 +504,7 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
 static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t *stamp)
 {
 	f->first = xseg_req_page(job->shared->seg, f->r, 0);
-	read_pages(job, f);
+	use_pages(job, f);
 	*stamp = job->times.now = clock_ns(&job->times.clock);
 	if (job->times.now >= job->times.count_from_ns)
 		xhist_add_relaxed(&job->results.direct_ios, 1);

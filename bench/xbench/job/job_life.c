@@ -102,11 +102,12 @@ static int take_requests(struct xb_job *job, struct xseg_error *err)
 /* Room to know all objects, if they are not too many; twice, as each has one place. */
 static int prepare_direct(struct xb_job *job, struct xseg_error *err)
 {
+	const struct xb_options *o = job->shared->opts;
 	const struct xb_where *w = &job->shared->where;
 	uint64_t objects = w->total_bytes / w->object_size * 2 + 1;
 	int rc;
 
-	if (job->shared->opts->data != XB_DATA_DIRECT)
+	if (o->by.data != XB_DATA_DIRECT && o->by.direct == XB_DIRECT_NEVER)
 		return 0;
 	rc = xseg_direct_create(job->port, w->peer,
 		objects < MAX_KNOWN ? (uint32_t)objects : MAX_KNOWN, &job->direct);
@@ -121,7 +122,7 @@ static void choose_flags(struct xb_job *job, const struct xb_options *o)
 		job->flags[XB_READ] |= XSEG_REQ_LOAN;
 		job->flags[XB_WRITE] |= XSEG_REQ_GIVE;
 	}
-	if (o->data == XB_DATA_DIRECT)
+	if (o->by.data == XB_DATA_DIRECT)
 		job->flags[XB_READ] |= XSEG_REQ_DIRECT;
 }
 
@@ -140,7 +141,7 @@ static int prepare_verify(struct xb_job *job, struct xseg_error *err)
 /* J4 */
 static uint32_t nr_spare(const struct xb_options *o)
 {
-	if (o->data != XB_DATA_LOAN || o->verify || o->bs_max > XB_SPARE_BYTES)
+	if (o->by.data != XB_DATA_LOAN || o->verify || o->bs_max > XB_SPARE_BYTES)
 		return 0;
 	return o->iodepth / 2 < XB_SPARE ? o->iodepth / 2 : XB_SPARE;
 }
@@ -175,7 +176,7 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 	job->nr = nr;
 	job->reqs.depth = o->iodepth;
 	job->reqs.nr = job->reqs.depth + nr_spare(o);
-	job->by_loan = o->data != XB_DATA_COPY;
+	job->by_loan = o->by.data != XB_DATA_COPY;
 	choose_flags(job, o);
 	job->reqs.pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
 	job->next.period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;

@@ -23,6 +23,9 @@ static const char *const rw_names[] = {
 static const char *const data_names[] = {
 	[XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", [XB_DATA_DIRECT] = "direct", NULL
 };
+static const char *const direct_names[] = {
+	[XB_DIRECT_NEVER] = "never", [XB_DIRECT_AUTO] = "auto", NULL
+};
 static const char *const verify_names[] = { "none", "crc32c", NULL };
 static const char *const format_names[] = {
 	[XB_FORMAT_NORMAL] = "normal", [XB_FORMAT_JSON] = "json", NULL
@@ -81,7 +84,10 @@ const struct opt xb_opts[] = {
 	NUM(number_ios, OPT_SIZE, NULL, 0, 1ull << 47, "N",
 		"end each job after this number of I/Os"),
 	NUM(ramp_time, OPT_TIME, NULL, 0, 0, "TIME", "run this long before counting begins"),
-	ENUM(data, "copy", data_names, "how data moves"),
+	{ .name = "data", .kind = OPT_ENUM, .off = FIELD(by.data), .def = "copy",
+	  .names = data_names, .help = "how data moves" },
+	{ .name = "direct", .kind = OPT_ENUM, .off = FIELD(by.direct), .def = "never",
+	  .names = direct_names, .help = "read without a request, while that pays" },
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
 	NUM(sync, OPT_UINT, "0", 0, 1, "0|1", "1: every write is FUA"),
 	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),

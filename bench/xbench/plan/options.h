@@ -36,13 +36,17 @@ enum xb_rw {
 	XB_RW_RANDTRIM
 };
 enum xb_data { XB_DATA_COPY, XB_DATA_LOAN, XB_DATA_DIRECT };
+enum xb_direct { XB_DIRECT_NEVER, XB_DIRECT_AUTO };
 enum xb_format { XB_FORMAT_NORMAL, XB_FORMAT_JSON };
 
 struct xb_options {
+	struct {
+		uint32_t data, direct;		/* enum xb_data, xb_direct */
+	} by;
 	/* as given; sizes are bytes, times ns */
 	char segment[XSEG_NAME_MAX], volume[XSEG_NAME_MAX], target[XSEG_NAME_MAX];
 	char owner[OWNER_BYTES];		/* peers/common/options/owner.h */
-	uint32_t rw, rwmixread, iodepth, numjobs, data, sync, fsync, verify, output_format;
+	uint32_t rw, rwmixread, iodepth, numjobs, sync, fsync, verify, output_format;
 	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
 		randseed;
 	uint64_t objects, object_size, status_interval, io_timeout;

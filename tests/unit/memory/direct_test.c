@@ -380,6 +380,89 @@ static void door_renewed(void)
 	xseg_direct_shut(server);
 	door_open();
 }
+
+/* As in direct.c. */
+#define TRIES	  64u
+#define ENOUGH	  48u
+#define PAUSE_MIN 128u
+#define PAUSE_MAX 2048u
+
+static bool pays(void) { return xseg_direct_pays(d, VOLUME, OBJECT); }
+
+/* A row of tries, of which so many succeed. */
+static void try_row(uint32_t found)
+{
+	for (uint32_t i = 0; i < TRIES; i++) {
+		struct xreq *r = read_of(OBJECT, i < found ? 64 : 65, 1);
+
+		assert_int_equal(r != NULL, i < found);
+		if (r)
+			xseg_req_free(c, r);
+	}
+}
+
+/* How many reads are no tries. */
+static uint32_t pause_of(void)
+{
+	uint32_t n = 0;
+
+	while (!pays() && n <= PAUSE_MAX)
+		n++;
+	return n;
+}
+
+/* What it knows took two tries: the rest of that row. */
+static void learn_in_a_row(void)
+{
+	learn();
+	for (uint32_t i = 2; i < TRIES; i++)
+		assert_true(is_read());
+}
+
+static void a_try_pays_while_most_succeed(void **state)
+{
+	(void)state;
+	learn_in_a_row();
+	for (unsigned i = 0; i < 10; i++) {
+		assert_true(pays());
+		try_row(ENOUGH);
+	}
+	assert_true(pays());
+	try_row(ENOUGH - 1);
+	assert_false(pays());
+}
+
+static void tries_in_vain_are_made_less_and_less_often(void **state)
+{
+	uint32_t pause = PAUSE_MIN;
+
+	(void)state;
+	learn_in_a_row();
+	for (unsigned i = 0; i < 6; i++) {
+		try_row(0);
+		assert_int_equal(pause_of(), pause);
+		pause = pause < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
+	}
+	try_row(TRIES);
+	assert_int_equal(pause_of(), 0);
+	try_row(0);
+	assert_int_equal(pause_of(), PAUSE_MIN);
+}
+
+static void a_path_that_opens_is_tried_again(void **state)
+{
+	(void)state;
+	learn_in_a_row();
+	try_row(0);
+	try_row(0);
+	assert_false(pays());
+	door_renewed();
+	assert_false(pays());			/* nobody has looked yet */
+	assert_false(is_read());		/* another object's try, or the next one of this */
+	assert_true(pays());
+	learn();
+	assert_true(is_read());
+}
 static void route_changed(void) { atomic_fetch_add(&seg->peers[to].route, 1ull << 16); }
 static void kept(void)
 {
@@ -846,6 +929,9 @@ int main(void)
 		D(the_newest_page_is_read),
 		D(that_a_page_was_read_is_said_once),
 		D(what_is_read_is_counted_at_the_cache),
+		D(a_try_pays_while_most_succeed),
+		D(tries_in_vain_are_made_less_and_less_often),
+		D(a_path_that_opens_is_tried_again),
 		D(no_port_pins_more_than_it_may),
 		D(what_changes_between_the_two_looks_is_not_read),
 		D(a_chunk_that_is_anothers_by_now_is_not_read),

@@ -74,7 +74,7 @@ class VolumeInfo(ctypes.Structure):
 
 
 class QueueParams(ctypes.Structure):
-    _fields_ = [("depth", c_uint32), ("copy_bytes", c_uint32)]
+    _fields_ = [("depth", c_uint32), ("copy_bytes", c_uint32), ("direct", c_uint32)]
 
 
 class _Own(ctypes.Structure):

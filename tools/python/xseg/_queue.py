@@ -166,7 +166,9 @@ os.register_at_fork(after_in_child=_in_child)
 class Queue:
     """A queue of a volume (Volume.queue() makes one): takes a port of the segment, `depth` requests, and memory for them."""
 
-    def __init__(self, volume: Any, handle: "ctypes._Pointer", depth: int, copy_bytes: int) -> None:
+    def __init__(
+        self, volume: Any, handle: "ctypes._Pointer", depth: int, copy_bytes: int, direct: int
+    ) -> None:
         self._q = None
         self.volume = volume
         self._lock, self._forked = new_lock(self), False
@@ -175,7 +177,7 @@ class Queue:
         self._back: List[IO] = []
         self._done = (POINTER(_lib.Io) * _BATCH)()
         q, err = POINTER(_lib.Queue)(), _lib.Error()
-        params = _lib.QueueParams(depth, copy_bytes)
+        params = _lib.QueueParams(depth, copy_bytes, direct)
         _lib.check(lib.xseg_queue_create(handle, byref(params), byref(q), byref(err)), "queue", err)
         self._q = q
 

@@ -39,6 +39,13 @@ def _name(text: str) -> bytes:
     return text.encode()
 
 
+# As in struct xseg_queue_params.
+def _direct(text: str) -> int:
+    if text not in ("auto", "never"):
+        raise _lib.fail(errno.EINVAL, f"direct={text!r}: give auto or never")
+    return ("auto", "never").index(text)
+
+
 # 0 is the library's default.
 def _ns(what: str, seconds: float) -> int:
     if not seconds >= 0:
@@ -52,6 +59,7 @@ class Volume(io.RawIOBase):
     segment: its name; without it $XSEG_SEGMENT, else xseg. volumed: which, where there are several. timeout: seconds for volumed to start and
     to answer, 10 without it. gone: seconds without anybody to serve the volume until I/O fails, 5 without it. math.inf: for ever.
     owner: the user whose segment is let in besides the caller's and root's; without it $XSEG_OWNER.
+    direct: "auto": its queues read what the cache has without a request, while that pays; "never": each read is a request.
 
     Errors are XsegError, with the errno of libxseg(3). What is smaller than a sector of 512 bytes, or does not begin with one, is read, changed and
     written: not atomic, but for other calls of the same Volume. A process below that is killed and started again is a pause.
@@ -69,12 +77,14 @@ class Volume(io.RawIOBase):
         timeout: float = 0,
         gone: float = 0,
         owner: Optional[str] = None,
+        direct: str = "auto",
     ) -> None:
         super().__init__()
         self._queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
         self._lock = new_lock(self)
         self._position = 0
         self.name, self.segment, self.mode = name, segment_name(segment), "rb+"
+        self._direct = _direct(direct)
         self._owner = owner or os.environ.get("XSEG_OWNER") or None
         handle, err = POINTER(_lib.Volume)(), _lib.Error()
         params = _lib.VolumeParams(
@@ -133,7 +143,7 @@ class Volume(io.RawIOBase):
     def queue(self, depth: int = 0, copy_bytes: int = 0) -> Queue:
         """A queue for many I/Os at a time: depth 1 to 1024 requests, 32 without it, of which each copies at most copy_bytes, 128 KiB without it."""
         with self._lock:
-            queue = Queue(self, self._open(), depth, copy_bytes)
+            queue = Queue(self, self._open(), depth, copy_bytes, self._direct)
             self._queues.add(queue)
         return queue
 
@@ -144,7 +154,7 @@ class Volume(io.RawIOBase):
         with self._lock:
             handle = self._open()
             if self._queue is None:
-                self._queue = Queue(None, handle, 0, 0)
+                self._queue = Queue(None, handle, 0, 0, self._direct)
             self._queue.run(*ios)
 
     def preadinto(self, buffer: Any, offset: int) -> int:

@@ -91,6 +91,17 @@ static struct xseg_stats_view *differences(const struct stat_snapshot *older,
 	return blocks;
 }
 
+/* A volume's, with and without a request. */
+static uint64_t reads_of(const struct xseg_stats_view *volume)
+{
+	return xseg_stats_value(volume, "reads") + xseg_stats_value(volume, "direct_reads");
+}
+
+static uint64_t read_bytes_of(const struct xseg_stats_view *volume)
+{
+	return xseg_stats_value(volume, "read_bytes") + xseg_stats_value(volume, "direct_bytes");
+}
+
 /* A cache's requests are counted by its peer; a volume's by direction only. */
 static struct common common_of(const struct view_stats *all, const struct xseg_stats_view *block)
 {
@@ -107,10 +118,9 @@ static struct common common_of(const struct view_stats *all, const struct xseg_s
 	c.awake_idle_ns = xseg_stats_value(peer, "awake_idle_ns");
 	c.lat = &peer->lat;
 	if (group_of(block) == GROUP_VOLUME) {
-		c.ops = xseg_stats_value(block, "reads") + xseg_stats_value(block, "writes") +
+		c.ops = reads_of(block) + xseg_stats_value(block, "writes") +
 			xseg_stats_value(block, "flushes");
-		c.bytes = xseg_stats_value(block, "read_bytes") +
-			  xseg_stats_value(block, "write_bytes");
+		c.bytes = read_bytes_of(block) + xseg_stats_value(block, "write_bytes");
 	}
 	return c;
 }
@@ -131,21 +141,41 @@ static json_t *lat_json(const struct xhist *lat)
 	return j;
 }
 
-/* Ratios in millionths, beside what they are made of. */
+/* A cache's hits, and all of which they are a part. A read without a request is a hit. */
+struct ratio {
+	uint64_t hits, all;
+};
+
+static struct ratio hits_of(const struct xseg_stats_view *cache)
+{
+	uint64_t hits = xseg_stats_value(cache, "hits") + xseg_stats_value(cache, "direct_reads");
+
+	return (struct ratio){ hits, hits + xseg_stats_value(cache, "misses") +
+					     xseg_stats_value(cache, "partial") };
+}
+
+static struct ratio hit_bytes_of(const struct xseg_stats_view *cache)
+{
+	uint64_t hits =
+		xseg_stats_value(cache, "hit_bytes") + xseg_stats_value(cache, "direct_bytes");
+
+	return (struct ratio){ hits, hits + xseg_stats_value(cache, "miss_bytes") };
+}
+
+static uint64_t millionths(struct ratio r)
+{
+	return r.all ? (uint64_t)(1e6 * (double)r.hits / (double)r.all) : 0;
+}
+
+/* Ratios, beside what they are made of. */
 static void set_hit_ratios(json_t *j, const struct xseg_stats_view *block)
 {
-	uint64_t hits = xseg_stats_value(block, "hits"),
-		 hit_bytes = xseg_stats_value(block, "hit_bytes");
-	uint64_t lookups =
-		hits + xseg_stats_value(block, "misses") + xseg_stats_value(block, "partial");
-	uint64_t lookup_bytes = hit_bytes + xseg_stats_value(block, "miss_bytes");
+	struct ratio requests = hits_of(block), bytes = hit_bytes_of(block);
 
-	out_set_int(j, "lookups", lookups);
-	out_set_int(j, "lookup_bytes", lookup_bytes);
-	out_set_int(j, "hit_ratio_requests_ppm",
-		    lookups ? (uint64_t)(1e6 * (double)hits / (double)lookups) : 0);
-	out_set_int(j, "hit_ratio_bytes_ppm",
-		    lookup_bytes ? (uint64_t)(1e6 * (double)hit_bytes / (double)lookup_bytes) : 0);
+	out_set_int(j, "lookups", requests.all - xseg_stats_value(block, "direct_reads"));
+	out_set_int(j, "lookup_bytes", bytes.all - xseg_stats_value(block, "direct_bytes"));
+	out_set_int(j, "hit_ratio_requests_ppm", millionths(requests));
+	out_set_int(j, "hit_ratio_bytes_ppm", millionths(bytes));
 }
 
 static json_t *block_json(const struct view_stats *all, const struct xseg_stats_view *block)
@@ -234,13 +264,12 @@ static void add_peer(const struct writing *w, struct out_table *table,
 static void add_cache(const struct writing *w, struct out_table *table,
 		      const struct xseg_stats_view *b)
 {
-	uint64_t hits = xseg_stats_value(b, "hits"), hit_bytes = xseg_stats_value(b, "hit_bytes");
-	uint64_t lookups = hits + xseg_stats_value(b, "misses") + xseg_stats_value(b, "partial");
+	struct ratio by_reads = hits_of(b), by_bytes = hit_bytes_of(b);
 	char requests[OUT_TEXT], bytes[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT],
 		flushed[OUT_TEXT], memory[OUT_TEXT], direct[OUT_TEXT];
 
-	out_percent(hits, lookups, requests);
-	out_percent(hit_bytes, hit_bytes + xseg_stats_value(b, "miss_bytes"), bytes);
+	out_percent(by_reads.hits, by_reads.all, requests);
+	out_percent(by_bytes.hits, by_bytes.all, bytes);
 	out_count(per_second(w, xseg_stats_value(b, "direct_reads")), direct);
 	out_size(xseg_stats_value(b, "memory_bytes"), memory);
 	out_size(xseg_stats_value(b, "used_bytes"), used);
@@ -273,8 +302,8 @@ static void add_volume(const struct writing *w, struct out_table *table,
 	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT],
 		p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT];
 
-	out_count(per_second(w, xseg_stats_value(b, "reads")), reads);
-	out_size(per_second(w, xseg_stats_value(b, "read_bytes")), out);
+	out_count(per_second(w, reads_of(b)), reads);
+	out_size(per_second(w, read_bytes_of(b)), out);
 	out_count(per_second(w, xseg_stats_value(b, "writes")), writes);
 	out_size(per_second(w, xseg_stats_value(b, "write_bytes")), in);
 	out_count(per_second(w, xseg_stats_value(b, "flushes")), flushes);

@@ -1,0 +1,135 @@
+#!/bin/bash
+# direct_auto.sh - clients that were not asked to read without requests where that pays, and clients
+# that never do. Writes of others are seen at once, and a volume that may not be read so is read by
+# requests, also if that is set meanwhile. No read is wrong while the cache is killed, leaves the
+# path and enters it.
+# tags: san
+# timeout: 180
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached memd jq volume_load
+
+seconds=${LONG:+30}
+seconds=${seconds:-3}
+jobs=4
+# ThreadSanitizer does not see what another process has put in order
+[ "${SAN:-}" != tsan ] || jobs=1
+
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 192M
+requests = 4096
+[peer memd]
+memory = 64M
+[peer cached]
+downstream = memd
+memory = 24M
+[peer volumed]
+downstream = cached
+object_size = 256k
+END
+
+hot()	# AUTO|NEVER IOS: reads of data that the cache has
+{
+	xbench --volume=vol --direct="$1" --rw=randread --bs=4k --size=4M --number_ios="$2" \
+		--iodepth=4 --output-format=json --output=hot.json
+}
+
+verified()	# more options
+{
+	xbench --volume=vol --direct=auto --rw=randrw --rwmixread=90 --bs=4k --iodepth=4 \
+		--numjobs=$jobs --random_distribution=zipf:1.1 --fsync=500 --runtime=${seconds}s \
+		--verify=crc32c --randseed=$RANDOM --output-format=json --output=load.json "$@"
+}
+
+requests() { counted peers volumed ops; }
+direct_of_volume() { counted volumes vol direct_reads; }
+
+# beside COMMAND...: again and again, until the load has ended
+beside()
+{
+	rm -f over
+	start disturb disturb_on "$@"
+	disturb=$started
+}
+
+disturb_on()
+{
+	until [ -e over ]; do
+		"$@" >>disturb.out 2>&1 || { echo "$* failed with $?" >>disturb.failed; return 1; }
+		sleep 0.2
+	done
+}
+
+ended_well()	# SENTENCE
+{
+	touch over
+	wait "$disturb"
+	is "$1" "$? $(json load.json '[.jobs[] | .error, .verify_errors] | add')" "0 0"
+}
+
+kill_cache()
+{
+	xseg peer kill cached || [ $? = 4 ]	# it may not be back yet
+	sleep 0.4
+}
+
+unplug_and_plug()
+{
+	xseg unplug cached && sleep 0.2 && xseg plug cached --above memd --below volumed
+}
+
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 12M
+
+# ---- with and without requests ----
+
+t "it is written" xbench --volume=vol --rw=write --bs=64k --size=4M
+t "it is read for a while" hot auto 20000
+before=$(requests) direct=$(direct_of_volume)
+t "hot data is read" hot auto 20000
+t "by hardly any request" [ $(($(requests) - before)) -le 1000 ]
+t "and counted as reads of the volume" [ $(($(direct_of_volume) - direct)) -ge 18000 ]
+t "of all of which the cache says that they are hits" \
+	[ "$(xseg --json stat | jq '.caches[0].hit_ratio_requests_ppm')" -gt 900000 ]
+before=$(requests)
+t "who is never to reads the same" hot never 5000
+t "by requests" [ $(($(requests) - before)) -ge 5000 ]
+
+for way in copy memory loop; do
+	direct=$(direct_of_volume)
+	volume_load "$XSEG_SEGMENT" vol 2 1 $way >load.out
+	is "$way: a program of the library, which writes beside, reads nothing wrong" \
+		"$(tail -n 1 load.out | sed 's/^ios=[1-9][0-9]* //')" "wrong=0 error=0 refreshed=0"
+done
+
+# ---- a volume that may not ----
+
+t "it is read for a while" hot auto 20000
+t "the volume is not to be cached any more" xseg cache set cached --volume=vol policy=pass-through
+before=$(requests) direct=$(direct_of_volume)
+t "it is read" hot auto 5000
+t "by requests" [ $(($(requests) - before)) -ge 5000 ]
+is "and by nothing else" "$(($(direct_of_volume) - direct))" 0
+t "it is to be cached again" xseg cache set cached --volume=vol policy=
+t "it is read for a while" hot auto 60000
+direct=$(direct_of_volume)
+t "it is read" hot auto 20000
+t "without requests" [ $(($(direct_of_volume) - direct)) -ge 10000 ]
+
+# ---- while what is below comes and goes ----
+
+beside true
+verified
+ended_well "what others write is seen at once"
+beside kill_cache
+verified
+ended_well "nothing is wrong while the cache is killed"
+beside unplug_and_plug
+verified
+ended_well "nor while it leaves the path and enters it"
+verified --data=loan --runtime=1s
+is "nor by loan" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+t "the segment is sound" xseg check
+t "everything stops" xseg down
+finish
