@@ -27,9 +27,11 @@
  * so the work that it polls for cannot come. The sleeper of a bell therefore publishes on which
  * processor it runs (`cpu`), and the word with which it went to sleep (`slept`). The word differs
  * from `slept` once anybody has rung. So each thread can tell whether a partner can run, and where.
- * A thread whose partner can run on the thread's own processor does not poll: it goes to sleep by
- * the protocol above, and the kernel runs the partner. Both words are hints, so the protocol and its
- * model stay as they are: a thread may go to sleep without a poll at any time.
+ * A thread whose partner can run on the thread's own processor yields after each look, so the kernel
+ * runs the partner at once. If the yields bring no work in the time of a poll, the thread sleeps by
+ * the protocol above. Both words are hints, so the protocol and its model stay as they are: a thread
+ * may yield, and go to sleep, at any time. A yield costs less than a sleep and a wake (1.6 us in
+ * place of 3.2 us on one processor): docs/decisions/023.
  *
  * Contract: one thread sleeps on a bell; any thread rings it.
  */

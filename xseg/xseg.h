@@ -862,15 +862,15 @@ void xseg_bell_wake(struct xport *port);
 void xseg_bell_here(struct xport *port);
 /* Whether a partner of `port` can run, and has to wait for the processor of the calling thread: it
  * ran there last, and does not sleep. A partner is a port that sent to this one last, or that this
- * one sent to. Then polling keeps the partner from its work, and the thread should sleep at once.
+ * one sent to. Then polling keeps the partner from its work, and the thread should yield.
  * A hint, for the thread that sleeps on the doorbell of `port`. */
 bool xseg_port_blocks_partner(const struct xport *port);
 /* The time to poll at the next wait, after one of poll_ns that was followed by work in waited_ns.
  * (The idea: halt polling, Linux virt/kvm/kvm_main.c.) */
 uint64_t xseg_poll_adapt(uint64_t poll_ns, uint64_t waited_ns);
 
-/* Client's wait: polls for up to 50 us with sched_yield, then sleeps; sleeps at once while a partner
- * waits for this processor. True when the port has work. */
+/* Client's wait: polls for up to 50 us with sched_yield, then sleeps. It yields after each look while
+ * a partner waits for this processor. True when the port has work. */
 bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);
 
 /* ---- administration ---------------------------------------------------------------------- */

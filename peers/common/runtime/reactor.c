@@ -289,7 +289,7 @@ static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 	board_return(r, false);
 }
 
-/* Whether one that has sent work, or gets some, waits for the reactor's processor. */
+/* Whether a partner of one of its ports waits for its processor. */
 static bool blocks_partner(const struct reactor *r)
 {
 	for (uint32_t i = 0; i < r->nr_seats; i++)

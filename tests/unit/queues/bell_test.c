@@ -9,6 +9,7 @@
 #include "tests/rig/seg_pair.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,83 @@ static void a_wild_bell_in_the_segment_is_not_followed(void **state)
 	assert_true(xseg_bell_wait(s, FOR_EVER, rings_itself, s));
 	xseg_port_has_work(s);		/* puts it right */
 	assert_int_equal(atomic_load(&s->sh->bell), s->index);
+}
+
+/* ---- handing a processor over ---- */
+
+static cpu_set_t all_cpus;
+
+static void share_no_processor(void)
+{
+	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
+}
+
+/* Both run on the same processor, the client has sent to the server, and the server is asleep, as of
+ * that word. */
+static void share_a_processor(uint32_t slept)
+{
+	cpu_set_t one;
+
+	sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	xseg_bell_here(s);
+	xseg_bell_here(c);
+	sends(c);
+	atomic_store(&seg->bells[s->index].word, slept);
+	atomic_store(&seg->bells[s->index].slept, slept);
+}
+
+static void one_that_polls_blocks_a_partner_that_can_run_on_its_processor(void **state)
+{
+	(void)state;
+	assert_false(xseg_port_blocks_partner(c));		/* it has none */
+	share_a_processor(5);
+	assert_false(xseg_port_blocks_partner(c));		/* it sleeps */
+	xs_bell_ring(seg, s->index, NULL);
+	assert_true(xseg_port_blocks_partner(c));		/* it was rung */
+	atomic_store(&seg->bells[s->index].word, 8);
+	assert_true(xseg_port_blocks_partner(c));		/* it is awake */
+	atomic_fetch_add(&seg->bells[s->index].cpu, 1);
+	assert_false(xseg_port_blocks_partner(c));		/* elsewhere */
+	share_no_processor();
+}
+
+static void one_that_was_sent_something_has_a_partner_too(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	share_a_processor(5);
+	assert_false(xseg_port_blocks_partner(s));		/* it has taken nothing */
+	assert_int_equal(xseg_port_receive(s, &r, 1), 1);
+	assert_true(xseg_port_blocks_partner(s));
+	share_no_processor();
+}
+
+static void a_wild_bell_is_no_partner(void **state)
+{
+	(void)state;
+	share_a_processor(4);
+	assert_true(xseg_port_blocks_partner(c));
+	atomic_store(&s->sh->bell, UINT32_MAX);
+	assert_false(xseg_port_blocks_partner(c));
+	xseg_port_has_work(s);		/* puts it right */
+	share_no_processor();
+}
+
+static void the_time_of_a_poll_follows_what_polls_bring(void **state)
+{
+	uint64_t poll_ns = XSEG_POLL_NS;
+
+	(void)state;
+	assert_int_equal(xseg_poll_adapt(20000, 20000), 20000);
+	for (unsigned i = 0; i < 10; i++)
+		poll_ns = xseg_poll_adapt(poll_ns, 1000000);
+	assert_int_equal(poll_ns, 10000);
+	assert_int_equal(xseg_poll_adapt(poll_ns, 100000), 20000);
+	assert_int_equal(xseg_poll_adapt(40000, 100000), XSEG_POLL_NS);
 }
 
 static void on_alarm(int sig)
@@ -403,6 +481,10 @@ int main(void)
 		B(who_sleeps_on_a_port_s_own_bell_is_woken_whoever_has_the_port),
 		B(a_wild_bell_in_the_segment_is_not_followed),
 		B(a_signal_ends_the_sleep),
+		B(one_that_polls_blocks_a_partner_that_can_run_on_its_processor),
+		B(one_that_was_sent_something_has_a_partner_too),
+		B(a_wild_bell_is_no_partner),
+		B(the_time_of_a_poll_follows_what_polls_bring),
 		B(ringing_all_wakes_every_sleeper),
 		B(two_threads_that_sleep_by_turns_lose_no_wake),
 		B(two_senders_and_one_sleeper_lose_no_wake),
