@@ -464,6 +464,14 @@ XCOLD struct xreq *xs_req_accept_lost(struct xport *port, uint32_t index)
 	if (!r->out || !has_result(port->seg, index) ||
 		(s >= XSEG_REQ_AT && s <= XSEG_REQ_APPLIED && !xs_place_is_lost(port->seg, place)))
 		return NULL;
+	/* it was answered since the caller looked: nothing is lost */
+	if (s == XSEG_REQ_ANSWERED) {
+		struct xreq *answered =
+			xs_req_accept(port, offer_word(index, place), QUEUE_REPLY);
+
+		if (answered)
+			return answered;
+	}
 	if (!nobody_has(port, r))
 		return NULL;
 	place = xs_place_force(port->seg, index, port->own_place, XSEG_REQ_PRIVATE);
