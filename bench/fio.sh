@@ -7,8 +7,9 @@
 #
 # The load is 4 KiB at random, 16 in flight, by copy: reads, and writes. The volume fits into the
 # cache and is in it. Each round measures three programs on one stack, one after the other: xbench;
-# fio with the engine; fio with its own null engine, which shows the cost of fio itself. fio fills
-# its buffers once and keeps no map of the blocks that it has used, because xbench does neither.
+# fio with the engine, by requests; fio with its own null engine, to show the cost of fio itself.
+# fio fills its buffers once and keeps no map of the blocks that it has used, because xbench does
+# neither.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -34,7 +35,7 @@ while next_round; do
 	for rw in read write; do
 		at_random xbench-$rw $rw 16 --volume=vol
 		fio_at_random engine $rw --ioengine="external:$BUILD/lib/fio-xseg.so" \
-			--segment="$XSEG_SEGMENT" --volume=vol
+			--segment="$XSEG_SEGMENT" --volume=vol --direct_reads=0
 		fio_at_random null $rw --ioengine=null
 	done
 done

@@ -402,7 +402,7 @@ run_fio()
 		--output="$file" "$@"
 }
 
-# limit NAME RW BS DEPTH ARGUMENT...: bench-limit, whose set is $set_file, into the raw file NAME-run
+# limit NAME RW BS DEPTH ARGUMENT...: runs bench-limit on $set_file; the raw file is NAME-run
 limit()
 {
 	bench-limit --rw="rand$2" --bs="$3" --iodepth="$4" --randseed="$round" --set="$set_file" \
@@ -424,7 +424,8 @@ stat_to()	# FILE
 	xseg --json stat >"$1" 2>>"$log" || fail "xseg stat failed"
 }
 
-# serve READY COMMAND...: a server, whose process is then $!; it serves when the command READY says so
+# serve READY COMMAND...: starts a server, and waits until the command READY succeeds; its process is
+# then $!
 servers=()
 serve()
 {
@@ -450,10 +451,10 @@ servers_down()
 
 # ---- tables of the raw files ----
 
-# raw_rows EXPRESSION: for each raw file a line, with tabs, of what jq makes of its JSON; none where
-# it selects nothing. $n are the words of the file's name, the last of them the round. All go
-# through one jq, as there are hundreds. figures(RW) are sums and worst values of the clients; means
-# are weighted.
+# raw_rows EXPRESSION: prints a line for each raw file: the array that the jq expression makes of the
+# file's JSON, with tabs. A file for which it selects nothing has no line. $n are the words of the
+# file's name, and the last word is the round. There are hundreds of files, so one jq reads them
+# all. figures(RW) are sums and worst values of the clients; means are weighted.
 raw_rows()
 {
 	local file name='input_filename | split("/")[-1] | rtrimstr(".json")' hint=${raw_hint:-}

@@ -6,7 +6,7 @@
 #	bars ...					# the same, as bars beside each other
 #	mark 20 "20 ms"					# a line across; without a title if there is none
 #
-# A curve's rows are those of $table (results.tsv) whose first words are these; `*` is any word, and
+# A curve has the rows of $table (results.tsv) that begin with its words; `*` is any word, and
 # a|b either one. Columns are named as in the table's first line; figures are divided by the last
 # argument. A curve without rows is left out. $across is gnuplot's expression for the horizontal
 # value, $1 if it is not set. Further arguments of page and panel are settings of gnuplot.
@@ -55,7 +55,7 @@ panel()
 	settings "title '$1'" "${@:2}"
 }
 
-# rows LABEL TITLE WORDS X Y [DIVISOR]: the rows of a curve become a data block, whose name is in
+# rows LABEL TITLE WORDS X Y [DIVISOR]: the rows of a curve become a data block; its name is in
 # $data. LABEL is how X is printed, which may be several columns. Fails without any row.
 rows()
 {

@@ -661,7 +661,8 @@ static inline bool xs_peer_holds(struct xseg *seg, uint32_t peer, uint64_t place
 #define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
 
 /* A function that reads plain words of the segment while others may write them. It copies each
- * word once, and its caller checks the copy. ThreadSanitizer does not look at it. */
+ * word once, and its caller checks the copy. ThreadSanitizer does not look at it, so it has no
+ * atomic loads: their order would be lost, too. */
 #define XS_RACY __attribute__((no_sanitize("thread")))
 /* Copies bytes in such a way. */
 void xs_racy_copy(void *to, const void *from, size_t bytes);

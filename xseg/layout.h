@@ -249,15 +249,16 @@ struct xs_stats {
 	 * name; given back by one store of its owner, or of who releases a peer */
 	_Atomic uint32_t peer;
 	uint32_t nr;
-	/* The volume, of that peer, whose I/O it counts, and the counter of what failed, before
-	 * those of reads without a request and their bytes. Its writer, once; 0: it has no other writers than that one (measure.c) */
+	/* The volume, of that peer, whose I/O it counts, and its first counter that origins of I/O
+	 * add to: failed I/Os, reads without a request, their bytes (measure.c). The block's writer
+	 * sets both, once; 0: origins add to none of its counters */
 	_Atomic uint32_t volume, told;
 	/* "cached.0"; blocks of one name and kind are summed by readers */
 	char name[XSEG_NAME_MAX];
 	char kind[16];
 	char key[XSEG_STATS_MAX][XSEG_STATS_KEY];
-	/* One writer: the reactor that owns it. But a volume's three from `told` on, and `lat`: whoever sends I/O
-	 * to it adds to them */
+	/* One writer: the reactor that owns it. But the origins of a volume's I/O add to its three
+	 * counters from `told` on, and to `lat` */
 	_Alignas(64) _Atomic uint64_t value[XSEG_STATS_MAX];
 	struct xhist lat;			/* the same writers */
 };

@@ -133,7 +133,13 @@ int xs_req_loans_in(struct xseg *seg, struct xreq *r)
 
 /* ---- looking for what is lent ---- */
 
-XS_RACY static void show(struct xseg *seg, uint32_t index, unsigned look,
+/* Its origin may just be submitting it again. */
+XS_RACY static uint16_t origin_of(const struct xs_req *sh)
+{
+	return XS_FETCH(sh->origin);
+}
+
+static void show(struct xseg *seg, uint32_t index, unsigned look,
 		 void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg)
 {
 	struct xs_req *sh = &seg->reqs[index];
@@ -145,7 +151,7 @@ XS_RACY static void show(struct xseg *seg, uint32_t index, unsigned look,
 	if (nr == 0 || place_state(place) == XSEG_REQ_FREE)
 		return;
 	port = borrower(
-		seg, XS_FETCH(sh->origin), atomic_load_explicit(&sh->parent, memory_order_relaxed));
+		seg, origin_of(sh), atomic_load_explicit(&sh->parent, memory_order_relaxed));
 	for (uint32_t i = 0; i < nr && i < XSEG_REQ_PAGES; i++) {
 		/* acquire: partners are the releases in list() */
 		uint32_t lent = atomic_load_explicit(&sh->page[i].lent, memory_order_acquire);

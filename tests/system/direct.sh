@@ -5,6 +5,7 @@
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
+. "$(dirname "$0")/../lib/beside.sh"
 need xseg xseg-host xbench volumed cached memd jq
 
 seconds=${LONG:+30}
@@ -39,48 +40,14 @@ load()	# more options
 		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 
-# beside COMMAND...: again and again, until the load has ended
-beside()
-{
-	rm -f over
-	start disturb disturb "$@"
-	disturb=$started
-}
-
-disturb()
-{
-	until [ -e over ]; do
-		"$@" >>disturb.out 2>&1 || { echo "$* failed with $?" >>disturb.failed; return 1; }
-		sleep 0.2
-	done
-}
-
-end_beside()	# SENTENCE
-{
-	touch over
-	wait "$disturb"
-	is "$1" "$?" 0
-}
-
 reads_are_direct()	# SENTENCE
 {
 	is "$1" "$(json load.json '[.jobs[].direct_ios] | add > 100')" true
 }
 
-kill_cache()
-{
-	xseg peer kill cached || [ $? = 4 ]	# it may not be back yet
-	sleep 0.4
-}
-
 generation()
 {
 	xseg --json peer list | jq '.[] | select(.name == "cached").generation'
-}
-
-unplug_and_plug()
-{
-	xseg unplug cached && sleep 0.2 && xseg plug cached --above store --below volumed
 }
 
 switch_policies()
@@ -100,29 +67,26 @@ reads_are_direct "and much is read without a request"
 load --bsrange=512-16k --output=load.json
 t "the cache says so" test "$(xseg --json cache status cached | jq .direct_reads)" -gt 100
 t "and so does stat" test "$(xseg --json stat | jq '.caches[0].direct_bytes')" -gt 409600
-is "so it is with parts of pages, and with several" \
-	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is_read_well "so it is with parts of pages, and with several"
 
 before=$(generation)
 beside kill_cache
 load --bs=4k --output=load.json
-is "while the cache is killed nothing is read that is wrong" \
-	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is_read_well "while the cache is killed nothing is read that is wrong"
 end_beside "it was killed whenever it was there"
 is "and came back" "$([ "$(generation)" -gt $((before + 1)) ] && echo yes)" yes
 reads_are_direct "and some was read without a request"
 
-beside unplug_and_plug
+beside unplug_and_plug store
 load --bs=4k --output=load.json
-is "while it leaves the path and enters it" \
-	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is_read_well "while it leaves the path and enters it"
 end_beside "it did each time"
 load --bs=4k --runtime=1s --output=load.json
 reads_are_direct "and when it stays, reads need no request again"
 
 beside switch_policies
 load --bs=4k --output=load.json
-is "while its policy changes" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is_read_well "while its policy changes"
 end_beside "it changed each time"
 
 t "a volume that is removed is not read any more" xseg volume remove vol

@@ -6,6 +6,7 @@
 # tags: san
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
+. "$(dirname "$0")/../lib/beside.sh"
 need xseg xseg-host xbench volumed cached memd jq volume_load
 
 seconds=${LONG:+30}
@@ -45,38 +46,10 @@ verified()	# more options
 requests() { counted peers volumed ops; }
 direct_of_volume() { counted volumes vol direct_reads; }
 
-# beside COMMAND...: again and again, until the load has ended
-beside()
-{
-	rm -f over
-	start disturb disturb_on "$@"
-	disturb=$started
-}
-
-disturb_on()
-{
-	until [ -e over ]; do
-		"$@" >>disturb.out 2>&1 || { echo "$* failed with $?" >>disturb.failed; return 1; }
-		sleep 0.2
-	done
-}
-
 ended_well()	# SENTENCE
 {
-	touch over
-	wait "$disturb"
-	is "$1" "$? $(json load.json '[.jobs[] | .error, .verify_errors] | add')" "0 0"
-}
-
-kill_cache()
-{
-	xseg peer kill cached || [ $? = 4 ]	# it may not be back yet
-	sleep 0.4
-}
-
-unplug_and_plug()
-{
-	xseg unplug cached && sleep 0.2 && xseg plug cached --above memd --below volumed
+	end_beside "$1"
+	is_read_well "and no read was wrong meanwhile"
 }
 
 t "the stack comes up" xseg up stack.conf
@@ -125,11 +98,11 @@ ended_well "what others write is seen at once"
 beside kill_cache
 verified
 ended_well "nothing is wrong while the cache is killed"
-beside unplug_and_plug
+beside unplug_and_plug memd
 verified
 ended_well "nor while it leaves the path and enters it"
 verified --data=loan --runtime=1s
-is "nor by loan" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is_read_well "nor by loan"
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 finish
