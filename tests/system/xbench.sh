@@ -302,6 +302,22 @@ wait_for 60 counts_more volumes vol ops "$ops"
 expect_err 4 "in use by xbench" "its volume is not removed while it runs" xseg volume remove vol
 kill -INT "$started"
 wait "$started"
+t "a volume of three objects is made" xseg volume create cut --size 9M
+t "with data in each of them" xbench --volume=cut --rw=write --bs=1M --number_ios=9
+t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO
+expect_exit 3 "so that a cut lasts" xseg --timeout 1s volume resize cut --size 4M --force
+is "it does" "$(json_of .state xseg --json volume info cut)" shrinking
+t "a volume that is being cut takes a load, in its new size" xbench --volume=cut --rw=randrw \
+	--number_ios=100
+expect_err 2 "reach beyond the end" "and no larger one" xbench --volume=cut --size=9M
+t "memd is mended" xseg peer set memd fail=
+t "the cut comes to its end" wait_for 60 eval \
+	'[ "$(json_of .state xseg --json volume info cut)" = ok ]'
+t "deletes are made to fail again" xseg peer set memd fail=delete:1:EIO
+expect_exit 3 "so that a removal lasts" xseg --timeout 1s volume remove cut
+expect_err 4 "volume 'cut' is being removed; use another" "a volume that is being removed takes none" \
+	xbench --volume=cut
+t "memd is mended again" xseg peer set memd fail=
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
 t "another volumed has another volume" wait_for 60 xseg volume create else --size 1M --volumed other
