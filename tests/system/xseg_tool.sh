@@ -25,10 +25,15 @@ dirty_bytes()
 	xseg --json cache status | jq .dirty_bytes
 }
 
-# write_unflushed VOL FILE: writes the image and is cut off before the flush
+# write_unflushed VOL FILE: writes the image and is cut off before the flush; once more where the
+# machine was too slow to write anything in that time
 write_unflushed()
 {
-	{ cat "$2"; sleep 5; } | xseg --timeout 1s volume import "$1" - >/dev/null 2>&1
+	local try
+	for try in 1 2 3 4 5; do
+		{ cat "$2"; sleep 5; } | xseg --timeout 1s volume import "$1" - >/dev/null 2>&1
+		[ "$(dirty_bytes)" = 0 ] || break
+	done
 }
 
 # ---- words and options ----
