@@ -108,7 +108,27 @@ is "what a file is called is right in JSON" "$(json_of '.options.set' \
 	bench-limit --size=4M --runtime=1ms --set="$set_file" --output-format=json)" "$set_file"
 t "however short the time, something is counted" [ "$(json_of '.jobs[0].read.iops' bench-limit \
 	--mode=memcpy --bs=1M --size=64M --runtime=1ms --ramp_time=0 --output-format=json)" -gt 0 ]
-expect_err 1 "/dev/null is no regular file" "a set is a file" bench-limit --size=4M --set=/dev/null
+expect_err 1 "/dev/null is no regular file" "a set is a file" \
+	bench-limit --size=4M --set=/dev/null
+mkdir -p folder
+expect_err 1 "folder cannot be opened: Is a directory; give another --set" "and no directory" \
+	bench-limit --size=4M --set=folder
+bench-limit --size=4M --runtime=60s --set=used >used.log 2>&1 &
+t "a set is used" wait_for 60 test -s used
+t "for a while" wait_for 60 grep -q ":$(stat -c %i used 2>/dev/null) " /proc/locks
+expect_err 1 "used is in use by another bench-limit; wait" "it is refused to another one" \
+	bench-limit --size=4M --runtime=1ms --set=used
+kill $!
+wait $! 2>/dev/null
+touch fixed
+if chattr +i fixed 2>/dev/null; then
+	expect_err 1 "fixed cannot be opened: Operation not permitted" \
+		"one that may not be written to is not left out" \
+		bench-limit --size=4M --runtime=1ms --set=fixed
+	chattr -i fixed
+else
+	skip "one that may not be written to is not left out" "no file can be made immutable here"
+fi
 # A disk of 8 MiB, in a namespace of its own.
 if unshare -m true 2>/dev/null; then
 	mkdir -p small
