@@ -161,7 +161,8 @@ only_one()
 	fi
 	pid=$(cat "$BUILD/tests/lock")
 	[ -n "$pid" ] && kill -0 "$pid" 2>/dev/null && pid="process $pid" || pid="another process"
-	echo "run.sh: $pid runs tests in $BUILD already; wait until it ends, or give another BUILD" >&2
+	echo "run.sh: $pid runs tests in $BUILD already; wait until it ends, or give another" \
+		"BUILD" >&2
 	exit 2
 }
 
@@ -354,7 +355,8 @@ if [ "$failed" -gt 0 ]; then
 	echo "failed: $(grep -lE '^[1-9][0-9]* ' "$results"/* | sed 's|.*/||' | tr '\n' ' ')"
 fi
 if [ "$pattern" = . ] && [ -z "$LONG$SAN" ]; then
-	sed -s -n 1p "$results"/* | awk 'NF == 4 { print $3, $4 }' | sort -k 1,1nr -k 2 >"$logs/times"
+	sed -s -n 1p "$results"/* | awk 'NF == 4 { print $3, $4 }' |
+		sort -k 1,1nr -k 2 >"$logs/times"
 fi
 rm -rf "$results"
 echo "$passed passed, $failed failed"

@@ -39,7 +39,8 @@ for program in "$BUILD"/tests/fuzz_*; do
 	fi
 done
 if [ -z "$found" ]; then
-	echo "fuzz: no fuzz program matches '$pattern' in $BUILD; 'make fuzz T=PATTERN' builds them" >&2
+	echo "fuzz: no fuzz program matches '$pattern' in $BUILD; 'make fuzz T=PATTERN' builds" \
+		"them" >&2
 	exit 2
 fi
 exit $failed
