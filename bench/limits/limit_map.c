@@ -94,14 +94,15 @@ static int open_set(const struct limit *l, int *set, struct xseg_error *err)
 	if (fd < 0)
 		return xseg_fail(err, -errno, "%s cannot be opened: %s; give another --set", name,
 			strerror(errno));
-	if (fcntl(fd, F_SETLK, &lock))
-		return errno == EAGAIN || errno == EACCES
-			       ? xseg_fail(err, -EBUSY,
-					 "%s is in use by another bench-limit; wait until it ends, "
-					 "or give another --set",
-					 name)
-			       : xseg_fail(err, -errno, "%s cannot be locked: %s; give another --set",
-					 name, strerror(errno));
+	rc = fcntl(fd, F_SETLK, &lock) ? -errno : 0;
+	if (rc == -EAGAIN || rc == -EACCES)
+		return xseg_fail(err, -EBUSY,
+			"%s is in use by another bench-limit; wait until it ends, or give another "
+			"--set",
+			name);
+	if (rc)
+		return xseg_fail(err, rc, "%s cannot be locked: %s; give another --set", name,
+			strerror(-rc));
 	rc = check_room(name, fd, l->map_bytes, err);
 	if (rc)
 		return rc;

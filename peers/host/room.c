@@ -35,7 +35,7 @@ static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_e
 {
 	const struct peer_class *cls = kinds_find(from->kind);
 	struct peer *p = peer_create(cls);
-	uint64_t requests;
+	uint64_t units;
 	int rc;
 
 	if (!p)
@@ -45,9 +45,9 @@ static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_e
 	if (!rc && cls->memory_bytes)
 		note_memory(n, from->name, cls->memory_bytes(p));
 	if (!rc) {
-		requests = cls->nr_requests ? cls->nr_requests(p) : 0;
-		requests = (requests + XSEG_REQUEST_UNIT - 1) / XSEG_REQUEST_UNIT * XSEG_REQUEST_UNIT;
-		n->requests += requests * p->threads;
+		units = cls->nr_requests ? cls->nr_requests(p) : 0;
+		units = (units + XSEG_REQUEST_UNIT - 1) / XSEG_REQUEST_UNIT;
+		n->requests += units * XSEG_REQUEST_UNIT * p->threads;
 		n->ports += p->threads;
 	}
 	peer_destroy(p);

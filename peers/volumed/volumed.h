@@ -265,8 +265,8 @@ struct vd_job {
 
 /* What they are, and which follows which, is in recover.c. */
 enum vd_recover_step {
-	VD_RECOVER_IDLE, VD_RECOVER_ASKED, VD_RECOVER_LOOKING, VD_RECOVER_MENDING, VD_RECOVER_ORPHANS,
-	VD_RECOVER_HEAD, VD_RECOVER_NR_STEPS
+	VD_RECOVER_IDLE, VD_RECOVER_ASKED, VD_RECOVER_LOOKING, VD_RECOVER_MENDING,
+	VD_RECOVER_ORPHANS, VD_RECOVER_HEAD, VD_RECOVER_NR_STEPS
 };
 
 /* Bringing back what is lost. Port 0's thread. */

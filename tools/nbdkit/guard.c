@@ -21,10 +21,10 @@
  *
  * Settings are in the environment:
  *   $XSEG_GUARD_CONNECTIONS   how many sockets there may be
- *   $XSEG_GUARD_CUT           a descriptor, of a socket. A byte is sent to it before nbdkit gets its
- *                             first client: so the other end knows that the library is in its
- *                             place. When it ends, sockets that are owed nothing are shut at once,
- *                             others when they are owed nothing any more, or CUT_S later
+ *   $XSEG_GUARD_CUT           a descriptor, of a socket. A byte is sent to it before nbdkit gets
+ *                             its first client, so the other end knows that the library is in
+ *                             its place. When it ends, sockets that are owed nothing are shut at
+ *                             once, others when they are owed nothing any more, or CUT_S later
  *
  * Invariants
  *   G1  A connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0.

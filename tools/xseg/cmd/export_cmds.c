@@ -11,9 +11,9 @@
  * A library is preloaded into nbdkit, so that a client harms only itself (tools/nbdkit/guard.c). It
  * bounds the connections, and nbdkit does not end because of a client's messages. When this process
  * ends, or wants it, the library cuts connections whose clients do not take their answers. Without
- * the library there is no export. The dynamic linker only warns that it ignores a library which it
- * cannot load, and goes on. So the library sends a byte when nbdkit accepts the first client, and an
- * nbdkit whose library has sent none is ended.
+ * the library there is no export. If the dynamic linker cannot load a library, it only warns, and
+ * goes on. So the library sends a byte when nbdkit accepts the first client, and an nbdkit whose
+ * library has sent none is ended.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
  * if nbdkit exits by itself; 3 if it does not serve in time.

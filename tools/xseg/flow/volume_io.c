@@ -55,7 +55,7 @@ struct mover {
 	const struct volume_ref *v;
 	const char *what, *file;		/* what: the command's words */
 	int fd;
-	const char *partial;			/* export: where an image that is not whole stays, or NULL */
+	const char *partial;	/* export: where an image that is not whole stays, or NULL */
 	/* may have holes, can be read and written anywhere */
 	bool is_regular;
 	uint64_t image_bytes;			/* UINT64_MAX: not known before its end */
