@@ -62,7 +62,10 @@ reads_of()
 
 reads_fast()
 {
-	[ "$(reads_of b)" -ge 200 ]
+	local reads
+	reads=$(reads_of b)
+	echo "reads a second: $reads; of the load: $(tail -n 3 load.log)"
+	[ "$reads" -ge 200 ]
 }
 
 start load xbench --volume=b --rw=randread --rate_iops=500 --runtime=10m
