@@ -12,6 +12,12 @@ static bool may_lose(struct cached *k, uint32_t rec, const struct claim *cl)
 	return rec == cl->rec ? !cl->owed : !share_is_kept(k, rec);
 }
 
+/* As shares.at numbers them. */
+static struct clean_list *list_at(struct cached *k, uint32_t at)
+{
+	return at ? &share_at(k, at - 1)->clean : &memory_of(k)->clean;
+}
+
 /* Under mem_lock: the list whose turn it is to lose a page; NULL: none may lose one. */
 static struct clean_list *next_list(struct cached *k, const struct claim *cl)
 {
@@ -19,15 +25,15 @@ static struct clean_list *next_list(struct cached *k, const struct claim *cl)
 	uint32_t nr = nr_shares(k);
 
 	for (uint32_t i = 0; i <= nr + 1; i++) {
-		struct clean_list *list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
+		struct clean_list *list = list_at(k, s->at);
 
-		if (s->left && clean_nr(list) && (s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
+		if (s->left && clean_nr(list) &&
+			(s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
 			s->left--;
 			return list;
 		}
 		s->at = s->at < nr ? s->at + 1 : 0;
-		list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
-		s->left = clean_nr(list) / 16 + 1;
+		s->left = clean_nr(list_at(k, s->at)) / 16 + 1;
 	}
 	return NULL;
 }
