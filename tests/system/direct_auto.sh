@@ -6,7 +6,7 @@
 # tags: san
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
-. "$(dirname "$0")/../lib/beside.sh"
+. "$root/tests/lib/beside.sh"
 need xseg xseg-host xbench volumed cached memd jq volume_load
 
 seconds=${LONG:+30}
