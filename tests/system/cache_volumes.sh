@@ -26,7 +26,7 @@ bench()	# VOLUME OPTION...
 {
 	local volume=$1
 	shift
-	xbench --volume="$volume" --bs=4k --iodepth=16 "$@" --output-format=json
+	xbench --volume="$volume" --direct=never --bs=4k --iodepth=16 "$@" --output-format=json
 }
 
 t "the stack comes up" xseg up stack.conf
