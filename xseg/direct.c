@@ -508,7 +508,7 @@ static void trial_count(struct trial *t, bool found)
 {
 	t->found += found;
 	t->tries++;
-	if (t->tries < TRIES && t->tries - t->found <= TRIES - ENOUGH)
+	if (t->tries < TRIES && (uint32_t)(t->tries - t->found) <= TRIES - ENOUGH)
 		return;
 	if (t->found >= ENOUGH)
 		t->pause = 0;
