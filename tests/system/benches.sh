@@ -52,7 +52,8 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
 for program in bench-rival-rocksdb bench-rival-leveldb; do
 	[ -x "$BUILD/bin/$program" ] || continue
-	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" "$program: what is not there is an error" \
+	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" \
+		"$program: what is not there is an error" \
 		$program --path="$program.empty" --size=1M --runtime=20ms
 	t "$program fills" $program --path="$program.full" --size=1M --fill
 	t "and finds it" $program --path="$program.full" --size=1M --runtime=20ms
@@ -65,7 +66,8 @@ done
 for script in hit run demo; do
 	expect_err 2 "unknown option --fast; .*--help shows" "$script.sh has no such option" \
 		"$root/bench/$script.sh" --fast
-	is "it says what it has" "$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1
+	is "it says what it has" \
+		"$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1
 done
 expect_err 2 "not also --full" "one option is enough" "$root/bench/hit.sh" --quick --full
 expect_err 2 "BENCH_SECONDS=soon is not a number" "so it is to a script for guests" \
@@ -108,16 +110,40 @@ is "what a file is called is right in JSON" "$(json_of '.options.set' \
 	bench-limit --size=4M --runtime=1ms --set="$set_file" --output-format=json)" "$set_file"
 t "however short the time, something is counted" [ "$(json_of '.jobs[0].read.iops' bench-limit \
 	--mode=memcpy --bs=1M --size=64M --runtime=1ms --ramp_time=0 --output-format=json)" -gt 0 ]
-expect_err 1 "/dev/null is no regular file" "a set is a file" bench-limit --size=4M --set=/dev/null
+expect_err 1 "/dev/null is no regular file" "a set is a file" \
+	bench-limit --size=4M --set=/dev/null
+mkdir -p folder
+expect_err 1 "folder cannot be opened: Is a directory; give another --set" "and no directory" \
+	bench-limit --size=4M --set=folder
+bench-limit --size=4M --runtime=60s --set=used >used.log 2>&1 &
+t "a set is used" wait_for 60 test -s used
+t "for a while" wait_for 60 grep -q ":$(stat -c %i used 2>/dev/null) " /proc/locks
+expect_err 1 "used is in use by another bench-limit; wait" "it is refused to another one" \
+	bench-limit --size=4M --runtime=1ms --set=used
+kill $!
+wait $! 2>/dev/null
+touch fixed
+if chattr +i fixed 2>/dev/null; then
+	expect_err 1 "fixed cannot be opened: Operation not permitted" \
+		"one that may not be written to is not left out" \
+		bench-limit --size=4M --runtime=1ms --set=fixed
+	chattr -i fixed
+else
+	skip "one that may not be written to is not left out" "no file can be made immutable here"
+fi
 # A disk of 8 MiB, in a namespace of its own.
 if unshare -m true 2>/dev/null; then
 	mkdir -p small
-	expect_err 1 "small/set takes .* MiB, and there are 8 MiB left" "a set that does not fit is refused" \
+	expect_err 1 "small/set takes .* MiB, and there are 8 MiB left" \
+		"a set that does not fit is refused" \
 		unshare -m sh -c 'mount -t tmpfs -o size=8M none small &&
 			bench-limit --size=64M --runtime=1ms --set=small/set'
-	expect_err 1 "failed; the logs are in .*; last was said: bench-limit: .* use a smaller --size" \
-		"a benchmark that fails says why" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-		BENCH_OUT=shm unshare -m sh -c "mount -t tmpfs -o size=8M none /dev/shm && exec '$root/bench/limits.sh' --quick"
+	expect_err 1 \
+		"failed; the logs are in .*; last was said: bench-limit: .* use a smaller --size" \
+		"a benchmark that fails says why" env -u XSEG_SEGMENT \
+		BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT=shm unshare -m sh -c \
+		"mount -t tmpfs -o size=8M none /dev/shm && exec '$root/bench/limits.sh' --quick"
 else
 	skip "a set that does not fit is refused" "no namespace can be had here"
 	skip "a benchmark that fails says why" "no namespace can be had here"
@@ -221,7 +247,8 @@ ends_badly()
 		echo "bench_report; bench_end"
 	} >broken.sh
 	cat >run
-	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/broken" \
+	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT="$TMP/broken" \
 		bash broken.sh
 }
 

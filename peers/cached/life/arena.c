@@ -294,10 +294,24 @@ void arena_close(struct cached *k)
 	cached_free_all(k);
 }
 
+static uint32_t objects_asked(const struct cached *k)
+{
+	return options_of(k)->objects_wanted ? options_of(k)->objects_wanted
+					     : cached_default_objects(options_of(k)->memory);
+}
+
+uint64_t arena_memory_bytes(const struct cached *k)
+{
+	uint64_t memory = options_of(k)->memory;
+
+	return peer_whole_extents(memory) +
+	       peer_whole_extents(cached_arena_bytes(objects_asked(k), cached_nr_volumes(memory),
+		       peer_of(k)->threads));
+}
+
 int arena_open(struct cached *k, struct xseg_error *err)
 {
-	uint32_t objects = options_of(k)->objects_wanted ? options_of(k)->objects_wanted
-					     : cached_default_objects(options_of(k)->memory);
+	uint32_t objects = objects_asked(k);
 	int rc = arena_try(k, objects, err);
 
 	if (rc == -ESTALE) {
