@@ -37,16 +37,21 @@ static const char *const data_names[] = { [COPY] = "copy",
 static const char *const touch_names[] = { [FIRST_LINE] = "line", [ALL_LINES] = "all", NULL };
 
 #define AT(f) offsetof(struct options, f)
-#define TEXT(f, n, a, h) { .name = n, .kind = OPT_STR, .off = AT(f), .arg = a, .help = h, \
-	.len = sizeof(((struct options *)0)->f) }
+#define TEXT(f, n, a, h) \
+	{ \
+		.name = n, .kind = OPT_STR, .off = AT(f), .arg = a, .help = h, \
+		.len = sizeof(((struct options *)0)->f) \
+	}
 #define CHOICE(f, n, d, h) \
-	{ .name = #f, .kind = OPT_ENUM, .off = AT(f), .names = n, .def = d, .help = h }
+	{ \
+		.name = #f, .kind = OPT_ENUM, .off = AT(f), .names = n, .def = d, .help = h \
+	}
 static const struct opt opts[] = {
 	TEXT(file, "file", "FILE", "read or write this file, which has all of its data"),
 	TEXT(volume, "volume", "NAME", "read or write this volume"),
 	TEXT(segment, "segment", "NAME", "the volume's segment, else $XSEG_SEGMENT, else xseg"),
 	{ .name = "make", .kind = OPT_BOOL, .off = AT(make),
-	  .help = "only write all data of the file, which is made, or of the volume" },
+	  .help = "only write and read all data of the volume, or the file, which is made" },
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge),
 	  .help = "put the file that is made into huge pages" },
 	CHOICE(rw, rw_names, "randread", "which way data goes"),
@@ -73,10 +78,32 @@ static const struct opt opts[] = {
 	{ .name = NULL }
 };
 
+#define MOMENT_NS   100000u
+#define PATIENCE_NS 10000000000ull
+
 static struct job jobs[MAX_JOBS];
-static _Atomic bool stop;			/* relaxed: nothing else is passed by it */
+/* relaxed, all: nothing else is passed by them */
+static _Atomic uint32_t nr_ready; /* jobs that are, or have ended */
+static _Atomic bool go, stop;
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		continue;
+}
 
 /* ---- a job ------------------------------------------------------------------------------- */
+
+/* A thread that waits leaves its CPU to the server, which may have to answer another thread. */
+void job_ready(struct job *j)
+{
+	(void)j;
+	atomic_fetch_add_explicit(&nr_ready, 1, memory_order_relaxed);
+	while (!atomic_load_explicit(&go, memory_order_relaxed))
+		sleep_ns(MOMENT_NS);
+}
 
 bool job_is_over(const struct job *j)
 {
@@ -129,6 +156,8 @@ static void *job_main(void *arg)
 	}
 	if (!j->rc)
 		j->rc = job_run(j);
+	if (j->rc)
+		atomic_fetch_add_explicit(&nr_ready, 1, memory_order_relaxed);
 	return NULL;
 }
 
@@ -157,14 +186,6 @@ static struct sample look(const struct options *o, clockid_t server)
 	return s;
 }
 
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec ts = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-
-	while (nanosleep(&ts, &ts) && errno == EINTR)
-		continue;
-}
-
 /* One I/O at the least is counted, however long the CPU was another's. */
 static struct sample next_look(const struct options *o, clockid_t server, const struct sample *from)
 {
@@ -172,8 +193,8 @@ static struct sample next_look(const struct options *o, clockid_t server, const 
 
 	sleep_ns(o->runtime_ns);
 	s = look(o, server);
-	while (s.ios == from->ios && s.ns - from->ns < 10000000000ull) {
-		sleep_ns(1000000);
+	while (s.ios == from->ios && s.ns - from->ns < PATIENCE_NS) {
+		sleep_ns(MOMENT_NS);
 		s = look(o, server);
 	}
 	return s;
@@ -236,6 +257,9 @@ static int measure(const struct options *o, clockid_t server, struct xseg_error 
 			rc = xseg_fail(err, -rc, "no thread can be had: %s", strerror(rc));
 		nr += !rc;
 	}
+	while (!rc && atomic_load_explicit(&nr_ready, memory_order_relaxed) < nr)
+		sleep_ns(MOMENT_NS);
+	atomic_store_explicit(&go, true, memory_order_relaxed);
 	if (!rc) {
 		sleep_ns(o->ramp_ns);
 		from = look(o, server);
@@ -271,6 +295,7 @@ static int make(const struct options *o, struct xseg_error *err)
 	int rc;
 
 	j->in_sequence = true;
+	atomic_store_explicit(&go, true, memory_order_relaxed);
 	rc = pass(j, RANDWRITE, err);
 	if (!rc)
 		rc = pass(j, RANDREAD, err);

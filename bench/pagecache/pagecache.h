@@ -24,14 +24,20 @@
 #include "peers/common/options/cpus.h"
 #include "xseg/volume.h"
 
-#define PAGE	   4096u
-#define LINE	   64u
-#define MAX_JOBS   16u
-#define MAX_DEPTH  1024u
+#define PAGE      4096u
+#define LINE      64u
+#define MAX_JOBS  16u
+#define MAX_DEPTH 1024u
 
-enum rw { RANDREAD, RANDWRITE };
-enum data { COPY, LOAN, DIRECT, DIRECT_COPY, MAP };
-enum touch { FIRST_LINE, ALL_LINES };
+enum rw { RANDREAD,
+	RANDWRITE };
+enum data { COPY,
+	LOAN,
+	DIRECT,
+	DIRECT_COPY,
+	MAP };
+enum touch { FIRST_LINE,
+	ALL_LINES };
 
 struct options {
 	uint32_t rw, data, touch, iodepth, numjobs, server;
@@ -42,20 +48,22 @@ struct options {
 };
 
 struct job {
-	_Alignas(LINE) _Atomic uint64_t ios;	/* relaxed: a count that may be a little old */
+	_Alignas(LINE) _Atomic uint64_t ios; /* relaxed: a count that may be a little old */
 	const struct options *o;
 	enum rw rw;
-	bool in_sequence;			/* each page of the set once */
+	bool in_sequence; /* each page of the set once */
 	uint64_t nr_pages, at, random;
-	uint64_t sum, wrong;			/* of what was read */
+	uint64_t sum, wrong; /* of what was read */
 	uint32_t nr;
 	int fd, rc;
-	uint8_t *map;				/* of the file, or NULL */
-	struct xseg_volume *volume;		/* NULL: it is a file */
+	uint8_t *map; /* of the file, or NULL */
+	struct xseg_volume *volume; /* NULL: it is a file */
 	struct xseg_error err;
 };
 
 /* ---- pagecache.c ---- */
+/* Waits until all jobs are here; counting begins some time later. */
+void job_ready(struct job *j);
 /* No further I/O is to begin. */
 bool job_is_over(const struct job *j);
 /* An I/O is done. */

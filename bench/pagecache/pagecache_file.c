@@ -13,10 +13,10 @@
 #include "bench/pagecache/pagecache.h"
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25			/* since Linux 6.1 */
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
 #endif
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22			/* since Linux 5.14 */
+#define MADV_POPULATE_READ 22 /* since Linux 5.14 */
 #endif
 #define HUGE_BYTES (2u << 20)
 
@@ -32,7 +32,8 @@ int file_open(const struct options *o, int *fd, struct xseg_error *err)
 static int map_at(const struct options *o, int fd, int prot, uint8_t **map, struct xseg_error *err)
 {
 	uint8_t *room = mmap(NULL, o->size + HUGE_BYTES, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+		*at;
 
 	if (room == MAP_FAILED)
 		return xseg_fail(err, -errno, "no room for a mapping: %s", strerror(errno));
@@ -111,6 +112,7 @@ int file_run(struct job *j)
 	_Alignas(PAGE) uint8_t buffer[PAGE] = { 0 };
 	int rc = 0;
 
+	job_ready(j);
 	while (!rc && !job_is_over(j)) {
 		if (j->map)
 			read_mapped(j);

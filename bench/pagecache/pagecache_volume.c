@@ -43,7 +43,7 @@ static uint32_t flags_of(const struct job *j)
 	if (is_in_place(j))
 		flags |= j->rw == RANDREAD ? XSEG_IO_LOAN : XSEG_IO_GIVE;
 	if (j->rw == RANDREAD && is_direct(j) && j->in_sequence)
-		flags |= XSEG_IO_DIRECT;	/* until each page has been met */
+		flags |= XSEG_IO_DIRECT; /* until each page has been met */
 	return flags;
 }
 
@@ -113,6 +113,21 @@ static int load_run(struct load *l, uint8_t *buffers)
 	return rc;
 }
 
+/* A queue finds nothing in an object before an answer has told it where the object is. So one page of
+ * each is read by a request before counting begins. */
+static int meet_objects(struct load *l)
+{
+	struct xseg_volume_info info;
+	uint8_t page[PAGE];
+	struct xseg_io io = { .op = XSEG_OP_READ, .size = PAGE, .flags = XSEG_IO_DIRECT, .buf = page };
+	int rc = 0;
+
+	xseg_volume_get_info(l->j->volume, &info);
+	for (; !rc && io.offset < l->j->o->size; io.offset += info.object_bytes)
+		rc = job_check(l->j, xseg_queue_run(l->q, &io));
+	return rc;
+}
+
 int volume_run(struct job *j)
 {
 	struct xseg_queue_params params = { .depth = j->o->iodepth,
@@ -133,8 +148,12 @@ int volume_run(struct job *j)
 		if (!buffers)
 			rc = xseg_fail(&j->err, -ENOMEM, "the segment has no memory for buffers");
 	}
-	if (!rc)
+	if (!rc && is_direct(j))
+		rc = meet_objects(&l);
+	if (!rc) {
+		job_ready(j);
 		rc = load_run(&l, buffers);
+	}
 	xseg_queue_destroy(l.q);
 	free(l.done);
 	free(l.ios);
