@@ -3,7 +3,11 @@
 # Variables: disk_is (its file system), set_mib, huge (true: tmpfshuge is in huge pages)
 function cell(key)
 {
-	return key in has ? show(key, "%6.2f %4.0f-%-4.0f %5.2f", "iops/1e6 low% high% cpu_ns/1e3") : sprintf("%22s", "-")
+	if (!(key in has))
+		return sprintf("%22s", "-")
+	if (key ~ /^limit /)
+		return show(key, "%6.2f %4.0f-%-4.0f     -", "iops/1e6 low% high%")
+	return show(key, "%6.2f %4.0f-%-4.0f %5.2f", "iops/1e6 low% high% cpu_ns/1e3")
 }
 
 function table(rw, touch,	i, k)
@@ -12,7 +16,7 @@ function table(rw, touch,	i, k)
 		"depth 1, one CPU", "depth 1, two CPUs", "depth 16, one CPU", "depth 16, two CPUs"
 	for (i = 1; i <= nr; i++) {
 		k = system_of[i] " " rw " " touch
-		if ((k " 1 1") in has)
+		if ((k " 1 2") in has)
 			printf "%-48s | %s | %s | %s | %s\n", name[system_of[i]], cell(k " 1 1"), cell(k " 1 2"),
 				cell(k " 16 1"), cell(k " 16 2")
 	}
@@ -46,7 +50,8 @@ function to_loop(what, mine, rw, depth, cpus, bar,	best)
 END {
 	nr = names("tmpfs=page cache, tmpfs|tmpfshuge=page cache, tmpfs in huge pages|disk=page cache, " disk_is \
 		"|map=page cache, mapped tmpfs in huge pages|copy=xseg, copy|loan=xseg, loans and gifts|" \
-		"directcopy=xseg, without requests, copied|direct=xseg, without requests, in place", system_of)
+		"directcopy=xseg, without requests, copied|direct=xseg, without requests, in place|" \
+		"limit=bare limit of copies", system_of)
 	nr_loops = split("tmpfs tmpfshuge disk", loops, " ")
 	write_results("system rw touch depth cpus", "mean_ns cpu_ns server_ns")
 	print "M/s, lowest and highest round in percent, us of CPU an I/O (program and server)\n"

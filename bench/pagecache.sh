@@ -14,15 +14,17 @@
 #   loan        the same; a read is read in the cache's page, a write gives its page to the cache
 #   directcopy  libxseg finds the data in the cache without a request, and copies it to the caller
 #   direct      the same, and the caller reads in the cache's page
+#   limit       bench-limit, a server and a client without a cache: what copy can have on two CPUs of
+#               this machine
 #
 # depth is the number of I/Os in flight; a loop of system calls has one. touch is what the program
 # reads or writes of a page itself: its first line, or all of it. cpus is where all runs:
 #   1           one thread, and the server on the same CPU
-#   2           tmpfs, disk, map, directcopy, direct: a thread on each of two CPUs; copy, loan: the
-#               server on one, a thread on the other
+#   2           tmpfs, disk, map, directcopy, direct: a thread on each of two CPUs; copy, loan, limit:
+#               the server on one, a thread on the other
 #
-# Each figure has the CPU time of an I/O, of the program and the server together. A server that
-# expects work polls for it, so it uses all of its CPU. copy and loan have one stack, directcopy and
+# Each figure but those of limit has the CPU time of an I/O, of the program and the server together. A
+# server that expects work polls for it, so it uses all of its CPU. copy and loan have one stack, directcopy and
 # direct another, so that no write meets a page that is read without requests.
 set -u
 
@@ -31,8 +33,9 @@ by_form seconds 0.3 0.02
 by_form set_mib "${BENCH_SET:-1024}" 64
 columns="system rw touch depth cpus round = iops mean_ns cpu_ns server_ns errors"
 more_figures="([.ios, 1] | max) as \$all | {
-	cpu_ns: ((.client_cpu_ns + .server_cpu_ns) / \$all | floor),
-	server_ns: (.server_cpu_ns / \$all | floor) }"
+	cpu_ns: (((.client_cpu_ns // 0) + (.server_cpu_ns // 0)) / \$all | floor),
+	server_ns: ((.server_cpu_ns // 0) / \$all | floor) }"
+set_file=/dev/shm/$XSEG_SEGMENT.set
 vars="disk_is set_mib huge"
 case $set_mib in
 '' | *[!0-9]* | 0* | [1-9] | [1-5][0-9]) usage "BENCH_SET=$set_mib is not a number of MiB, 60 or more" ;;
@@ -104,6 +107,12 @@ run_one()
 		--ramp_time="$ramp" >"$raw/$1-$2-$3-$4-$5-run.$round.json"
 }
 
+run_limit()	# RW TOUCH DEPTH
+{
+	limit "limit-$1-$2-$3-2" "$1" 4k "$3" --mode=copy --touch="$2" --object_size=4k \
+		--size="${set_mib}M"
+}
+
 # With all pages dirty a write only writes data. They reach the disk before anything else is
 # measured.
 disk_writes()
@@ -118,12 +127,15 @@ all_systems()
 	disk_writes
 	each run_one "tmpfs tmpfshuge" write "line all" 1 "1 2"
 	each run_one "copy loan" write "line all" "1 16" "1 2"
+	each run_limit write "line all" "1 16"
 	each run_one "tmpfs tmpfshuge disk" read "line all" 1 "1 2"
 	each run_one "map direct directcopy copy loan" read "line all" "1 16" "1 2"
+	each run_limit read "line all" "1 16"
 }
 
-fit_set 650 1024
-bench_begin xseg xseg-host bench-pagecache
+fit_set 750 1024
+bench_begin xseg xseg-host bench-pagecache bench-limit
+also_at_the_end rm -f "$set_file"
 make_files
 declare -A server
 for stack in copy direct; do
