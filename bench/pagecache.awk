@@ -1,6 +1,6 @@
 # pagecache.awk - the report of pagecache.sh (see lib.awk). Keys are SYSTEM RW TOUCH DEPTH CPUS.
 #
-# Variables: disk_is (its file system), set_mib, huge (true: tmpfshuge is in huge pages)
+# Variables: disk_is (its file system), huge (true: tmpfshuge is in huge pages)
 function cell(key)
 {
 	if (!(key in has))

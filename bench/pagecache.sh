@@ -7,25 +7,25 @@
 # One program (bench/pagecache/pagecache.c) does the same I/O with each of these:
 #   tmpfs       a loop of pread() or pwrite() on a file in /dev/shm
 #   tmpfshuge   the same, with the file in huge pages
-#   disk        the same on a file of the disk that holds BUILD. All of it is in the page cache. What
-#               is written is dirty already, and goes to the disk after the runs
+#   disk        the same on a file of the disk that holds BUILD. All of it is in the page cache.
+#               Written pages are dirty already, and go to the disk after the runs
 #   map         no system call: reads of a mapping of tmpfshuge
 #   copy        libxseg -> volumed -> cached: a request, and its data is copied
 #   loan        the same; a read is read in the cache's page, a write gives its page to the cache
 #   directcopy  libxseg finds the data in the cache without a request, and copies it to the caller
 #   direct      the same, and the caller reads in the cache's page
-#   limit       bench-limit, a server and a client without a cache: what copy can have on two CPUs of
-#               this machine
+#   limit       bench-limit, a server and a client without a cache: what copy can have on two CPUs
+#               of this machine
 #
 # depth is the number of I/Os in flight; a loop of system calls has one. touch is what the program
 # reads or writes of a page itself: its first line, or all of it. cpus is where all runs:
 #   1           one thread, and the server on the same CPU
-#   2           tmpfs, disk, map, directcopy, direct: a thread on each of two CPUs; copy, loan, limit:
-#               the server on one, a thread on the other
+#   2           tmpfs, disk, map, directcopy, direct: a thread on each of two CPUs; copy, loan,
+#               limit: the server on one, a thread on the other
 #
-# Each figure but those of limit has the CPU time of an I/O, of the program and the server together. A
-# server that expects work polls for it, so it uses all of its CPU. copy and loan have one stack, directcopy and
-# direct another, so that no write meets a page that is read without requests.
+# Each figure but those of limit has the CPU time of an I/O, of the program and the server together.
+# A server that expects work polls for it, so it uses all of its CPU. copy and loan have one stack,
+# directcopy and direct another, so that no write meets a page that is read without requests.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -36,9 +36,11 @@ more_figures="([.ios, 1] | max) as \$all | {
 	cpu_ns: (((.client_cpu_ns // 0) + (.server_cpu_ns // 0)) / \$all | floor),
 	server_ns: ((.server_cpu_ns // 0) / \$all | floor) }"
 set_file=/dev/shm/$XSEG_SEGMENT.set
-vars="disk_is set_mib huge"
+vars="disk_is huge"
 case $set_mib in
-'' | *[!0-9]* | 0* | [1-9] | [1-5][0-9]) usage "BENCH_SET=$set_mib is not a number of MiB, 60 or more" ;;
+'' | *[!0-9]* | 0* | [1-9] | [1-5][0-9])
+	usage "BENCH_SET=$set_mib is not a number of MiB, 60 or more"
+	;;
 esac
 
 # pagecache ARGUMENT...

@@ -260,7 +260,8 @@ void xs_slot_fetch(struct xseg_queue *q, const struct slot *s)
 	const uint8_t *at = data_page(q, s, 0) + in;
 
 	left = left < s->r->size ? left : s->r->size;
-	__asm__ volatile("" : : "r"(at));	/* else gcc takes this for a function without effect */
+	/* else gcc takes this for a function without effect */
+	__asm__ volatile("" : : "r"(at));
 	for (uint32_t i = 0; i < left; i += LINE_BYTES)
 		__builtin_prefetch(at + i, 0, 2);
 }

@@ -1,8 +1,8 @@
 /* pagecache - the same random I/O of 4 KiB with pread() and pwrite(), and with libxseg.
  *
- * bench/pagecache.sh compares the page cache with xseg by this program. In both cases a thread draws
- * the same pages, does the same work on their data, and is bound to the same CPU:
- *   --file=FILE    a loop of pread() or pwrite() with one buffer, or reads of a mapping (--data=map)
+ * bench/pagecache.sh compares the page cache with xseg by this program. In both cases a thread
+ * draws the same pages, does the same work on their data, and is bound to the same CPU:
+ *   --file=FILE    a loop of pread() or pwrite() with one buffer; --data=map: reads of a mapping
  *   --volume=NAME  a queue of a volume, with --iodepth I/Os in flight (pagecache_volume.c)
  *
  * After a read the thread sums the first line of the page or, with --touch=all, all of it. Before a
@@ -55,7 +55,8 @@ static const struct opt opts[] = {
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge),
 	  .help = "put the file that is made into huge pages" },
 	CHOICE(rw, rw_names, "randread", "which way data goes"),
-	CHOICE(data, data_names, "copy", "how data moves; loan and direct: of a volume, map: of a file"),
+	CHOICE(data, data_names, "copy",
+		"how data moves; loan and direct: of a volume, map: of a file"),
 	CHOICE(touch, touch_names, "line", "what is touched of a page: its first line, or all"),
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = PAGE, .def = "256M",
 	  .arg = "SIZE", .help = "bytes that are used, from the beginning" },
@@ -67,7 +68,8 @@ static const struct opt opts[] = {
 	  .len = sizeof(((struct options *)0)->cpus),
 	  .help = "CPUs for the threads, in turn; else they are bound to none" },
 	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
-	  .max = 3600000000000ull, .def = "1s", .arg = "TIME", .help = "the time that is measured" },
+	  .max = 3600000000000ull, .def = "1s", .arg = "TIME",
+	  .help = "the time that is measured" },
 	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
 	  .def = "50ms", .arg = "TIME", .help = "run this long before counting begins" },
 	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
@@ -351,7 +353,8 @@ static int check(const struct options *o, struct xseg_error *err)
 	if (o->huge && (!*o->file || !o->make))
 		return xseg_fail(err, -EINVAL, "--huge is for --make of a --file");
 	if (o->size % PAGE)
-		return xseg_fail(err, -EINVAL, "size: %" PRIu64 " is not a multiple of 4k", o->size);
+		return xseg_fail(err, -EINVAL, "size: %" PRIu64 " is not a multiple of 4k",
+			o->size);
 	return 0;
 }
 

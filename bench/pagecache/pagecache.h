@@ -1,5 +1,5 @@
-/* pagecache.h - shared by the files of bench-pagecache: options, one thread's job, and the data of a
- * page.
+/* pagecache.h - shared by the files of bench-pagecache: options, one thread's job, and the data of
+ * a page.
  *
  *   pagecache.c         options, threads, counting, the result
  *   pagecache_data.c    which page is next, and what is read and written of it
@@ -82,7 +82,8 @@ void page_write(const struct job *j, uint64_t nr, void *page);
 /* Opens the file, or makes it. */
 int file_open(const struct options *o, int *fd, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Maps all of it, to be read. */
-int file_map(const struct options *o, int fd, uint8_t **map, struct xseg_error *err) XSEG_MUST_CHECK;
+int file_map(const struct options *o, int fd, uint8_t **map,
+	struct xseg_error *err) XSEG_MUST_CHECK;
 /* After each page was written. *huge: all of it is in huge pages. */
 int file_collapse(const struct options *o, int fd, bool *huge,
 	struct xseg_error *err) XSEG_MUST_CHECK;

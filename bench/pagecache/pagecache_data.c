@@ -1,8 +1,8 @@
 /* pagecache_data.c - which page is next, and what is read and written of it.
  *
- * All systems use these functions, so the order of the pages and the work on their data is the same.
- * The number of words of each sum is a constant, which lets the compiler use vectors. The result is
- * printed in the end, so that no read is left out.
+ * All systems use these functions, so the order of the pages and the work on their data are the
+ * same. The number of words of each sum is a constant, which lets the compiler use vectors. The
+ * result is printed in the end, so that no read is left out.
  */
 #include "bench/pagecache/pagecache.h"
 

@@ -2,8 +2,8 @@
  *
  *   --data        a read                                   a write
  *   copy          a request; the peer copies the data      the same
- *   loan          a request; the data is read in the       a request; the data is written into a page
- *                 cache's page                             that the cache keeps
+ *   loan          a request; the data is read in the       a request; the data is written into a
+ *                 cache's page                             page that the cache keeps
  *   direct        no request; the data is read in the
  *                 cache's page
  *   direct-copy   no request; the library copies the data
@@ -113,13 +113,16 @@ static int load_run(struct load *l, uint8_t *buffers)
 	return rc;
 }
 
-/* A queue finds nothing in an object before an answer has told it where the object is. So one page of
- * each is read by a request before counting begins. */
+/* A queue finds nothing in an object before an answer has told it where the object is. So one page
+ * of each is read by a request before counting begins. */
 static int meet_objects(struct load *l)
 {
 	struct xseg_volume_info info;
 	uint8_t page[PAGE];
-	struct xseg_io io = { .op = XSEG_OP_READ, .size = PAGE, .flags = XSEG_IO_DIRECT, .buf = page };
+	struct xseg_io io = { .op = XSEG_OP_READ,
+		.size = PAGE,
+		.flags = XSEG_IO_DIRECT,
+		.buf = page };
 	int rc = 0;
 
 	xseg_volume_get_info(l->j->volume, &info);
