@@ -10,6 +10,7 @@
 #   tools/xseg/                  build/bin/xseg
 #   bench/xbench/                build/bin/xbench
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
+#   bench/pagecache/*.c          build/bin/bench-pagecache
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
@@ -84,7 +85,8 @@ PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
 XBENCH_SRC := $(call sources,bench/xbench)
-BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/scale/*.c bench/rivals/*.c)
+BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/pagecache/*.c bench/scale/*.c \
+			bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
@@ -125,7 +127,7 @@ GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
 BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
-	 $(BUILD)/bin/bench-rival-socket \
+	 $(BUILD)/bin/bench-pagecache $(BUILD)/bin/bench-rival-socket \
 	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(BUILD)/tests/sim \
@@ -282,6 +284,8 @@ $(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
 $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
   $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/sources
 	$(link)

@@ -23,7 +23,8 @@
 #   # tags: long      only with LONG=1        # tags: san    under sanitizers too (others are not)
 #   # tags: static    only with STATIC=1      # timeout: 90  seconds, else 60
 # Skipped tests are shown with their reasons and counted apart. The last line is `N passed, N
-# failed`; exit 1 if any failed or none passed.
+# failed`; exit 1 if any failed or none passed. Exit 2, and nothing is run or changed: the pattern
+# matches no test, or another run has its results in the same BUILD.
 set -u
 shopt -s nullglob
 
@@ -39,20 +40,17 @@ pattern=${1:-.}
 export BUILD LONG SAN
 export CC=${CC:-gcc}
 
-logs=$BUILD/tests/log
-mkdir -p "$logs" || exit 1
-
 jobs_max=${TEST_JOBS:-$(($(nproc) + 8))}
+logs=$BUILD/tests/log
 # NAME.running: its segment, while it runs; NAME: `FAILED PASSED TIME NAME`, then what it skipped
 results=$logs/results.$$
-rm -rf "$logs"/results.*
-mkdir -p "$results" || exit 1
 
 declare -A times
 while read -r seconds name; do
 	times[$name]=$seconds
 done <tests/times
 queue=()	# of each: its time, a tab, the words that run_one is given
+left_out=()	# tests that the pattern matches and this run does not have, with the reason
 
 case $SAN in
 asan)
@@ -68,6 +66,11 @@ tsan)
 	exit 2
 	;;
 esac
+[[ '' =~ $pattern ]]
+if [ $? -gt 1 ]; then
+	echo "run.sh: '$pattern' is no extended regular expression" >&2
+	exit 2
+fi
 
 if [ -n "${SEEDS:-}" ]; then seeds=$SEEDS
 elif [ -n "$SAN" ]; then seeds=100
@@ -118,10 +121,15 @@ count_lines()
 	}' "$1"
 }
 
+matches()	# NAME
+{
+	[[ $1 =~ $pattern ]]
+}
+
 # run KIND NAME SECONDS COMMAND...: queues one program; its tests are counted by count_KIND
 run()
 {
-	echo "$2" | grep -qE -- "$pattern" || return 0
+	matches "$2" || return 0
 	queue+=("${times[$2]:-inf}"$'\t'"$(printf '%q ' "$@")")
 }
 
@@ -135,10 +143,37 @@ run_queue()
 		while [ "$(jobs -rp | wc -l)" -ge "$jobs_max" ]; do
 			wait -n
 		done
-		eval "run_one ${entry#*$'\t'}" &
+		eval "run_one ${entry#*$'\t'}" {lock}>&- &
 	done
 	wait
 }
+
+# Results and logs are of one run at a time. The kernel gives the lock back however this run ends;
+# no test inherits it.
+only_one()
+{
+	local pid
+	mkdir -p "$logs" || exit 1
+	exec {lock}>>"$BUILD/tests/lock" || exit 1
+	if flock -n "$lock"; then
+		echo $$ >"$BUILD/tests/lock"
+		return
+	fi
+	pid=$(cat "$BUILD/tests/lock")
+	[ -n "$pid" ] && kill -0 "$pid" 2>/dev/null && pid="process $pid" || pid="another process"
+	echo "run.sh: $pid runs tests in $BUILD already; wait until it ends, or give another" \
+		"BUILD" >&2
+	exit 2
+}
+
+nothing_to_run()
+{
+	echo "run.sh: no test that can run matches '$pattern'"
+	printf '    %s\n' "${left_out[@]}"
+	[ -x "$BUILD/tests/sim" ] ||
+		echo "    $BUILD has no unit, sim and fuzz tests yet; 'make -j2' builds them"
+	exit 2
+} >&2
 
 # Lines of a log that tell of a failure, wherever they are in it: the scripts' and cmocka's own, a
 # sanitizer's, assert()'s.
@@ -224,14 +259,29 @@ has_tag()	# SCRIPT TAG
 	grep -qE "^# tags:.*\b$2\b" "$1"
 }
 
+# why_not SCRIPT: prints the reason if this run is not to have it
+why_not()
+{
+	if [ -n "$SAN" ] && ! has_tag "$1" san; then
+		echo "it does not run under sanitizers"
+	elif [ -z "$LONG" ] && has_tag "$1" long; then
+		echo "only LONG=1 ('make check-long') runs it"
+	elif [ -z "$STATIC" ] && has_tag "$1" static; then
+		echo "only STATIC=1 ('make tidy') runs it"
+	fi
+}
+
 run_scripts()	# FOLDER
 {
-	local script seconds name
+	local script seconds name reason
 	for script in tests/"$1"/*.sh; do
-		! has_tag "$script" long || [ -n "$LONG" ] || continue
-		! has_tag "$script" static || [ -n "$STATIC" ] || continue
-		has_tag "$script" san || [ -z "$SAN" ] || continue
 		name=$1/$(basename "$script" .sh)
+		matches "$name" || continue
+		reason=$(why_not "$script")
+		if [ -n "$reason" ]; then
+			left_out+=("$name: $reason")
+			continue
+		fi
 		seconds=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)
 		run lines "$name" "${seconds:-60}" \
 			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script"
@@ -287,6 +337,10 @@ for program in "$BUILD"/tests/*_test; do
 		"${fixed[@]}" "$program"
 done
 
+[ ${#queue[@]} -gt 0 ] || nothing_to_run
+only_one
+rm -rf "$logs"/results.*
+mkdir -p "$results" || exit 1
 run_queue
 for file in "$results"/*.running; do
 	echo "1 0" >"${file%.running}"	# its shell came to an end before it
@@ -302,7 +356,8 @@ if [ "$failed" -gt 0 ]; then
 	echo "failed: $(grep -lE '^[1-9][0-9]* ' "$results"/* | sed 's|.*/||' | tr '\n' ' ')"
 fi
 if [ "$pattern" = . ] && [ -z "$LONG$SAN" ]; then
-	sed -s -n 1p "$results"/* | awk 'NF == 4 { print $3, $4 }' | sort -k 1,1nr -k 2 >"$logs/times"
+	sed -s -n 1p "$results"/* | awk 'NF == 4 { print $3, $4 }' |
+		sort -k 1,1nr -k 2 >"$logs/times"
 fi
 rm -rf "$results"
 echo "$passed passed, $failed failed"

@@ -225,7 +225,7 @@ static bool waits_for(const struct xport *port, uint32_t partner, uint32_t cpu)
 	const struct xseg *seg = port->seg;
 	uint32_t bell;
 
-	if (!partner)
+	if (!partner || !atomic_load_explicit(&seg->ports[partner - 1].peer, memory_order_relaxed))
 		return false;
 	bell = atomic_load_explicit(&seg->ports[partner - 1].bell, memory_order_relaxed);
 	return bell < seg->geo.nr_ports &&

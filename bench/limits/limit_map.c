@@ -79,41 +79,49 @@ static int check_room(const char *name, int fd, size_t bytes, struct xseg_error 
 	return 0;
 }
 
-/* The file of --set, with room for all, locked while this process lives; -1 without one. */
-static int open_set(const struct limit *l, struct xseg_error *err)
+/* The file of --set, with room for all, locked while this process lives; *set is -1 without one. */
+static int open_set(const struct limit *l, int *set, struct xseg_error *err)
 {
 	const char *name = l->o->set;
 	/* all of it; children have no part of it */
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int fd, rc;
 
+	*set = -1;
 	if (!*name)
-		return -1;
+		return 0;
 	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return xseg_fail(err, -errno, "%s cannot be opened: %s", name, strerror(errno));
-	if (fcntl(fd, F_SETLK, &lock))
-		return xseg_fail(err, -errno,
-			"%s cannot be locked: %s; another bench-limit may use it", name,
+		return xseg_fail(err, -errno, "%s cannot be opened: %s; give another --set", name,
 			strerror(errno));
+	rc = fcntl(fd, F_SETLK, &lock) ? -errno : 0;
+	if (rc == -EAGAIN || rc == -EACCES)
+		return xseg_fail(err, -EBUSY,
+			"%s is in use by another bench-limit; wait until it ends, or give another "
+			"--set",
+			name);
+	if (rc)
+		return xseg_fail(err, rc, "%s cannot be locked: %s; give another --set", name,
+			strerror(-rc));
 	rc = check_room(name, fd, l->map_bytes, err);
 	if (rc)
 		return rc;
 	if (ftruncate(fd, (off_t)l->map_bytes))
 		return xseg_fail(err, -errno, "%s cannot be made as large as %zu: %s", name,
 			l->map_bytes, strerror(errno));
-	return fd;
+	*set = fd;
+	return 0;
 }
 
 static int map_all(struct limit *l, struct xseg_error *err)
 {
 	uint8_t *room, *base;
-	int fd;
+	int fd, rc;
 
 	l->map_bytes = lay_out(l, NULL);
-	fd = open_set(l, err);
-	if (fd < -1)
-		return fd;
+	rc = open_set(l, &fd, err);
+	if (rc)
+		return rc;
 	room = mmap(NULL, l->map_bytes + HUGE_BYTES, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED)

@@ -61,6 +61,11 @@ static uint32_t cached_nr_requests(struct peer *p)
 	return options_of(cached_of(p))->requests;
 }
 
+static uint64_t cached_memory_bytes(const struct peer *p)
+{
+	return arena_memory_bytes((const struct cached *)p);
+}
+
 static void port_init(struct cached *k, uint32_t i)
 {
 	struct cport *ps = cport_at(k, i);
@@ -478,6 +483,7 @@ const struct peer_class cached_class = {
 	.sends = true,
 	.keeps = true,
 	.nr_requests = cached_nr_requests,
+	.memory_bytes = cached_memory_bytes,
 	.fit = cached_fit,
 	.init = cached_init,
 	.adopted = cached_adopted,

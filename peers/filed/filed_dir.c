@@ -33,13 +33,15 @@ int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX])
 {
 	size_t at = (size_t)snprintf(path, FILED_PATH_MAX, "%02x/%02x/", (unsigned)(hash >> 56),
 		(unsigned)(hash >> 48 & 0xff));
-	size_t end = at + FILE_CHARS;
+	const size_t end = at + FILE_CHARS;
 	const char *c;
 
 	for (c = name; *c; c++) {
-		if (at + PERCENT_CHARS > end)
+		bool as_it_is = plain(*c, c == name);
+
+		if (at + (as_it_is ? 1 : PERCENT_CHARS) > end)
 			return -ENAMETOOLONG;
-		if (plain(*c, c == name)) {
+		if (as_it_is) {
 			path[at++] = *c;
 			continue;
 		}

@@ -114,6 +114,17 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 	return 0;
 }
 
+/* As fds_allow() has it for the first filed of a process. */
+static uint64_t filed_memory_bytes(const struct peer *p)
+{
+	rlim_t nr = ((const struct filed *)p)->nr_files;
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max < nr + FDS_RESERVED)
+		nr = limit.rlim_max > FDS_RESERVED ? limit.rlim_max - FDS_RESERVED : 0;
+	return peer_whole_extents(filed_marks_bytes((uint32_t)nr));
+}
+
 /* A new store is empty: what was written before seems to be gone, and what a cache above has yet to
  * flush would go there. So none is made where the predecessor's was, as a disk that is not mounted
  * leaves it; and a relative path, which leads elsewhere where it is begun elsewhere, has to lead to
@@ -150,8 +161,7 @@ static int check_same_dir(
 static int arena_open(struct filed *f, uint32_t nr, uint64_t *bytes, void **arena,
 	struct xseg_error *err)
 {
-	uint64_t wanted = (filed_marks_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
-			  XSEG_EXTENT_SIZE;
+	uint64_t wanted = peer_whole_extents(filed_marks_bytes(nr));
 	bool fresh;
 	int rc;
 
@@ -360,6 +370,7 @@ const struct peer_class filed_class = {
 	.summary = "objects as files of a directory, through the kernel's asynchronous I/O",
 	.opts = filed_opts,
 	.size = sizeof(struct filed),
+	.memory_bytes = filed_memory_bytes,
 	.init = filed_init,
 	.recover = filed_recover,
 	.request = filed_request,

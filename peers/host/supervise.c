@@ -24,6 +24,7 @@
 #include "peers/common/options/owner.h"
 #include "peers/common/say/words.h"
 #include "peers/host/load.h"
+#include "peers/host/room.h"
 #include "peers/host/stop.h"
 #include "peers/host/supervise_inside.h"
 
@@ -485,9 +486,10 @@ static void delist(struct supervisor *s)
 }
 
 /* The stack that is in the segment, or that of the text, which is there from then on. One that is
- * wrong does not take the other's place. */
+ * wrong, or has no room, does not take the other's place (V11). */
 static int take_stack(struct supervisor *s, const char *text)
 {
+	struct xseg_error err = { "" };
 	int rc;
 
 	if (!text)
@@ -495,6 +497,10 @@ static int take_stack(struct supervisor *s, const char *text)
 	rc = load_parse(me, "the stack file", text, &s->units.stack);
 	if (rc)
 		return rc;
+	if (room_check(s->units.seg, s->units.stack, &err)) {
+		log_error("%s: %s", me, err.text);
+		return MAIN_FAILED;
+	}
 	rc = xseg_stack_set(s->units.seg, text, strlen(text));
 	if (!rc)
 		return MAIN_DONE;

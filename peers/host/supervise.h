@@ -52,6 +52,8 @@
  *       does a stop that SUPERVISE_CANCEL_SIGNAL takes back.
  *   V10 The log names a process that holds a lock of the segment for longer than its work takes,
  *       within a second. Such a process stands still, or was seen with the lock for 0.9 s.
+ *   V11 Nothing is started, and the stack in the segment stays, if the segment lacks memory,
+ *       requests or ports for the peers of a new text (room.h).
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

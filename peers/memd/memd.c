@@ -391,6 +391,18 @@ static int ops_alloc(struct memd *m)
 	return 0;
 }
 
+static uint32_t pages_wanted(const struct memd *m)
+{
+	return (uint32_t)(m->memory_bytes / XSEG_PAGE_SIZE);
+}
+
+static uint64_t memd_memory_bytes(const struct peer *p)
+{
+	const struct memd *m = (const struct memd *)p;
+
+	return m->is_volatile ? 0 : peer_whole_extents(memd_store_bytes(pages_wanted(m)));
+}
+
 static int base_open(struct memd *m, uint32_t nr_pages, struct xseg_error *err)
 {
 	bool fresh;
@@ -446,7 +458,7 @@ static int memd_fit(const struct peer *p, struct xseg_error *err)
 static int memd_init(struct peer *p, struct xseg_error *err)
 {
 	struct memd *m = memd_of(p);
-	uint32_t nr_pages = (uint32_t)(m->memory_bytes / XSEG_PAGE_SIZE);
+	uint32_t nr_pages = pages_wanted(m);
 	int rc;
 
 	order_init(&m->order);
@@ -592,6 +604,7 @@ const struct peer_class memd_class = {
 	.opts = memd_opts,
 	.size = sizeof(struct memd),
 	.fit = memd_fit,
+	.memory_bytes = memd_memory_bytes,
 	.init = memd_init,
 	.recover = memd_recover,
 	.request = memd_request,

@@ -3,7 +3,12 @@
  *
  *   from     to       when                                                   by
  *   IDLE     ASKED    an admin asks, and there is damage                     vd_recover_begin
- *   ASKED    MENDING  nothing else is on its way to the catalogue            mend_begin
+ *   ASKED    LOOKING  nothing else is on its way to the catalogue; records   look_begin
+ *                     are not certain, and an object with records was not
+ *                     read when the catalogue was
+ *   LOOKING  MENDING  that object still cannot be read, or is gone           looked
+ *   LOOKING  IDLE     it can be read (K3), or the store fails                looked
+ *   ASKED    MENDING  nothing else is on its way to the catalogue; else      mend_begin
  *   MENDING  ORPHANS  copy, catalogue and header are written whole           vd_recover_poll
  *   ORPHANS  HEAD     each orphan that can have a name has a record          orphan_next
  *   HEAD     IDLE     the header no longer says that there is damage         recover_end
@@ -23,7 +28,10 @@
  *   K1  No record is given up: a slot is FREE afterwards only if no record of it can be believed.
  *       Then its objects are orphans.
  *   K2  An orphan gets a name that no volume has. One without an identity can only have its own.
+ *   K3  Records that were guessed without an object are not written over that object if it can be
+ *       read again. It may know volumes that the guess does not.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +46,8 @@
 static const struct xstates states = {
 	.what = "recovery of volumes",
 	XSTATE(VD_RECOVER_, IDLE, TO(ASKED)),
-	XSTATE(VD_RECOVER_, ASKED, TO(MENDING)),
+	XSTATE(VD_RECOVER_, ASKED, TO(LOOKING) | TO(MENDING)),
+	XSTATE(VD_RECOVER_, LOOKING, TO(MENDING) | TO(IDLE)),
 	XSTATE(VD_RECOVER_, MENDING, TO(ORPHANS) | TO(IDLE)),
 	XSTATE(VD_RECOVER_, ORPHANS, TO(HEAD) | TO(IDLE)),
 	XSTATE(VD_RECOVER_, HEAD, TO(IDLE)),
@@ -167,6 +176,57 @@ static void mend_begin(struct peer_port *pp)
 	vd_catalog_mend(pp);
 }
 
+/* ---- an object that was given up (K3) ---------------------------------------------------- */
+
+/* The object with records that was given up, if the others do not prove what it had; else
+ * VD_LOAD_END. A recovery that has written some of it before is past that. */
+static enum vd_load_step to_look_at(const struct volumed *vd)
+{
+	const struct vd_catalog *c = &vd->catalog;
+	enum vd_load_step k;
+
+	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
+		if (c->loading->unreadable[k] && (c->head.flags & VD_HEAD_UNSURE) && !c->mends)
+			return k;
+	return VD_LOAD_END;
+}
+
+static void looked(struct peer_port *pp, struct xreq *r)
+{
+	struct volumed *vd = vd_of(pp);
+	int64_t result = r->result;
+
+	xseg_req_free(pp->port, r);
+	vd->catalog.r = NULL;
+	if (result == -EIO || result == -ENOENT) {
+		mend_begin(pp);
+		return;
+	}
+	if (result >= 0)
+		vd->recover.readable = vd_load_target(to_look_at(vd));
+	recover_end(pp, result >= 0 ? -EBUSY : (int)result);
+}
+
+static void look_begin(struct peer_port *pp, enum vd_load_step k)
+{
+	struct volumed *vd = vd_of(pp);
+	struct xreq *r = vd_catalog_request(
+		pp, vd_load_target(k), XSEG_OP_READ, 0, VD_RECORD_BYTES, 0);
+	int rc;
+
+	step_set(&vd->recover, VD_RECOVER_LOOKING);
+	if (!r) {
+		recover_end(pp, -ENOBUFS);
+		return;
+	}
+	vd->catalog.r = r;
+	rc = vd_submit(pp, r, looked);
+	if (rc) {
+		r->result = rc;
+		looked(pp, r);
+	}
+}
+
 /* ---- orphans ----------------------------------------------------------------------------- */
 
 static void orphan_written(struct peer_port *pp, int rc)
@@ -261,10 +321,16 @@ void vd_recover_poll(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 	struct vd_recover *rec = &vd_of(pp)->recover;
+	enum vd_load_step k;
 	int rc;
 
-	if (rec->step == VD_RECOVER_ASKED && c->write == VD_WRITE_NONE)
-		mend_begin(pp);
+	if (rec->step == VD_RECOVER_ASKED && c->write == VD_WRITE_NONE) {
+		k = to_look_at(vd_of(pp));
+		if (k == VD_LOAD_END)
+			mend_begin(pp);
+		else
+			look_begin(pp, k);
+	}
 	if (rec->step == VD_RECOVER_MENDING && is_mended(c, &rc))
 		mended(pp, rc);
 	if (rec->step == VD_RECOVER_ORPHANS && !rec->sent && c->write == VD_WRITE_NONE)

@@ -260,6 +260,12 @@ static void volumed_fini(struct peer *p)
 	vd_load_fini(vd);
 }
 
+static uint64_t volumed_memory_bytes(const struct peer *p)
+{
+	(void)p;
+	return peer_whole_extents((uint64_t)(VD_LOAD_PAGES + VD_ZERO_PAGES) * XSEG_PAGE_SIZE);
+}
+
 /* One extent: a predecessor's, or a new one. */
 static int take_pages(struct volumed *vd, struct xseg_error *err)
 {
@@ -345,6 +351,7 @@ const struct peer_class volumed_class = {
 	.sends = true,
 	.one = true,			/* its catalogue is there */
 	.nr_requests = volumed_nr_requests,
+	.memory_bytes = volumed_memory_bytes,
 	.init = volumed_init,
 	.recovered = volumed_recovered,
 	.prefetch = volumed_prefetch,

@@ -265,8 +265,8 @@ struct vd_job {
 
 /* What they are, and which follows which, is in recover.c. */
 enum vd_recover_step {
-	VD_RECOVER_IDLE, VD_RECOVER_ASKED, VD_RECOVER_MENDING, VD_RECOVER_ORPHANS,
-	VD_RECOVER_HEAD, VD_RECOVER_NR_STEPS
+	VD_RECOVER_IDLE, VD_RECOVER_ASKED, VD_RECOVER_LOOKING, VD_RECOVER_MENDING,
+	VD_RECOVER_ORPHANS, VD_RECOVER_HEAD, VD_RECOVER_NR_STEPS
 };
 
 /* Bringing back what is lost. Port 0's thread. */
@@ -278,6 +278,8 @@ struct vd_recover {
 	uint32_t orphan;			/* ORPHANS: the place of the next one */
 	struct vd_volume *v;			/* for whose record this is */
 	bool sent;				/* it is on its way */
+	/* refused: this object of the catalogue was given up, and can be read by now; or NULL */
+	const char *readable;
 };
 
 struct vd_counters {

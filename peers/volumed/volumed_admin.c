@@ -730,7 +730,14 @@ void vd_admin_recovered(struct peer_port *pp, struct xreq *r, int rc)
 	struct kv_text t;
 
 	text_begin(pp, r, &t);
-	if (rc)
+	if (vd->recover.readable)
+		kv_add(&t,
+			"the object %s could not be read, and can be read again, so it may know "
+			"more than is served; nothing was changed, run 'xseg -s %s peer stop %s', "
+			"then 'xseg -s %s peer start %s'",
+			vd->recover.readable, vd->peer.segment, pp->peer->name, vd->peer.segment,
+			pp->peer->name);
+	else if (rc)
 		kv_add(&t,
 			"the catalogue of volumes cannot be written: %s; see the log of the store, "
 			"then try again", strerror(-rc));

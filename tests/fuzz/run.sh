@@ -8,19 +8,21 @@
 # New inputs are in $BUILD/fuzz/NAME, and the next run continues with them. Inputs that failed are
 # in $BUILD/fuzz/NAME-*. Make such an input small by `$BUILD/tests/fuzz_NAME -minimize_crash=1
 # FILE`. It goes into tests/fuzz/corpus/NAME with its fix.
+# Exit codes: 0; 1 if anything is found; 2 if no program matches.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 BUILD=${BUILD:-build-fuzz}
 seconds=${SECONDS_EACH:-60}
 pattern=${1:-.}
-failed=0
+failed=0 found=
 mkdir -p "$BUILD/fuzz" || exit 1
 
 for program in "$BUILD"/tests/fuzz_*; do
 	name=${program##*/fuzz_}
 	[ -x "$program" ] && [ -d "tests/fuzz/corpus/$name" ] && echo "$name" |
 		grep -qE -- "$pattern" || continue
+	found=1
 	log=$BUILD/fuzz/$name.log
 	mkdir -p "$BUILD/fuzz/$name"
 	if "$program" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -max_len=1000 \
@@ -36,4 +38,9 @@ for program in "$BUILD"/tests/fuzz_*; do
 		failed=1
 	fi
 done
+if [ -z "$found" ]; then
+	echo "fuzz: no fuzz program matches '$pattern' in $BUILD; 'make fuzz T=PATTERN' builds" \
+		"them" >&2
+	exit 2
+fi
 exit $failed

@@ -52,7 +52,8 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
 for program in bench-rival-rocksdb bench-rival-leveldb; do
 	[ -x "$BUILD/bin/$program" ] || continue
-	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" "$program: what is not there is an error" \
+	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" \
+		"$program: what is not there is an error" \
 		$program --path="$program.empty" --size=1M --runtime=20ms
 	t "$program fills" $program --path="$program.full" --size=1M --fill
 	t "and finds it" $program --path="$program.full" --size=1M --runtime=20ms
@@ -60,12 +61,37 @@ for program in bench-rival-rocksdb bench-rival-leveldb; do
 		--path="$program.full" --size=1M --runtime=1ms --ramp_time=0)" true
 done
 
+# ---- the page cache ----
+
+expect_err 2 "either --file or --volume" "a file or a volume is wanted" bench-pagecache
+expect_err 2 "--data=direct is not for a file" "a file is not read like a volume" \
+	bench-pagecache --file=file --data=direct
+expect_err 2 "--data=map only reads" "nothing is written through a mapping" \
+	bench-pagecache --file=file --data=map --rw=randwrite
+expect_err 1 "none: No such file" "a file that is not there is named" bench-pagecache --file=none
+truncate -s 1M zeroes
+expect_err 1 "ended after 0 bytes; --make writes all data" "a file that is too short is refused" \
+	bench-pagecache --file=zeroes --size=2M --runtime=20ms
+is "a page with wrong data is an error" "$(json_of '.jobs[0] | .error > 0 and .total_err > 0' \
+	bench-pagecache --file=zeroes --size=1M --runtime=20ms)" true
+t "a file is made" bench-pagecache --file=full --make --size=1M --touch=all
+for data in copy map; do
+	is "its pages are right, by $data" "$(json_of '.jobs[0] | .error == 0 and .read.total_ios > 0' \
+		bench-pagecache --file=full --size=1M --runtime=20ms --data=$data --numjobs=2)" true
+done
+is "written pages, too" "$(json_of '.jobs[0].write.total_ios > 0' bench-pagecache --file=full \
+	--size=1M --runtime=20ms --rw=randwrite) $(json_of '.jobs[0].error' \
+	bench-pagecache --file=full --size=1M --runtime=20ms)" "true 0"
+is "and CPU time is counted" "$(json_of '.client_cpu_ns > 0' \
+	bench-pagecache --file=full --size=1M --runtime=20ms)" true
+
 # ---- how they are called ----
 
 for script in hit run demo; do
 	expect_err 2 "unknown option --fast; .*--help shows" "$script.sh has no such option" \
 		"$root/bench/$script.sh" --fast
-	is "it says what it has" "$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1
+	is "it says what it has" \
+		"$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1
 done
 expect_err 2 "not also --full" "one option is enough" "$root/bench/hit.sh" --quick --full
 expect_err 2 "BENCH_SECONDS=soon is not a number" "so it is to a script for guests" \
@@ -108,16 +134,40 @@ is "what a file is called is right in JSON" "$(json_of '.options.set' \
 	bench-limit --size=4M --runtime=1ms --set="$set_file" --output-format=json)" "$set_file"
 t "however short the time, something is counted" [ "$(json_of '.jobs[0].read.iops' bench-limit \
 	--mode=memcpy --bs=1M --size=64M --runtime=1ms --ramp_time=0 --output-format=json)" -gt 0 ]
-expect_err 1 "/dev/null is no regular file" "a set is a file" bench-limit --size=4M --set=/dev/null
+expect_err 1 "/dev/null is no regular file" "a set is a file" \
+	bench-limit --size=4M --set=/dev/null
+mkdir -p folder
+expect_err 1 "folder cannot be opened: Is a directory; give another --set" "and no directory" \
+	bench-limit --size=4M --set=folder
+bench-limit --size=4M --runtime=60s --set=used >used.log 2>&1 &
+t "a set is used" wait_for 60 test -s used
+t "for a while" wait_for 60 grep -q ":$(stat -c %i used 2>/dev/null) " /proc/locks
+expect_err 1 "used is in use by another bench-limit; wait" "it is refused to another one" \
+	bench-limit --size=4M --runtime=1ms --set=used
+kill $!
+wait $! 2>/dev/null
+touch fixed
+if chattr +i fixed 2>/dev/null; then
+	expect_err 1 "fixed cannot be opened: Operation not permitted" \
+		"one that may not be written to is not left out" \
+		bench-limit --size=4M --runtime=1ms --set=fixed
+	chattr -i fixed
+else
+	skip "one that may not be written to is not left out" "no file can be made immutable here"
+fi
 # A disk of 8 MiB, in a namespace of its own.
 if unshare -m true 2>/dev/null; then
 	mkdir -p small
-	expect_err 1 "small/set takes .* MiB, and there are 8 MiB left" "a set that does not fit is refused" \
+	expect_err 1 "small/set takes .* MiB, and there are 8 MiB left" \
+		"a set that does not fit is refused" \
 		unshare -m sh -c 'mount -t tmpfs -o size=8M none small &&
 			bench-limit --size=64M --runtime=1ms --set=small/set'
-	expect_err 1 "failed; the logs are in .*; last was said: bench-limit: .* use a smaller --size" \
-		"a benchmark that fails says why" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-		BENCH_OUT=shm unshare -m sh -c "mount -t tmpfs -o size=8M none /dev/shm && exec '$root/bench/limits.sh' --quick"
+	expect_err 1 \
+		"failed; the logs are in .*; last was said: bench-limit: .* use a smaller --size" \
+		"a benchmark that fails says why" env -u XSEG_SEGMENT \
+		BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT=shm unshare -m sh -c \
+		"mount -t tmpfs -o size=8M none /dev/shm && exec '$root/bench/limits.sh' --quick"
 else
 	skip "a set that does not fit is refused" "no namespace can be had here"
 	skip "a benchmark that fails says why" "no namespace can be had here"
@@ -200,6 +250,7 @@ done
 export BENCH_RIVALS="${rivals[*]}"
 # a bar for each of the points in memory, where there is one to compare with
 bench rivals $runs $((runs > 6 ? 4 : 0)) "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
+bench pagecache 88 8 "runs.tsv:11:88 results.tsv:11:89" pagecache.png
 bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
 # A cluster's takes as long as a third of the others.
 if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&
@@ -221,7 +272,8 @@ ends_badly()
 		echo "bench_report; bench_end"
 	} >broken.sh
 	cat >run
-	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/broken" \
+	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT="$TMP/broken" \
 		bash broken.sh
 }
 

@@ -3,6 +3,10 @@
     work SOCKET BEGUN UNTIL  writes the first MiB and reads it back, by two requests at a time,
                          until there is a file UNTIL; makes a file BEGUN, and says how often
     leave SOCKET N SEED  N times each: clients that close, or send nonsense, under their answers
+    idle SOCKET SECONDS  a client that says nothing for so long after its handshake, and then reads;
+                         says "idle" before
+    fill SOCKET          idle clients, until one more is closed at once; says how many there are,
+                         and stays until its input ends
     hold SOCKET          clients that stand still; says "held", then "handshake ended" when the
                          export ended the handshake of a silent client, and stays until its input
                          ends
@@ -223,6 +227,24 @@ def leave(path, nr, seed):
             s.close()
 
 
+def idle(path, seconds):
+    s = connect(path)
+    print("idle", flush=True)
+    time.sleep(float(seconds))
+    s.sendall(reads(1, 4096))
+    assert len(answer(s, {0: 4096})[1]) == 4096
+
+
+def fill(path):
+    held = []
+    try:
+        while True:
+            held.append(connect(path))
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        print(len(held), flush=True)
+    sys.stdin.read()
+
+
 def hold(path):
     held = [dial(path) for _ in range(2)]
     exactly(held[0], 18)  # and says nothing; the other one does not even listen
@@ -241,4 +263,4 @@ def hold(path):
     sys.stdin.read()
 
 
-{"work": work, "leave": leave, "hold": hold}[sys.argv[1]](*sys.argv[2:])
+{"work": work, "leave": leave, "idle": idle, "fill": fill, "hold": hold}[sys.argv[1]](*sys.argv[2:])

@@ -61,6 +61,71 @@ cp "$BUILD/bin/xseg" elsewhere/bin
 expect_err 1 'xseg-nbdkit-guard.so .*put it there' "an export without the guard is refused" \
 	elsewhere/bin/xseg export disk --nbd "$TMP/unguarded.sock"
 t "and leaves no socket" [ ! -e unguarded.sock ]
+ln -s "$plugin" elsewhere/lib
+echo "no library" >elsewhere/lib/xseg-nbdkit-guard.so
+chmod +x elsewhere/lib/xseg-nbdkit-guard.so
+expect_err 1 "begun without xseg-nbdkit-guard.so, .* cannot be preloaded.*; build or install" \
+	"so is one whose guard cannot be loaded" \
+	elsewhere/bin/xseg export disk --nbd "$TMP/unguarded.sock"
+t "it leaves no socket, either" [ ! -e unguarded.sock ]
+# A library as any other: it can be loaded, and no client goes through it.
+cp "$BUILD/lib/libxseg.so" elsewhere/lib/xseg-nbdkit-guard.so
+expect_err 1 "begun without xseg-nbdkit-guard.so" "and one that has another library in its place" \
+	elsewhere/bin/xseg export disk --nbd "$TMP/unguarded.sock"
+long=$(printf '%070000d' 0)
+expect_err 1 "Argument list too long; shorten LD_PRELOAD" \
+	"libraries that leave no room for the guard are not cut off" \
+	bash -c 'LD_PRELOAD=$1 exec "${@:2}"' - "$long" xseg export disk --nbd "$TMP/unguarded.sock"
+if [ -z "$SAN" ]; then
+	other=$(realpath "$BUILD/lib/libxseg.so")
+	LD_PRELOAD=$other export_up beside disk
+	t "a library that is preloaded anyway is there beside the guard" \
+		grep -qF "$other" "/proc/$(pgrep -P "$server")/maps"
+	t "and the guard is" grep -q xseg-nbdkit-guard.so "/proc/$(pgrep -P "$server")/maps"
+	export_down "$server"
+fi
+
+# ---- what bounds the connections ----
+
+# fill SOCKET: clients in the background that take all places, until emptied
+fill()
+{
+	mkfifo fill
+	hostile fill "$1" <fill >fill.log 2>&1 &
+	filler=$!
+	exec 6>fill
+}
+
+emptied()
+{
+	exec 6>&-
+	wait "$filler"
+	rm fill
+}
+
+export_up idle disk
+hostile idle "$TMP/idle.sock" 11 >idle.said 2>&1 &		# longer than a handshake may take
+idler=$!
+t "a client has nothing to ask" wait_for 60 grep -q idle idle.said
+few()
+{
+	ulimit -Sn 100 && ulimit -Hn 130 && exec "$@"
+}
+start few few xseg export disk --nbd "$TMP/few.sock"
+few=$started
+t "an export with few descriptors is served" wait_for 60 grep -q '^nbd' few.log
+fill "$TMP/few.sock"
+t "clients take all places" wait_for 60 test -s fill.log
+is "there are as many as there are descriptors for" "$(cat fill.log)" $(((130 - 64) / 3))
+t "its log says what bounds them" \
+	grep -qE 'all 22 connections are taken, .* descriptors \(ulimit -n\)' few.log
+emptied
+t "then others have a place" wait_for 60 nbdinfo --size "$(head -n 1 few.log)"
+export_down "$few"
+is "and the export ends in order" "$?" 0
+wait "$idler"
+is "whoever is idle after the handshake is served on" "$?" 0
+export_down "$server"
 
 # ---- they close under their answers ----
 

@@ -49,9 +49,12 @@ class Report(unittest.TestResult):
     addError = addFailure
 
 
-def until(seconds, condition):
-    """Whether it becomes true in that time."""
-    end = time.monotonic() + seconds
+PATIENCE = 60  # seconds; the machine may stand still for some, and only a failure costs them all
+
+
+def until(condition):
+    """Whether it becomes true."""
+    end = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > end:
             return False
@@ -292,7 +295,7 @@ class Queues(WithVolume):
             self.assertIsNone(ios[-1].result)
             back = []
             while queue:
-                back += queue.wait(10)
+                back += queue.wait(PATIENCE)
             self.assertEqual({io.check() for io in back}, set(ios))
             reads = [IO.read(n * 4096, 4096) for n in range(200)]
             for n, read in enumerate(reads):
@@ -325,7 +328,7 @@ class Queues(WithVolume):
                 del queue
         finally:
             segment.peer_set("memd", latency="0")
-        self.assertTrue(until(5, lambda: not clients()))
+        self.assertTrue(until(lambda: not clients()))
 
     def test_a_wait_ends_in_time_and_at_a_signal(self):
         armed = False
@@ -352,8 +355,8 @@ class Queues(WithVolume):
                     queue.run(IO.read(8192, bytearray(4096)))
                 # on a machine that is slow the first one may be back already
                 self.assertIn(len(queue), (1, 2))
-                self.assertEqual(len(queue.wait(10)), 1)
-                self.assertTrue(until(5, lambda: queue.poll() == [] and not queue))
+                self.assertEqual(len(queue.wait(PATIENCE)), 1)
+                self.assertTrue(until(lambda: queue.poll() == [] and not queue))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             segment.peer_set("memd", latency="0")
@@ -409,7 +412,12 @@ class Queues(WithVolume):
         try:
             with self.volume.queue(depth=4) as queue:
                 self.assertEqual(sum(some_io() for _ in range(300)), 300)
-                self.assertTrue(until(10, lambda: queue.wait(0.1) == [] and not queue), len(queue))
+                # some come back at a time, and all of them when the machine has done them; those of
+                # run() are not told
+                while left := len(queue):
+                    queue.wait(PATIENCE)
+                    self.assertLess(len(queue), left)
+                self.assertEqual(queue.wait(), [])
                 queue.run(*(IO.read(n * 512, 512) for n in range(64)))
         finally:
             signal.signal(signal.SIGALRM, old)
@@ -473,7 +481,7 @@ class Queues(WithVolume):
                 return error.errno == errno.ENOTCONN
 
         def child():
-            signal.alarm(10)
+            signal.alarm(PATIENCE)
             ok = all(
                 [
                     refused(lambda: self.volume.pread(512, 0)),
@@ -538,13 +546,13 @@ class Asyncio(WithVolume):
                     await asyncio.sleep(0.01)
                     steps += 1
                 self.assertEqual((await read).result, 4096)
-                self.assertGreater(steps, 5)
+                self.assertGreater(steps, 2)  # a loop that waits for the read makes one
                 left = asyncio.ensure_future(queue.run(IO.read(262144, 4096)))
                 await asyncio.sleep(0)
             with self.assertRaises(asyncio.CancelledError):
                 await left
 
-        segment.peer_set("memd", latency="200ms")
+        segment.peer_set("memd", latency="500ms")
         try:
             asyncio.run(main())
         finally:
@@ -576,7 +584,7 @@ class Below(WithVolume):
 
     def goes_on(self):
         rounds = self.rounds
-        self.assertTrue(until(10, lambda: self.rounds > rounds + 1 or self.failed))
+        self.assertTrue(until(lambda: self.rounds > rounds + 1 or self.failed))
         self.assertIsNone(self.failed)
 
     def tearDown(self):
@@ -590,7 +598,6 @@ class Below(WithVolume):
             segment.peer_kill(name)
             self.assertTrue(
                 until(
-                    10,
                     lambda: segment.peer(name)["generation"] > generation
                     and segment.peer(name)["state"] == "running",
                 )

@@ -11,8 +11,8 @@ wait_for 60 xbench --target=memd --objects=4 --number_ios=1
 run="xbench --target=memd --objects=8 --object_size=1M"
 with_json="--output-format=json --output=out.json"
 
-# in_time CONDITION COMMAND...: runs it, up to five times, until its JSON is so: what a machine that is
-# slow for a while can spoil, and nothing else. No run may fail
+# in_time CONDITION COMMAND...: runs it, up to five times, until its JSON is so: what a machine that
+# is slow for a while can spoil, and nothing else. No run may fail
 in_time()
 {
 	local condition=$1 try
@@ -140,17 +140,20 @@ expect_err 1 "verify_state: cannot write /nowhere/state" "and so is a state" \
 	$run --rw=write --verify_state=/nowhere/state
 echo kept >one
 ln one other
-expect_err 2 "write_iolog and output are one file" "nor do two of them go to one, whatever its names" \
+expect_err 2 "write_iolog and output are one file" \
+	"nor do two of them go to one, whatever its names" \
 	$run --rw=write --number_ios=1 --write_iolog=one --output="$TMP/other"
 is "in which nothing is written" "$(cat one)" kept
 mkfifo pipe
 ln -s out.json link
 for file in pipe link; do
-	expect_err 2 "$file exists and is not a file" "what would be replaced by a state is no $file" \
+	expect_err 2 "$file exists and is not a file" \
+		"what would be replaced by a state is no $file" \
 		$run --rw=write --number_ios=1 --verify_state=$file
 done
 is "which both are there" "$(stat -c %F pipe link | tr '\n' ' ')" "fifo symbolic link "
-expect_err 1 "verify_state: cannot read /nowhere/state" "one that cannot be opened is said to be so" \
+expect_err 1 "verify_state: cannot read /nowhere/state" \
+	"one that cannot be opened is said to be so" \
 	$run --verify_only --verify_state=/nowhere/state
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
 	$run --verify_only --verify_state="$root/Makefile"
@@ -204,7 +207,8 @@ t "memd is made well again" xseg peer set memd fail=
 # 16 failures of each sector of 96 MiB are more than it tells apart
 t "memd is made to fail all writes" xseg peer set memd fail=write:1:ENOSPC
 expect_exit 1 "a run whose writes all fail goes on to its end" xbench --target=memd --objects=96 \
-	--object_size=1M --rw=write --bs=1M --iodepth=4 --number_ios=2000 --verify_state=full.state \
+	--object_size=1M --rw=write --bs=1M --iodepth=4 --number_ios=2000 \
+	--verify_state=full.state \
 	$with_json
 is "and counts them" "$(json out.json '.jobs[0] | "\(.total_err) \(.error) \(.verify_errors)"')" \
 	"2000 28 0"
@@ -241,7 +245,8 @@ freeze "$memd_pid"
 $run --rw=read --runtime=2s --io_timeout=900ms --status-interval=200ms >idle.out 2>&1
 kill -CONT "$memd_pid"
 t "what it tells of an interval without answers is that" grep -q "^xbench: .*s  0 IOPS$" idle.out
-t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state --iodepth=16
+t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state \
+	--iodepth=16
 
 # ---- a store that lies ----
 
@@ -285,7 +290,8 @@ expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
 expect_err 4 "no volume 'other'; 'xseg -s $XSEG_SEGMENT volume list'" \
 	"an unknown volume is named, and where to look" xbench --volume=other
-expect_err 2 "reach beyond the end" "a size beyond the volume is refused" xbench --volume=vol --size=9M
+expect_err 2 "reach beyond the end" "a size beyond the volume is refused" xbench --volume=vol \
+	--size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
 freeze "$volumed_pid"
@@ -302,13 +308,31 @@ wait_for 60 counts_more volumes vol ops "$ops"
 expect_err 4 "in use by xbench" "its volume is not removed while it runs" xseg volume remove vol
 kill -INT "$started"
 wait "$started"
+t "a volume of three objects is made" xseg volume create cut --size 9M
+t "with data in each of them" xbench --volume=cut --rw=write --bs=1M --number_ios=9
+t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO
+expect_exit 3 "so that a cut lasts" xseg --timeout 1s volume resize cut --size 4M --force
+is "it does" "$(json_of .state xseg --json volume info cut)" shrinking
+t "a volume that is being cut takes a load, in its new size" xbench --volume=cut --rw=randrw \
+	--number_ios=100
+expect_err 2 "reach beyond the end" "and no larger one" xbench --volume=cut --size=9M
+t "memd is mended" xseg peer set memd fail=
+t "the cut comes to its end" wait_for 60 eval \
+	'[ "$(json_of .state xseg --json volume info cut)" = ok ]'
+t "deletes are made to fail again" xseg peer set memd fail=delete:1:EIO
+expect_exit 3 "so that a removal lasts" xseg --timeout 1s volume remove cut
+expect_err 4 "volume 'cut' is being removed; use another" \
+	"a volume that is being removed takes none" \
+	xbench --volume=cut
+t "memd is mended again" xseg peer set memd fail=
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
 t "another volumed has another volume" wait_for 60 xseg volume create else --size 1M --volumed other
 expect_err 2 "choose one with --volumed: " "xseg asks which is meant" xseg volume list
 t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
 t "which of them that may be" xbench --volume=else --rw=read --number_ios=1
-expect_err 4 "none of the 2 volumeds of segment $XSEG_SEGMENT has a volume 'none'; 'xseg volume list --volumed NAME' shows" \
+expect_err 4 \
+	"none of the 2 volumeds of segment $XSEG_SEGMENT has a volume 'none'; 'xseg volume list" \
 	"which all of them have not is said of all" xbench --volume=none --rw=read --number_ios=1
 t "the other one is stopped" xseg peer stop other
 expect_err 4 "volumed: .*'none'.* volume list' shows" "but not of one that is stopped" \

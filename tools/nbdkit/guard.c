@@ -25,7 +25,9 @@
  * Settings are in the environment:
  *   $XSEG_GUARD_CONNECTIONS   how many sockets there may be
  *   $XSEG_GUARD_THREADS       nbdkit's threads a connection. Without it all requests go to nbdkit
- *   $XSEG_GUARD_CUT           a descriptor. When it ends, sockets that are owed nothing are shut at
+ *   $XSEG_GUARD_CUT           a descriptor, of a socket. A byte is sent to it before nbdkit gets
+ *                             its first client, so the other end knows that the library is in
+ *                             its place. When it ends, sockets that are owed nothing are shut at
  *                             once, others when they are owed nothing any more, or CUT_S later
  *
  * Invariants
@@ -193,6 +195,8 @@ static void start(void)
 	if (!end)
 		return;
 	cut_fd = (int)strtol(end, NULL, 10);
+	/* nobody there: cut_all() finds that, too */
+	(void)libc.send(cut_fd, "", 1, MSG_NOSIGNAL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (!pthread_create(&thread, NULL, cut_all, NULL))

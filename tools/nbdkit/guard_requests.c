@@ -4,7 +4,7 @@
  *
  * nbdkit has a thread for each request, which sleeps until the request is done. For a write of 4 KiB
  * these sleeps and wake-ups cost several times as much as the write
- * (docs/decisions/024-small-nbd-writes-go-past-nbdkit.md).
+ * (docs/decisions/025-small-nbd-writes-go-past-nbdkit.md).
  *
  *   the first bytes that are not used yet    what happens
  *   less than a request                      answers are sent as they come, and more is read

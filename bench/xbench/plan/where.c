@@ -80,15 +80,30 @@ static bool read_number(const char *text, uint64_t *out)
 	return !errno && end != text && !*end;
 }
 
+/* A volume that is being cut has its new size, and serves. */
+static int check_state(const char *state, const char *volume, struct xseg_error *err)
+{
+	if (!strcmp(state, "ok") || !strcmp(state, "shrinking"))
+		return 0;
+	if (!strcmp(state, "removing"))
+		return xseg_fail(err, -ENOENT, "volume '%s' is being removed; use another", volume);
+	return xseg_fail(err, -ENOENT,
+			 "volume '%s' is in the state '%.32s', which this xbench does not know; is "
+			 "its volumed of another build?",
+			 volume, state);
+}
+
 /* The items of "volume info". */
 static int read_volume(struct xb_where *w, char *text, const char *volume, struct xseg_error *err)
 {
 	char *cursor = text, *key, *value;
 	uint64_t id = 0, number;
+	int rc;
 
 	while ((key = kv_next_word(&cursor, &value))) {
-		if (!strcmp(key, "state") && value && strcmp(value, "ok"))
-			return xseg_fail(err, -ENOENT, "volume '%s' is being removed", volume);
+		rc = !strcmp(key, "state") && value ? check_state(value, volume, err) : 0;
+		if (rc)
+			return rc;
 		if (!read_number(value, &number))
 			continue;
 		if (!strcmp(key, "id"))

@@ -271,8 +271,8 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		object_init(&object_of(k)->objects[i], i);
 	for (i = 0; i < flush_of(k)->nr_groups; i++)
 		group_init(&flush_of(k)->groups[i]);
-	xlist_init(&memory_of(k)->clean, nodes);
-	xlist_init(&memory_of(k)->leaving, nodes);
+	clean_init(&memory_of(k)->clean, nodes);
+	clean_init(&memory_of(k)->leaving, nodes);
 	xlist_init(&memory_of(k)->chunk_pages, nodes);
 	loans_open(k);
 	shares_open(k);
@@ -294,10 +294,24 @@ void arena_close(struct cached *k)
 	cached_free_all(k);
 }
 
+static uint32_t objects_asked(const struct cached *k)
+{
+	return options_of(k)->objects_wanted ? options_of(k)->objects_wanted
+					     : cached_default_objects(options_of(k)->memory);
+}
+
+uint64_t arena_memory_bytes(const struct cached *k)
+{
+	uint64_t memory = options_of(k)->memory;
+
+	return peer_whole_extents(memory) +
+	       peer_whole_extents(cached_arena_bytes(objects_asked(k), cached_nr_volumes(memory),
+		       peer_of(k)->threads));
+}
+
 int arena_open(struct cached *k, struct xseg_error *err)
 {
-	uint32_t objects = options_of(k)->objects_wanted ? options_of(k)->objects_wanted
-					     : cached_default_objects(options_of(k)->memory);
+	uint32_t objects = objects_asked(k);
 	int rc = arena_try(k, objects, err);
 
 	if (rc == -ESTALE) {

@@ -127,6 +127,8 @@ void orphans_adopt(struct cached *k, uint8_t *page_is);
 void orphan_done(struct cport *ps, struct child *ch, int64_t result);	/* see store/events.h */
 
 /* ---- arena.c ---- */
+/* Of the segment, in whole extents: its arena and its pages, where it has none yet. */
+uint64_t arena_memory_bytes(const struct cached *k);
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
 void arena_close(struct cached *k);	/* private tables go; also when arena_open() has failed */

@@ -36,6 +36,12 @@ static inline uint64_t peer_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* As memory of a segment is given out. */
+static inline uint64_t peer_whole_extents(uint64_t bytes)
+{
+	return (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
+}
+
 /* One port of a peer, as its callbacks see it. */
 struct peer_port {
 	struct peer *peer;
@@ -73,6 +79,9 @@ struct peer_class {
 	int (*fit)(const struct peer *p, struct xseg_error *err);
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);
+	/* How many bytes of the segment's memory, in whole extents, init takes where the peer has
+	 * had none before; options and threads are set. NULL: none. */
+	uint64_t (*memory_bytes)(const struct peer *p);
 	/* peer->xp, ports, downstream are there; not serving yet. */
 	int (*init)(struct peer *p, struct xseg_error *err);
 	/* Asked before requests are recovered: whether it has taken over all requests of its own

@@ -252,6 +252,37 @@ static void one_that_was_sent_something_has_a_partner_too(void **state)
 	share_no_processor();
 }
 
+static void a_client_that_has_closed_is_no_partner(void **state)
+{
+	(void)state;
+	share_a_processor(5);
+	xseg_req_answer(s, segrig_request(s), 0);
+	xseg_port_flush(s);
+	assert_true(xseg_port_blocks_partner(s));
+	close_peer(client);
+	assert_false(xseg_port_blocks_partner(s));
+	share_no_processor();
+}
+
+static void one_answered_before_another_sent_is_no_partner(void **state)
+{
+	struct xseg_peer *later = segrig_client(seg, "later", 16);
+	struct xport *port = segrig_port(later);
+
+	(void)state;
+	share_a_processor(5);
+	xseg_req_answer(s, segrig_request(s), 0);
+	xseg_port_flush(s);
+	assert_true(xseg_port_blocks_partner(s));		/* the first client, which is awake */
+	sends(port);
+	segrig_request(s);			/* whose answer comes from another peer, perhaps */
+	assert_false(xseg_port_blocks_partner(s));
+	xseg_bell_here(port);
+	assert_true(xseg_port_blocks_partner(s));
+	share_no_processor();
+	close_peer(later);
+}
+
 static void a_wild_bell_is_no_partner(void **state)
 {
 	(void)state;
@@ -498,6 +529,8 @@ int main(void)
 		B(one_that_polls_blocks_a_partner_that_can_run_on_its_processor),
 		B(a_sender_can_tell_where_its_server_runs),
 		B(one_that_was_sent_something_has_a_partner_too),
+		B(a_client_that_has_closed_is_no_partner),
+		B(one_answered_before_another_sent_is_no_partner),
 		B(a_wild_bell_is_no_partner),
 		B(the_time_of_a_poll_follows_what_polls_bring),
 		B(ringing_all_wakes_every_sleeper),

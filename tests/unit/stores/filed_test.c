@@ -232,6 +232,31 @@ static void a_name_whose_file_would_have_too_long_a_name_is_refused(void **state
 	assert_int_equal(rig_fill(&g, many, 0, 512, 1, 0), -ENAMETOOLONG);
 }
 
+/* `escaped` bytes that are written %XX, and `plain` ones that are not. */
+static char *mixed_name(size_t escaped, size_t plain)
+{
+	static char name[XSEG_TARGET_MAX];
+
+	assert_true(escaped + plain < sizeof(name));
+	memset(name, '/', escaped);
+	memset(name + escaped, 'a', plain);
+	name[escaped + plain] = '\0';
+	return name;
+}
+
+static void a_name_whose_file_has_the_longest_name_there_is_can_be_used(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, mixed_name(85, 0), 0, 512, 0x11, 0), 512);
+	assert_int_equal(rig_fill(&g, mixed_name(84, 3), 0, 512, 0x22, 0), 512);
+	assert_int_equal(rig_fill(&g, mixed_name(84, 2), 0, 512, 0x33, 0), 512);
+	assert_true(rig_holds(&g, mixed_name(85, 0), 0, 512, 0x11));
+	assert_true(rig_holds(&g, mixed_name(84, 3), 0, 512, 0x22));
+	assert_true(rig_holds(&g, mixed_name(84, 2), 0, 512, 0x33));
+	assert_int_equal(rig_fill(&g, mixed_name(84, 4), 0, 512, 1, 0), -ENAMETOOLONG);
+	assert_int_equal(rig_fill(&g, mixed_name(85, 1), 0, 512, 1, 0), -ENAMETOOLONG);
+}
+
 static void random_ops_without_o_direct_agree_with_an_array(void **state)
 {
 	(void)state;
@@ -1396,6 +1421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(objects_have_no_largest_size),
 		T(a_name_whose_file_would_have_too_long_a_name_is_refused),
+		T(a_name_whose_file_has_the_longest_name_there_is_can_be_used),
 		O(random_ops_without_o_direct_agree_with_an_array),
 		O(random_ops_on_tmpfs_agree_with_an_array),
 		O(more_requests_than_iodepth_and_slots_are_served),

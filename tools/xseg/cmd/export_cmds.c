@@ -11,8 +11,9 @@
  * A library is preloaded into nbdkit, so that a client harms only itself (tools/nbdkit/guard.c). It
  * bounds the connections, and nbdkit does not end because of a client's messages. When this process
  * ends, or wants it, the library cuts connections whose clients do not take their answers. Without
- * the library there is no export. So its presence is checked: the dynamic linker would only warn
- * that it ignores a missing library, and go on.
+ * the library there is no export. If the dynamic linker cannot load a library, it only warns, and
+ * goes on. So the library sends a byte when nbdkit accepts the first client, and an nbdkit whose
+ * library has sent none is ended.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
  * if nbdkit exits by itself; 3 if it does not serve in time.
@@ -45,6 +46,7 @@
 #define PLUGIN	   "nbdkit-xseg-plugin.so"
 #define GUARD	   "xseg-nbdkit-guard.so"
 #define THREADS	   2			/* a connection's, at least: guard.c's contract */
+#define PRELOAD_BYTES (64u << 10)
 
 #define AT(field) offsetof(struct export_opts, field)
 const struct opt export_table[] = {
@@ -75,7 +77,7 @@ struct server {
 	char uri[3 * PATH_MAX];
 	pid_t pid;				/* 0: there is none */
 	int said;				/* what nbdkit prints; -1: it has ended */
-	int cut;				/* when it is closed, connections are cut; or -1 */
+	int cut;		/* to the library; when it is closed, connections are cut; or -1 */
 	int guard;				/* the library to preload; or -1 */
 	bool serves;
 	char line[LINE_BYTES], last[LINE_BYTES]; /* one that is not yet whole; the last whole one */
@@ -264,15 +266,16 @@ static unsigned nr_threads(const struct server *s)
 static int preload_guard(const struct server *s, int cut)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char text[PATH_MAX];
+	char text[PRELOAD_BYTES];
 
 	/* both are to be there after exec */
 	if (fcntl(s->guard, F_SETFD, 0))
 		return -errno;
 	if (fcntl(cut, F_SETFD, 0))
 		return -errno;
-	snprintf(text, sizeof(text), "/proc/self/fd/%d%s%s", s->guard, others ? ":" : "",
-		others ? others : "");
+	if (snprintf(text, sizeof(text), "/proc/self/fd/%d%s%s", s->guard, others ? ":" : "",
+		    others ? others : "") >= (int)sizeof(text))
+		return -E2BIG;
 	setenv("LD_PRELOAD", text, 1);
 	snprintf(text, sizeof(text), "%u", s->opts->connections);
 	setenv("XSEG_GUARD_CONNECTIONS", text, 1);
@@ -286,11 +289,27 @@ static int preload_guard(const struct server *s, int cut)
 	return 0;
 }
 
-static int pipe_to_nbdkit(const struct server *s, int ends[2])
+static int pipe_failed(const struct server *s)
 {
-	if (!pipe2(ends, O_CLOEXEC))
-		return TOOL_DONE;
 	return tool_fail_errno(-errno, NULL, "close something", "export %s: a pipe", s->volume);
+}
+
+/* In the child, which may have become nbdkit: why it has not. */
+static _Noreturn void run_nbdkit(const struct server *s, int said, int cut, const char *const *argv)
+{
+	int rc = dup2(said, STDOUT_FILENO) < 0 || dup2(said, STDERR_FILENO) < 0 ? -errno : 0;
+
+	if (!rc)
+		rc = preload_guard(s, cut);
+	if (rc)
+		dprintf(STDERR_FILENO, "its environment cannot be made: %s; shorten LD_PRELOAD\n",
+			strerror(-rc));
+	if (rc)
+		_exit(127);
+	execvp(argv[0], (char *const *)argv);
+	dprintf(STDERR_FILENO, "%s; install nbdkit ('make deps' does), or put it into PATH\n",
+		strerror(errno));
+	_exit(127);
 }
 
 static void cut_clients(struct server *s)
@@ -320,25 +339,17 @@ static int start(struct server *s)
 		argv[argc++] = volumed;
 	if (s->opts->read_only)
 		argv[argc++] = "--readonly";
-	rc = pipe_to_nbdkit(s, said);
-	if (rc)
-		return rc;
-	rc = pipe_to_nbdkit(s, cut);
-	if (rc) {
+	if (pipe2(said, O_CLOEXEC))
+		return pipe_failed(s);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, cut)) {
+		rc = pipe_failed(s);
 		close(said[0]);
 		close(said[1]);
 		return rc;
 	}
 	s->pid = fork();
-	if (s->pid == 0) {
-		if (dup2(said[1], STDOUT_FILENO) >= 0 && dup2(said[1], STDERR_FILENO) >= 0 &&
-			!preload_guard(s, cut[0]))
-			execvp(argv[0], (char *const *)argv);
-		dprintf(STDERR_FILENO,
-			"%s; install nbdkit ('make deps' does), or put it into PATH\n",
-			strerror(errno));
-		_exit(127);
-	}
+	if (s->pid == 0)
+		run_nbdkit(s, said[1], cut[0], argv);
 	close(said[1]);
 	close(cut[0]);
 	s->cut = cut[1];
@@ -410,6 +421,19 @@ static int reap(struct server *s)
 	return status;
 }
 
+/* The library has sent its byte before nbdkit greeted. */
+static int check_guard(const struct server *s)
+{
+	char byte;
+
+	if (recv(s->cut, &byte, 1, MSG_DONTWAIT) == 1)
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+		"export %s: nbdkit has begun without " GUARD ", and without it one client can end "
+		"all others%s%s; build or install that library again",
+		s->volume, *s->last ? ": " : "", s->last);
+}
+
 static int wait_until_served(struct server *s)
 {
 	uint64_t limit = tool_limit(s->t, START_NS);
@@ -417,8 +441,9 @@ static int wait_until_served(struct server *s)
 
 	while (s->said >= 0 && !tool_interrupted() && tool_now_ns() < limit) {
 		if (is_served(s)) {
+			listen_to(s, 0);
 			s->serves = true;
-			return TOOL_DONE;
+			return check_guard(s);
 		}
 		listen_to(s, START_MS);
 	}

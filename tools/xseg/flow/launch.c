@@ -263,7 +263,9 @@ static int open_text(const char *text)
 /* rc: of its process. said: before it had a log, or "" */
 static int supervisor_failed(const struct launch *l, int rc, const char *said)
 {
+	static const char word[] = SUPERVISOR "error: ";
 	char line[LINE_BYTES];
+	size_t skip = 0;
 
 	if (rc == MAIN_REFUSED && xseg_supervisor_alive(l->seg))
 		return launch_refuse(l->t, l->seg);
@@ -274,10 +276,12 @@ static int supervisor_failed(const struct launch *l, int rc, const char *said)
 			l->log);
 	if (said[0])
 		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said);
-	if (!proc_last_line(l->log, l->log_from, SUPERVISOR, NULL, line, sizeof(line)))
+	if (proc_last_line(l->log, l->log_from, word, NULL, line, sizeof(line)))
+		skip = strlen(word);
+	else if (!proc_last_line(l->log, l->log_from, SUPERVISOR, NULL, line, sizeof(line)))
 		snprintf(line, sizeof(line), "it left no line in its log");
-	return tool_fail(exit_of_peer(rc), "the supervisor did not start: %s (log: %s)", line,
-			 l->log);
+	return tool_fail(exit_of_peer(rc), "the supervisor did not start: %s (log: %s)",
+			 line + skip, l->log);
 }
 
 int launch_refuse(const struct tool *t, struct xseg *seg)

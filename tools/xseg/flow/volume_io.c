@@ -55,7 +55,7 @@ struct mover {
 	const struct volume_ref *v;
 	const char *what, *file;		/* what: the command's words */
 	int fd;
-	const char *partial;			/* export: where an image that is not whole stays, or NULL */
+	const char *partial;	/* export: where an image that is not whole stays, or NULL */
 	/* may have holes, can be read and written anywhere */
 	bool is_regular;
 	uint64_t image_bytes;			/* UINT64_MAX: not known before its end */
@@ -114,6 +114,20 @@ static int take_slots(struct mover *m, struct xseg_error *err)
 	return 0;
 }
 
+/* volumed may be busy with a command that waits for a peer below it. */
+static int open_failed(struct mover *m, int rc, const struct xseg_error *err)
+{
+	struct client *c = m->v->c;
+	struct xseg_peer_info info;
+	char what[2 * XSEG_NAME_MAX];
+
+	snprintf(what, sizeof(what), "%s %s", m->what, m->v->name);
+	if (rc == -ETIMEDOUT && xseg_peer_get_info(c->seg, m->v->peer, &info) &&
+		view_stranded(c->seg, &info, &c->lacks))
+		return client_fail_lacks(c, what);
+	return tool_fail_errno(rc, err, "see 'xseg status'", "%s", what);
+}
+
 static int mover_open(
 	struct mover *m, const struct volume_ref *v, const char *what, const char *file)
 {
@@ -134,9 +148,7 @@ static int mover_open(
 	}
 	if (!rc)
 		rc = take_slots(m, &err);
-	if (rc)
-		return tool_fail_errno(rc, &err, "see 'xseg status'", "%s %s", what, v->name);
-	return TOOL_DONE;
+	return rc ? open_failed(m, rc, &err) : TOOL_DONE;
 }
 
 static void mover_close(struct mover *m)

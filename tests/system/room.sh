@@ -1,0 +1,61 @@
+#!/bin/bash
+# room.sh - `xseg up` looks whether the segment has room for all peers, before it starts the first.
+# tags: san
+. "$(dirname "$0")/../lib/system.sh"
+
+log=$TMP/xseg-$XSEG_SEGMENT.log
+cat >stack.conf <<END
+[segment]
+memory = 24M
+[peer memd]
+kind = memd
+memory = 4M
+[peer cached]
+kind = cached
+memory = 32M
+downstream = memd
+[peer volumed]
+kind = volumed
+downstream = cached
+END
+sed 1,2d stack.conf >peers.conf		# for a segment that is there
+sed 's/^kind = cached/&\nthreads = 7/' peers.conf >threads.conf
+
+# refused SENTENCE REGEX FILE: so is an `up`, and no peer was started
+refused()
+{
+	: >"$log"
+	expect_err 1 "^xseg: the supervisor did not start: $2; .* \\(log: " "$1" xseg up "$3"
+	is "and no peer was started" "$(grep -c 'supervisor: started' "$log")" 0
+}
+
+refused "a new segment that is too small is refused" \
+	"the segment has 24M of memory left and .* need 42M .memd 6M, cached 34M, volumed 2M." \
+	stack.conf
+expect_exit 4 "and not left behind" xseg info
+t "a segment is made" xseg create --memory 40M
+free=$(free_of_segment)
+refused "one that is there and lacks one extent is refused" \
+	"the segment has 40M of memory left and its peers need 42M .*" peers.conf
+t "and is as it was before" is_as_before
+t "it goes" xseg destroy
+t "a segment is made with few requests" xseg create --memory 64M --requests 256
+refused "it is refused to peers that need more of them" \
+	"the segment has 256 requests left and its peers need 992" threads.conf
+t "it goes as well" xseg destroy
+t "a segment is made with few ports" xseg create --memory 64M --ports 8
+refused "so is one with too few ports" \
+	"the segment has 7 ports left and its peers need 9" threads.conf
+t "and that goes" xseg destroy
+
+# What is asked for is what is taken.
+t "a segment is made that has just enough" xseg create --memory 42M
+t "it is served" xseg up peers.conf
+is "with nothing left" "$(xseg --json info | jq .free_bytes)" 0
+t "a peer dies" kill -KILL "$(peer_field cached pid)"
+supervisor=$(xseg --json status | jq .supervisor.pid)
+t "the supervisor, too" kill -KILL "$supervisor"
+t "peers that the segment has already need no more room" wait_for 60 xseg up peers.conf
+t "all serve" wait_for 60 all_serve
+t "it ends" xseg down
+finish
