@@ -15,9 +15,10 @@
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
 #                                headers are
-#   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
+#   tools/nbdkit/plugin.c, writers.c
+#                                build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
-#   tools/nbdkit/guard.c         build/lib/xseg-nbdkit-guard.so
+#   tools/nbdkit/guard*.c        build/lib/xseg-nbdkit-guard.so
 #   tests/unit/*/NAME_test.c     build/tests/NAME_test; tests/rig/ helps them all
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -226,7 +227,7 @@ $(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ \
 		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 # This one too, so that an nbdkit of any place finds it.
-$(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o \
+$(BUILD)/lib/nbdkit-xseg-plugin.so: $(addprefix $(BUILD)/pic/tools/nbdkit/,plugin.o writers.o) \
 		$(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a \
 		tools/nbdkit/plugin.map $(BUILD)/sources
 	@mkdir -p $(@D)
@@ -234,8 +235,9 @@ $(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o \
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/plugin.map -o $@ \
 		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 # Without a sanitizer: it may be preloaded before a sanitizer's runtime is.
-$(BUILD)/pic/tools/nbdkit/guard.o $(GUARD): private FLAGS += -fno-sanitize=all
-$(GUARD): $(BUILD)/pic/tools/nbdkit/guard.o tools/nbdkit/guard.map $(BUILD)/sources
+GUARD_OBJ := $(addprefix $(BUILD)/pic/tools/nbdkit/,guard.o guard_requests.o)
+$(GUARD_OBJ) $(GUARD): private FLAGS += -fno-sanitize=all
+$(GUARD): $(GUARD_OBJ) tools/nbdkit/guard.map $(BUILD)/sources
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/guard.map \
@@ -329,7 +331,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 -include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) \
 	   $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o \
-	   $(BUILD)/pic/tools/nbdkit/guard.o)
+	   $(BUILD)/pic/tools/nbdkit/writers.o $(GUARD_OBJ))
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 

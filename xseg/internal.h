@@ -531,6 +531,8 @@ uint32_t xs_bell_announce(struct xport *port);
 /* false: the time is over, and nobody rang */
 bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);
 void xs_bell_retract(struct xport *port);
+/* 1 + the processor of the thread that takes this port's requests, a hint; 0: not known. */
+uint32_t xs_port_server_cpu(const struct xport *port);
 
 /* ---- arena.c ---- */
 /* Addresses, aligned as extents are so that huge pages can be used, for what is then mapped there;

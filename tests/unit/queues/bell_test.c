@@ -226,6 +226,20 @@ static void one_that_polls_blocks_a_partner_that_can_run_on_its_processor(void *
 	share_no_processor();
 }
 
+static void a_sender_can_tell_where_its_server_runs(void **state)
+{
+	(void)state;
+	assert_int_equal(xs_port_server_cpu(c), 0);		/* it has sent nothing */
+	share_a_processor(4);
+	assert_int_equal(xs_port_server_cpu(c), sched_getcpu() + 1);
+	atomic_fetch_add(&seg->bells[s->index].cpu, 3);
+	assert_int_equal(xs_port_server_cpu(c), sched_getcpu() + 4);
+	atomic_store(&s->sh->bell, UINT32_MAX);
+	assert_int_equal(xs_port_server_cpu(c), 0);		/* a wild bell */
+	xseg_port_has_work(s);		/* puts it right */
+	share_no_processor();
+}
+
 static void one_that_was_sent_something_has_a_partner_too(void **state)
 {
 	struct xreq *r;
@@ -513,6 +527,7 @@ int main(void)
 		B(a_wild_bell_in_the_segment_is_not_followed),
 		B(a_signal_ends_the_sleep),
 		B(one_that_polls_blocks_a_partner_that_can_run_on_its_processor),
+		B(a_sender_can_tell_where_its_server_runs),
 		B(one_that_was_sent_something_has_a_partner_too),
 		B(a_client_that_has_closed_is_no_partner),
 		B(one_answered_before_another_sent_is_no_partner),
