@@ -10,13 +10,15 @@
 #   tools/xseg/                  build/bin/xseg
 #   bench/xbench/                build/bin/xbench
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
+#   bench/pagecache/*.c          build/bin/bench-pagecache
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
 #                                headers are
-#   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
+#   tools/nbdkit/plugin.c, writers.c
+#                                build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
-#   tools/nbdkit/guard.c         build/lib/xseg-nbdkit-guard.so
+#   tools/nbdkit/guard*.c        build/lib/xseg-nbdkit-guard.so
 #   tests/unit/*/NAME_test.c     build/tests/NAME_test; tests/rig/ helps them all
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -83,7 +85,8 @@ PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
 XBENCH_SRC := $(call sources,bench/xbench)
-BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/scale/*.c bench/rivals/*.c)
+BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/pagecache/*.c bench/scale/*.c \
+			bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
@@ -124,7 +127,7 @@ GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
 BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
-	 $(BUILD)/bin/bench-rival-socket \
+	 $(BUILD)/bin/bench-pagecache $(BUILD)/bin/bench-rival-socket \
 	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(BUILD)/tests/sim \
@@ -224,7 +227,7 @@ $(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ \
 		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 # This one too, so that an nbdkit of any place finds it.
-$(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o \
+$(BUILD)/lib/nbdkit-xseg-plugin.so: $(addprefix $(BUILD)/pic/tools/nbdkit/,plugin.o writers.o) \
 		$(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a \
 		tools/nbdkit/plugin.map $(BUILD)/sources
 	@mkdir -p $(@D)
@@ -232,8 +235,9 @@ $(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o \
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/plugin.map -o $@ \
 		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 # Without a sanitizer: it may be preloaded before a sanitizer's runtime is.
-$(BUILD)/pic/tools/nbdkit/guard.o $(GUARD): private FLAGS += -fno-sanitize=all
-$(GUARD): $(BUILD)/pic/tools/nbdkit/guard.o tools/nbdkit/guard.map $(BUILD)/sources
+GUARD_OBJ := $(addprefix $(BUILD)/pic/tools/nbdkit/,guard.o guard_requests.o)
+$(GUARD_OBJ) $(GUARD): private FLAGS += -fno-sanitize=all
+$(GUARD): $(GUARD_OBJ) tools/nbdkit/guard.map $(BUILD)/sources
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/guard.map \
@@ -281,6 +285,8 @@ $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
   $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
 	$(link)
+$(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BASE) $(BUILD)/sources
+	$(link)
 $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
 # A fuzz program has libFuzzer's main, or one that plays the corpus.
@@ -325,7 +331,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 -include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) \
 	   $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o \
-	   $(BUILD)/pic/tools/nbdkit/guard.o)
+	   $(BUILD)/pic/tools/nbdkit/writers.o $(GUARD_OBJ))
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 

@@ -6,8 +6,9 @@
 # Environment: BENCH_SECONDS (0.6, of one run)
 #
 # The load is 4 KiB at random, 16 in flight, by copy: reads, and writes. The volume fits into the
-# cache and is in it. Each round measures three programs on one stack, one after the other: xbench;
-# fio with the engine, by requests; fio with its own null engine, to show the cost of fio itself.
+# cache and is in it. Each round measures three programs on one stack, one after the other: xbench,
+# by requests; fio with the engine, also by requests; fio with its own null engine, to show the cost
+# of fio itself.
 # fio fills its buffers once and keeps no map of the blocks that it has used, because xbench does
 # neither.
 set -u

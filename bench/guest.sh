@@ -16,6 +16,8 @@
 #   many      the same, with room for all of them
 #   through   as fits, in write-through
 #
+# The exported volume is read as by any client of the library: without a request where that pays.
+#
 # Nothing is bound to a CPU. This one takes minutes: `make bench` leaves it out; bench/run.sh guest
 # runs it.
 set -u

@@ -10,7 +10,7 @@
 # Without Ceph's packages this benchmark is skipped, and says so.
 #
 # Points, at random over a set of 64 MiB, one client: reads and writes, blocks of 64, 16 and 4 KiB,
-# 4, 8 and 16 in flight.
+# 4, 8 and 16 in flight. Each read is a request, as in the published figures.
 #   alone         xbench -> sosd
 #   fitsback      a cache of twice the set in write-back: the peak, because all are hits
 #   fitsthrough   the same in write-through

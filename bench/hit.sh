@@ -20,7 +20,8 @@
 #
 # cacheddirect and volumedirect read, without a request, pages that they borrowed before: 4 KiB with
 # one in flight, after a run that meets the pages. cachedmet and volumemet do it by loan beside
-# them. They come last, because a later overwrite of pages that were read so is more expensive.
+# them. They come last, because a later overwrite of pages that were read so is more expensive. In
+# all other runs each read is a request.
 #
 # The server has the first available CPU, the clients have the others. `threads` are clients: each
 # has a port of its own and `depth` I/Os in flight. Both stacks run from the beginning to the end.
@@ -92,7 +93,7 @@ stack_up()	# STACK
 choose_datas()
 {
 	# shellcheck disable=SC2046 # words
-	on cached xbench $(to cached) --data=loan --rw=randread --number_ios=1 >/dev/null \
+	on cached xbench $(to cached) --data=loan --direct=never --rw=randread --number_ios=1 >/dev/null \
 		2>>"$log" && return
 	datas=copy
 	directs=

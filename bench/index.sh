@@ -7,7 +7,7 @@
 #
 # A set of 4 GiB is cut into objects of 4 MiB, of 32 KiB and of 4 KiB: 1 K, 128 K and 1 M objects.
 # With --full also 256 K and 512 K. The set is 64 MiB with --quick, and smaller on a machine with
-# little memory. Blocks of 4 KiB at random, by copy, with 16 in flight:
+# little memory. Blocks of 4 KiB at random, by copy, with 16 in flight, and each read a request:
 #   cold       reads of the first quarter of the set while the cache is empty: all but repeated
 #              blocks are loaded, and each of a new object makes an entry; memd has no delay
 #   coldwrite  writes of the second quarter, the same

@@ -366,12 +366,13 @@ only_wrong()
 }
 
 # measure FILE ARGUMENT...: xbench on the clients' CPUs; its JSON goes to FILE, its lines to the log
-# only when it fails
+# only when it fails. Each read is a request, unless an ARGUMENT says otherwise: a figure of hits is
+# of the queue then.
 measure()
 {
 	local file=$1 said=$tmp/said.$BASHPID
 	shift
-	xbench ${client_cpus:+--cpus="$client_cpus"} --output-format=json \
+	xbench ${client_cpus:+--cpus="$client_cpus"} --direct=never --output-format=json \
 		--output="$file" "$@" >"$said" 2>&1 </dev/null &
 	wait $! && return	# in the background, for a trap does not wait for it then
 	cat "$said" >>"$log"

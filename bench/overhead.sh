@@ -6,7 +6,8 @@
 # Environment: BENCH_SECONDS (1, of one point over a store of 1 ms;
 #   the others take a fifth of that)
 #
-# The load is 4 KiB at random, with 16 and with 1 in flight, reads and writes:
+# The load is 4 KiB at random, with 16 and with 1 in flight, reads and writes. Each read is a
+# request, because the cost of a request is meant:
 #   alone   memd with a latency of 1 ms, over a set 128 times the cache (32 times with --quick)
 #   none    a cache over that, write-through: reads are all loaded, writes all go to the store
 #   fast    memd without any latency, over a set of 256 MiB (32 with --quick): a store that is as

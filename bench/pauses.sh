@@ -2,7 +2,8 @@
 # plugs.sh source it after lib.sh.
 #
 # A pause is the time of the slowest read or write of a run. It is compared with the slowest request
-# that memd served in the same run.
+# that memd served in the same run. Reads are those of any client by default: without a request where
+# that pays. Verifying covers them, too.
 
 common_awk=bench/pauses.awk
 by_form cache_mib 32 16
@@ -15,8 +16,8 @@ pauses_while()
 	local load
 	store_up $((2 * set_mib + 256)) memd "memory = $((set_mib + 16))M
 latency = 1ms" "memory = ${cache_mib}M" "vol=${set_mib}M"
-	measure "$raw/$2-run.$round.json" --volume=vol --runtime="$run_time" --verify=crc32c \
-		--randseed="$round" "${@:3}" &
+	measure "$raw/$2-run.$round.json" --volume=vol --runtime="$run_time" --direct=auto \
+		--verify=crc32c --randseed="$round" "${@:3}" &
 	load=$!
 	while kill -0 $load 2>>"$log"; do
 		"$1"

@@ -3,7 +3,8 @@
 #
 # Usage: bench/ratio.sh [--quick | --full]
 #
-# The loads are all reads of a set eight times the cache, of a volume over memd without delays:
+# The loads are all reads of a set eight times the cache, of a volume over memd without delays. Each
+# read is a request, because cached counts its hits by request:
 #   uniform   4 KiB at random, 16 in flight
 #   zipf      the same with the popularity zipf:1.0
 #   scan      the same as zipf at a fixed rate, beside a second process which reads as many bytes a

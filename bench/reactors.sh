@@ -4,8 +4,9 @@
 # Usage: bench/reactors.sh [--quick]
 # Environment: BENCH_SECONDS (0.3, of one run)
 #
-# The load is hits of 4 KiB at random by copy, 16 in flight a client. The set is 256 MiB in cached
-# over memd. A and B are the first two available CPUs:
+# The load is hits of 4 KiB at random by copy, 16 in flight a client. Each read is a request, because
+# one without takes no time of a reactor. The set is 256 MiB in cached over memd. A and B are the
+# first two available CPUs:
 #   pair    one reactor and one client, both on A
 #   pairs   two caches in one segment, each with one reactor and a client of its own, one such pair
 #           on A and one on B

@@ -7,7 +7,7 @@
 #   these systems)
 #
 # ram: a set of 128 MiB in memory, with 1 and with 16 in flight, read and written by
-#   cached        xbench -> cached, memd below, in one reactor; by copy
+#   cached        xbench -> cached, memd below, in one reactor; by copy, and each read a request
 #   volume        xbench -> volumed -> cached -> memd, the same
 #   direct        fio with its engine on the same volume; reads find the cache's data without a
 #                 request

@@ -36,7 +36,7 @@ load_options()	# LOAD
 
 next_policy()
 {
-	quietly xseg cache set cached policy="${policies[nr_switches++ % 4]}"
+	quietly xseg cache set cached policy="${policies[nr_switches++ % ${#policies[@]}]}"
 	sleep 0.1
 }
 

@@ -35,9 +35,11 @@ struct xseg_error {
 int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* XSEG_OP_READ, XSEG_OP_WRITE and so on: ops.def has a row for each. */
 enum xseg_op {
-	XSEG_OP_READ, XSEG_OP_WRITE, XSEG_OP_FLUSH, XSEG_OP_DISCARD, XSEG_OP_WRITE_ZEROES,
-	XSEG_OP_COPY, XSEG_OP_INFO, XSEG_OP_DELETE, XSEG_OP_ADMIN, XSEG_OP_LIST, XSEG_NR_OPS
+#define XSEG_OP_ROW(op, ...) XSEG_OP_##op,
+#include "xseg/ops.def"
+	XSEG_NR_OPS
 };
 
 #ifdef __cplusplus

@@ -225,7 +225,7 @@ static bool waits_for(const struct xport *port, uint32_t partner, uint32_t cpu)
 	const struct xseg *seg = port->seg;
 	uint32_t bell;
 
-	if (!partner)
+	if (!partner || !atomic_load_explicit(&seg->ports[partner - 1].peer, memory_order_relaxed))
 		return false;
 	bell = atomic_load_explicit(&seg->ports[partner - 1].bell, memory_order_relaxed);
 	return bell < seg->geo.nr_ports &&
@@ -247,6 +247,20 @@ bool xseg_port_blocks_partner(const struct xport *port)
 				cpu))
 			return true;
 	return false;
+}
+
+uint32_t xs_port_server_cpu(const struct xport *port)
+{
+	const struct xseg *seg = port->seg;
+	uint32_t to = atomic_load_explicit(&port->sent_to[QUEUE_REQUEST], memory_order_relaxed),
+		 bell;
+
+	if (!to)
+		return 0;
+	bell = atomic_load_explicit(&seg->ports[to - 1].bell, memory_order_relaxed);
+	return bell < seg->geo.nr_ports
+		       ? atomic_load_explicit(&seg->bells[bell].cpu, memory_order_relaxed)
+		       : 0;
 }
 
 uint64_t xseg_poll_adapt(uint64_t poll_ns, uint64_t waited_ns)

@@ -39,8 +39,9 @@
  * Whether a try pays (xseg_direct_pays()). A failed try costs a few loads. Its request asks for a
  * mark, and the cache pays for the mark when the page leaves its slot. So a caller that need not try
  * asks first. Each place of known[] counts the tries of its objects, TRIES in a row. If fewer than
- * ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. The pause doubles
- * after each further row in vain, up to PAUSE_MAX. When a path opens, all begin anew.
+ * ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. Such a row ends
+ * as soon as ENOUGH cannot be reached any more. The pause doubles after each further row in vain, up
+ * to PAUSE_MAX. When a path opens, all begin anew.
  *
  * Recency: one byte for each page. A reader sets it if it is not set. The cache clears it when the
  * page comes up for eviction. The reader counts its reads at the cache's peer, and a client's in the
@@ -506,7 +507,8 @@ bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object)
 static void trial_count(struct trial *t, bool found)
 {
 	t->found += found;
-	if (++t->tries < TRIES)
+	t->tries++;
+	if (t->tries < TRIES && (uint32_t)(t->tries - t->found) <= TRIES - ENOUGH)
 		return;
 	if (t->found >= ENOUGH)
 		t->pause = 0;

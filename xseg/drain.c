@@ -25,18 +25,17 @@
  */
 #include "xseg/internal.h"
 
+/* Bits, by operation: those about bytes of a volume. */
+enum { RANGE_ALL, RANGE_NONE, RANGE_NAMES, RANGE_OBJECT, RANGE_BYTES };
+enum {
+	OPS_OF_BYTES = 0
+#define XSEG_OP_ROW(op, word, range, ...) | (RANGE_##range == RANGE_BYTES) << XSEG_OP_##op
+#include "xseg/ops.def"
+};
+
 static bool is_ranged(uint8_t op)
 {
-	switch (op) {
-	case XSEG_OP_READ:
-	case XSEG_OP_WRITE:
-	case XSEG_OP_DISCARD:
-	case XSEG_OP_WRITE_ZEROES:
-	case XSEG_OP_COPY:
-		return true;
-	default:
-		return false;
-	}
+	return op < XSEG_NR_OPS && OPS_OF_BYTES >> op & 1;
 }
 
 /* The peer that has this port, if it is no client; or XSEG_NONE. */

@@ -127,8 +127,9 @@ struct xport {
 	struct late_offer *backlog;
 	uint32_t nr_backlog;
 	uint32_t *rung;		/* by bell: its word as we left it, so as not to ring twice */
-	/* 1 + the port that it sent to last, and from which it took last, by queue; 0: none yet.
-	 * The port's thread writes them, and the thread that sleeps for it reads them: bell.c */
+	/* 1 + the port that it sent to last, and from which it took last, by queue; 0: none yet, or
+	 * not since the partner of the way there is another. The port's thread writes them, and the
+	 * thread that sleeps for it reads them: bell.c */
 	_Atomic uint16_t sent_to[2], got_from[2];
 	uint64_t poll_ns;	/* how long xseg_port_wait() polls */
 	/* what others of its thread offer, from head to tail modulo 2^32: near.c; NULL: it is not
@@ -530,6 +531,8 @@ uint32_t xs_bell_announce(struct xport *port);
 /* false: the time is over, and nobody rang */
 bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);
 void xs_bell_retract(struct xport *port);
+/* 1 + the processor of the thread that takes this port's requests, a hint; 0: not known. */
+uint32_t xs_port_server_cpu(const struct xport *port);
 
 /* ---- arena.c ---- */
 /* Addresses, aligned as extents are so that huge pages can be used, for what is then mapped there;

@@ -187,6 +187,8 @@ static bool part_find(struct xseg_queue *q, struct slot *s)
 	if (io->flags & XSEG_IO_LOAN) {
 		slot_set(q, s, SLOT_KEPT);
 		io->own.slot = s;
+		if (!q->back.first)	/* the caller reads nothing else before it */
+			xs_slot_fetch(q, s);
 	} else {
 		xs_slot_copy_out(q, s);
 		slot_put(q, s);

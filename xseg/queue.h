@@ -182,6 +182,10 @@ uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32
  * answer says it is. */
 void xs_slot_copy_in(struct xseg_queue *q, struct slot *s);
 void xs_slot_copy_out(struct xseg_queue *q, struct slot *s);
+/* Has memory send the first page of a read that the caller reads in place. Where no other read
+ * covers the wait, a core that is told all lines at once gets them sooner than one that finds them
+ * out. They go to the second cache, as the first one has too few lines in flight. */
+void xs_slot_fetch(struct xseg_queue *q, const struct slot *s);
 /* The second half of a COPY: moves what was read at in-page offset `from` to `to`. */
 void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes);
 

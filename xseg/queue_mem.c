@@ -25,6 +25,8 @@
 
 #include "xseg/queue.h"
 
+#define LINE_BYTES 64u
+
 /* ---- regions ----------------------------------------------------------------------------- */
 
 static void pages_give(struct xseg_queue *q, const struct region *m, uint64_t nr)
@@ -250,6 +252,18 @@ void xs_slot_copy_out(struct xseg_queue *q, struct slot *s)
 	else
 		copy_pieces(s->io, &piece, &in_piece, s->mem + s->r->offset % XSEG_PAGE_SIZE,
 			s->r->size, true);
+}
+
+void xs_slot_fetch(struct xseg_queue *q, const struct slot *s)
+{
+	uint32_t in = (uint32_t)(s->r->offset % XSEG_PAGE_SIZE), left = XSEG_PAGE_SIZE - in;
+	const uint8_t *at = data_page(q, s, 0) + in;
+
+	left = left < s->r->size ? left : s->r->size;
+	/* else gcc takes this for a function without effect */
+	__asm__ volatile("" : : "r"(at));
+	for (uint32_t i = 0; i < left; i += LINE_BYTES)
+		__builtin_prefetch(at + i, 0, 2);
 }
 
 void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes)

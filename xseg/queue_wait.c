@@ -74,6 +74,13 @@ uint32_t xseg_queue_wait(
 	return xseg_queue_poll(q, done, max);
 }
 
+int xseg_queue_server_cpu(const struct xseg_queue *q)
+{
+	uint32_t cpu = xs_is_forked(q->seg) ? 0 : xs_port_server_cpu(q->port);
+
+	return cpu <= INT32_MAX ? (int)cpu - 1 : -1;	/* another process wrote it */
+}
+
 /* ---- the sleeper ------------------------------------------------------------------------- */
 
 /* Under the lock, which it lets go of while it sleeps. */

@@ -60,14 +60,6 @@ enum {
 #include "xseg/ops.def"
 };
 
-/* Each operation has a row. */
-enum {
-	OPS_WITH_ROW = 0
-#define XSEG_OP_ROW(op, ...) | 1 << XSEG_OP_##op
-#include "xseg/ops.def"
-};
-_Static_assert(OPS_WITH_ROW == (1 << XSEG_NR_OPS) - 1, "xseg/ops.def has a row for each");
-
 const char *xseg_op_name(enum xseg_op op)
 {
 	return (unsigned)op < XSEG_NR_OPS ? op_names[op] : "unknown";

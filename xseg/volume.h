@@ -216,6 +216,11 @@ int64_t xseg_queue_run(struct xseg_queue *queue, struct xseg_io *io) XSEG_MUST_C
 /* I/Os that were submitted and not yet taken by poll or wait. */
 uint32_t xseg_queue_out(const struct xseg_queue *queue);
 
+/* The processor on which the thread that takes this queue's requests last looked for work: a hint.
+ * -1: not known. If there are fewer processors than threads, a caller that waits is best on the same
+ * one, as it hands that over by each look. */
+int xseg_queue_server_cpu(const struct xseg_queue *queue);
+
 /* ---- without copying --------------------------------------------------------------------- */
 
 /* A READ with XSEG_IO_LOAN has no buf: when it is back with a good result, this says where its data

@@ -162,6 +162,16 @@ static void print_figures(FILE *out, const char *name, const struct xb_figures *
 	fputc('\n', out);
 }
 
+/* Also what was read back at the end. */
+static bool has_read(const struct xb_job *job)
+{
+	struct xb_figures load, back;
+
+	xb_job_figures(job, XB_READ, &load);
+	xb_job_figures(job, XB_STAT_VERIFY, &back);
+	return load.ios || back.ios;
+}
+
 static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
 {
 	const struct xb_job *job = run->jobs[nr];
@@ -172,7 +182,7 @@ static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
 		atomic_load(&results->errors));
 	if (run->opts->verify)
 		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&results->verify_errors));
-	if (run->opts->by.data == XB_DATA_DIRECT || run->opts->by.direct == XB_DIRECT_AUTO)
+	if (has_read(job) && job->direct)
 		fprintf(out, ", read without a request=%" PRIu64,
 			atomic_load(&results->direct_ios));
 	fputc('\n', out);

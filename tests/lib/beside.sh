@@ -1,6 +1,6 @@
 # beside.sh - a command that goes on beside a verified load, in the tests of reads without a request.
 #
-#	. "$(dirname "$0")/../lib/beside.sh"	# after system.sh
+#	. "$root/tests/lib/beside.sh"	# after system.sh
 #	beside kill_cache
 #	LOAD						# into load.json
 #	end_beside "it was killed whenever it was there"

@@ -135,7 +135,7 @@ shrink_and_grow()	# KIND
 read_all()		# KIND
 {
 	resize "$1" 10
-	xbench --volume=vol --rw=read --bs=64k --iodepth=16 >"reads.$1" 2>&1 ||
+	xbench --volume=vol --direct=never --rw=read --bs=64k --iodepth=16 >"reads.$1" 2>&1 ||
 		failed reads "$?" "reads.$1"
 	resize "$1" 16
 }
@@ -176,15 +176,15 @@ cause_of()		# POINT
 	esac
 }
 
-# Verified reads and writes of all sizes, by loan and by copy in turn.
+# Verified reads and writes of all sizes: by loan and by copy in turn, with requests alone and with
+# reads that need none.
 load()
 {
-	local n=0 data
+	local n=0 data=(copy loan) direct=(never auto)
 	until [ -e over ]; do
 		n=$((n + 1))
-		data=$([ $((n % 2)) = 0 ] && echo copy || echo loan)
-		xbench --volume=vol --data=$data --rw=randrw --bsrange=512-64k --iodepth=16 \
-			--numjobs=2 --opmix=trim:2,write_zeroes:2 --fsync=50 \
+		xbench --volume=vol --data=${data[n % 2]} --direct=${direct[n / 2 % 2]} \
+			--rw=randrw --bsrange=512-64k --iodepth=16 --numjobs=2 --opmix=trim:2,write_zeroes:2 --fsync=50 \
 			--rate_iops=$rate \
 			--verify=crc32c --verify_state="$TMP/state" --runtime=5s \
 			--output-format=json --output=load.$n.json || return 1
@@ -435,7 +435,7 @@ sweep()			# KIND...
 			killpoint arm "$XSEG_KILL_TABLE" "$kind" "$point"
 		done
 		until somebody_died $# || [ $SECONDS -ge $end ]; do
-			start client xbench --volume=vol --rw=randread --bs=4k \
+			start client xbench --volume=vol --direct=never --rw=randread --bs=4k \
 				--iodepth=8 --runtime=1h
 			sleep 0.3
 			kill -KILL "$started"

@@ -55,6 +55,7 @@ need()
 
 finish()
 {
+	[ ! -s "${TMP:-}/.unknown" ] || not_ok "every command that it calls exists" "$TMP/.unknown"
 	[ "$nr_failed" -eq 0 ]
 	exit
 }

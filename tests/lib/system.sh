@@ -59,6 +59,13 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# A command or a function that does not exist would only make a test say less. finish() fails then.
+command_not_found_handle()
+{
+	echo "$1: command not found" | tee -a "$TMP/.unknown" >&2
+	return 127
+}
+
 # bound SHORT LONG: the first in `make check`, the second in `make check-long`
 bound()
 {
@@ -166,8 +173,8 @@ wait_for()
 {
 	local begin=$SECONDS end=$((SECONDS + $1 + 1)) pause=0.05
 	shift
-	until "$@" >/dev/null 2>&1 </dev/null; do
-		[ $SECONDS -lt $end ] || return 1
+	until "$@" >"$TMP/.tried" 2>&1 </dev/null; do
+		[ $SECONDS -lt $end ] || { cat "$TMP/.tried"; return 1; }
 		[ $((SECONDS - begin)) -le 2 ] || pause=0.2
 		sleep $pause
 	done

@@ -47,14 +47,15 @@ static void dump_leaving(struct cached *k, FILE *out)
 		"    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u "
 		"clean, %u cut, the rest:",
 		k->memory.target_pages, k->memory.nr_pages, k->memory.nr_leaving, k->memory.nr_out,
-		k->memory.leaving_free, k->memory.leaving.nr, k->memory.leaving_chunk_pages);
+		k->memory.leaving_free, clean_nr(&k->memory.leaving),
+		k->memory.leaving_chunk_pages);
 	for (uint32_t page = 0; page < xseg_nr_pages(k->base.peer.seg); page++) {
 		uint64_t owner = xseg_page_owner(k->base.peer.seg, page);
 
 		if (page_leaves(k, page) && owner == OWNER_CHUNKS)
 			dump_cut(k, page, out);
 		if (page_leaves(k, page) && owner != OWNER_OUT && owner != OWNER_CHUNKS &&
-			!xlist_in_list(&k->memory.leaving, page))
+			!page_is_listed(k, page))
 			fprintf(out, " %u (%" PRIx64 ")", page, owner);
 	}
 	fprintf(out, "\n");
@@ -96,8 +97,9 @@ void cached_dump(struct peer *p, FILE *out)
 		const struct share *sh = &k->volume.states[k->volume.shares.rec[i]].share;
 
 		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n",
-			k->volume.volume_ids[k->volume.shares.rec[i]], sh->used, sh->clean.nr,
-			sh->min, sh->max, xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
+			k->volume.volume_ids[k->volume.shares.rec[i]], sh->used,
+			clean_nr(&sh->clean), sh->min, sh->max, xwaitq_nr(&sh->want),
+			sh->flushes ? ", is flushed" : "");
 	}
 	if (resizing(k))
 		dump_leaving(k, out);

@@ -61,6 +61,30 @@ for program in bench-rival-rocksdb bench-rival-leveldb; do
 		--path="$program.full" --size=1M --runtime=1ms --ramp_time=0)" true
 done
 
+# ---- the page cache ----
+
+expect_err 2 "either --file or --volume" "a file or a volume is wanted" bench-pagecache
+expect_err 2 "--data=direct is not for a file" "a file is not read like a volume" \
+	bench-pagecache --file=file --data=direct
+expect_err 2 "--data=map only reads" "nothing is written through a mapping" \
+	bench-pagecache --file=file --data=map --rw=randwrite
+expect_err 1 "none: No such file" "a file that is not there is named" bench-pagecache --file=none
+truncate -s 1M zeroes
+expect_err 1 "ended after 0 bytes; --make writes all data" "a file that is too short is refused" \
+	bench-pagecache --file=zeroes --size=2M --runtime=20ms
+is "a page with wrong data is an error" "$(json_of '.jobs[0] | .error > 0 and .total_err > 0' \
+	bench-pagecache --file=zeroes --size=1M --runtime=20ms)" true
+t "a file is made" bench-pagecache --file=full --make --size=1M --touch=all
+for data in copy map; do
+	is "its pages are right, by $data" "$(json_of '.jobs[0] | .error == 0 and .read.total_ios > 0' \
+		bench-pagecache --file=full --size=1M --runtime=20ms --data=$data --numjobs=2)" true
+done
+is "written pages, too" "$(json_of '.jobs[0].write.total_ios > 0' bench-pagecache --file=full \
+	--size=1M --runtime=20ms --rw=randwrite) $(json_of '.jobs[0].error' \
+	bench-pagecache --file=full --size=1M --runtime=20ms)" "true 0"
+is "and CPU time is counted" "$(json_of '.client_cpu_ns > 0' \
+	bench-pagecache --file=full --size=1M --runtime=20ms)" true
+
 # ---- how they are called ----
 
 for script in hit run demo; do
@@ -226,6 +250,7 @@ done
 export BENCH_RIVALS="${rivals[*]}"
 # a bar for each of the points in memory, where there is one to compare with
 bench rivals $runs $((runs > 6 ? 4 : 0)) "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
+bench pagecache 88 8 "runs.tsv:11:88 results.tsv:11:89" pagecache.png
 bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
 # A cluster's takes as long as a third of the others.
 if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&

@@ -27,7 +27,7 @@ bench()	# VOLUME OPTION...
 {
 	local volume=$1
 	shift
-	xbench --volume="$volume" --iodepth=16 "$@" --output-format=json
+	xbench --volume="$volume" --direct=never --iodepth=16 "$@" --output-format=json
 }
 
 has_at_most()	# VOLUME BYTES

@@ -26,7 +26,7 @@ bench()	# VOLUME OPTION...
 {
 	local volume=$1
 	shift
-	xbench --volume="$volume" --bs=4k --iodepth=16 "$@" --output-format=json
+	xbench --volume="$volume" --direct=never --bs=4k --iodepth=16 "$@" --output-format=json
 }
 
 t "the stack comes up" xseg up stack.conf
@@ -62,7 +62,10 @@ reads_of()
 
 reads_fast()
 {
-	[ "$(reads_of b)" -ge 200 ]
+	local reads
+	reads=$(reads_of b)
+	echo "reads a second: $reads; of the load: $(tail -n 3 load.log)"
+	[ "$reads" -ge 200 ]
 }
 
 start load xbench --volume=b --rw=randread --rate_iops=500 --runtime=10m

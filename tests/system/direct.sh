@@ -5,7 +5,7 @@
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-. "$(dirname "$0")/../lib/beside.sh"
+. "$root/tests/lib/beside.sh"
 need xseg xseg-host xbench volumed cached memd jq
 
 seconds=${LONG:+30}

@@ -6,8 +6,8 @@
 # tags: san
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
-. "$(dirname "$0")/../lib/beside.sh"
-need xseg xseg-host xbench volumed cached memd jq volume_load
+. "$root/tests/lib/beside.sh"
+need xseg xseg-host xbench volumed cached memd jq volume_load python3
 
 seconds=${LONG:+30}
 seconds=${seconds:-3}
@@ -38,7 +38,7 @@ hot()	# AUTO|NEVER IOS: reads of data that the cache has
 
 verified()	# more options
 {
-	xbench --volume=vol --direct=auto --rw=randrw --rwmixread=90 --bs=4k --iodepth=4 \
+	xbench --volume=vol --rw=randrw --rwmixread=90 --bs=4k --iodepth=4 \
 		--numjobs=$jobs --random_distribution=zipf:1.1 --fsync=500 --runtime=${seconds}s \
 		--verify=crc32c --randseed=$RANDOM --output-format=json --output=load.json "$@"
 }
@@ -62,6 +62,10 @@ t "it is read for a while" hot auto 20000
 before=$(requests) direct=$(direct_of_volume)
 t "hot data is read" hot auto 20000
 t "by hardly any request" [ $(($(requests) - before)) -le 1000 ]
+t "which xbench says" [ "$(json hot.json '.jobs[0].direct_ios')" -ge 18000 ]
+xbench --volume=vol --rw=randread --bs=4k --size=4M --number_ios=20000 >hot.txt
+t "for people, too, and without being asked to read so" \
+	[ "$(sed -n 's/.*, read without a request=//p' hot.txt)" -ge 10000 ]
 t "and counted as reads of the volume" [ $(($(direct_of_volume) - direct)) -ge 18000 ]
 t "of all of which the cache says that they are hits" \
 	[ "$(xseg --json stat | jq '.caches[0].hit_ratio_requests_ppm')" -gt 900000 ]
@@ -75,6 +79,58 @@ for way in copy memory loop; do
 	is "$way: a program of the library, which writes beside, reads nothing wrong" \
 		"$(tail -n 1 load.out | sed 's/^ios=[1-9][0-9]* //')" "wrong=0 error=0 refreshed=0"
 done
+
+# ---- data that is wrong ----
+
+# The last sector of the volume's first MiB in all copies of its newest run: saved, or replaced by
+# what was saved. Its read needs no request: those before it have met its chunk.
+cat >sector.py <<END
+import mmap, struct, sys
+what, path = sys.argv[1:]
+magic, offset = (0x3176686e65627821).to_bytes(8, "little"), (1 << 20) - 512
+with open("/dev/shm/xseg.$XSEG_SEGMENT", "r+b") as f:
+    memory = mmap.mmap(f.fileno(), 0)
+found, at = {}, memory.find(magic)
+while at >= 0:
+    run, target, where = struct.unpack_from("<QQQ", memory, at + 16)
+    if at % 512 == 0 and where == offset:
+        found.setdefault(run, []).append(at)
+    at = memory.find(magic, at + 8)
+places = found[max(found)]
+if what == "save":
+    open(path, "wb").write(memory[places[0]:places[0] + 512])
+else:
+    for at in places:
+        memory[at:at + 512] = open(path, "rb").read()
+END
+
+written()	# STATE: the first MiB
+{
+	xbench --volume=vol --rw=write --bs=4k --size=1M --verify=crc32c --do_verify=no \
+		--verify_state="$TMP/$1"
+}
+
+# looked_at auto|never: how many sectors of the newest run are wrong, and what they are
+looked_at()
+{
+	xbench --volume=vol --direct="$1" --rw=read --bs=4k --size=1M --verify=crc32c --verify_only \
+		--verify_state="$TMP/new" --output-format=json --output=look.json
+	json look.json '"\(.jobs[0].verify_errors) \(.verify.stale + .verify.lost)"'
+}
+
+t "it is written once" written old
+t "its last sector is saved" python3 sector.py save old.sector
+t "it is written again" written new
+t "its last sector is saved, too" python3 sector.py save new.sector
+is "what was acknowledged is there" "$(looked_at auto)" "0 0"
+t "the old sector comes back" python3 sector.py put old.sector
+is "a read by request finds it stale" "$(looked_at never)" "1 1"
+is "and so does one without a request" "$(looked_at auto)" "1 1"
+t "as most were" [ "$(json look.json '.jobs[0].direct_ios')" -ge 150 ]
+printf '\0\1' | dd of=old.sector bs=1 seek=300 conv=notrunc 2>dd.err
+t "it is damaged" python3 sector.py put old.sector
+is "without a request it is found, too" \
+	"$(looked_at auto) $(json look.json '.verify.torn')" "1 0 1"
 
 # ---- a volume that may not ----
 

@@ -76,14 +76,14 @@ kill_all()	# PEER...
 # and was dirty just before. A slow machine may need a moment until it is dirty again.
 kill_some()
 {
-	local kills=$1 i now victims
+	local kills=$1 i now victims direct=(never auto)
 	shift
 	victims=("$@")
 	dirty=0 of_cached=0
 	for ((i = 0; i < kills; i++)); do
 		read -ra now <<<"${victims[i % ${#victims[@]}]}"
-		start client xbench --volume=doomed --data=loan --rw=randrw --bsrange=512-256k \
-			--iodepth=8 --rate_iops="$rate" --runtime=1h
+		start client xbench --volume=doomed --data=loan --direct=${direct[i % 2]} --rw=randrw \
+			--bsrange=512-256k --iodepth=8 --rate_iops="$rate" --runtime=1h
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
@@ -96,17 +96,20 @@ kill_some()
 	done
 }
 
-# storm KILLS VICTIMS...: under the load of one client
+# storm KILLS VICTIMS...: under the load of one client, whose reads are all requests, or need none
+# where that is possible
 storm()
 {
-	local load ios kills=$1
+	local load ios data datas=(loan direct) kills=$1
+	data=${datas[RANDOM % 2]}
+	echo "# the load is by $data"
 	t "the stack comes up" xseg up stack.conf
 	t "a volume is made" xseg volume create vol --size 64M
 	t "another one is made, for clients that will be killed" \
 		xseg volume create doomed --size 16M
 	free=$(free_of_segment)
-	start load xbench --volume=vol --data=direct --rw=randrw --bsrange=512-32k --iodepth=16 \
-		--numjobs=2 --rate_iops="$rate" --fsync=500 --opmix=trim:1,write_zeroes:1 \
+	start load xbench --volume=vol --data=$data --direct=never --rw=randrw \
+		--bsrange=512-32k --iodepth=16 --numjobs=2 --rate_iops="$rate" --fsync=500 --opmix=trim:1,write_zeroes:1 \
 		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json \
 		--output=load.json
 	load=$started

@@ -33,7 +33,7 @@ t "it is written" xbench --volume=vol --rw=write --bs=1M --iodepth=4 --size=1G -
 t "all of it is dirty" [ "$(cache dirty_bytes)" -ge $((1 << 30)) ]
 for kill in 1 2 3; do
 	generation=$(cache generation)
-	start load xbench --volume=vol --rw=randread --bs=4k --iodepth=4 --runtime=4s \
+	start load xbench --volume=vol --direct=never --rw=randread --bs=4k --iodepth=4 --runtime=4s \
 		--output-format=json --output=load.json
 	sleep 1.5
 	t "the cache is killed (number $kill)" xseg peer kill cached

@@ -111,6 +111,34 @@ def takes_leave_first(s):
     s.sendall(reads(8, MIB) + request(DISC, 0, 0, 0))
 
 
+def small_writes(nr):
+    return b"".join(request(WRITE, handle, 4 * MIB + handle * 4096, 4096) + bytes(4096) for handle in range(nr))
+
+
+def closes_under_small_writes(s):
+    s.sendall(small_writes(40))
+
+
+def closes_what_it_sends_after_small_writes(s):
+    s.sendall(small_writes(40) + reads(4, 4096))
+    s.shutdown(socket.SHUT_WR)
+    exactly(s, 44 * 16 + 4 * 4096)
+
+
+def takes_leave_after_small_writes(s):
+    s.sendall(small_writes(40) + request(DISC, 0, 0, 0))
+    exactly(s, 40 * 16)
+
+
+def says_nonsense_after_small_writes(s):
+    s.sendall(small_writes(40) + b"x" * 28)
+    time.sleep(0.005)
+
+
+def begins_a_small_write(s):
+    s.sendall(small_writes(40)[:-1000])
+
+
 def says_nonsense(s):
     s.sendall(reads(15, 65536) + b"x" * 28)
     time.sleep(0.005)
@@ -160,6 +188,11 @@ LEAVERS = (
     closes_when_it_has_read_some,
     closes_what_it_sends,
     takes_leave_first,
+    closes_under_small_writes,
+    closes_what_it_sends_after_small_writes,
+    takes_leave_after_small_writes,
+    says_nonsense_after_small_writes,
+    begins_a_small_write,
     says_nonsense,
     begins_a_request,
     begins_a_write,
@@ -190,7 +223,7 @@ def leave(path, nr, seed):
             try:
                 leaver(s)
             except OSError:  # the export was quicker
-                assert leaver in (says_nonsense, talks_at_random)
+                assert leaver in (says_nonsense, says_nonsense_after_small_writes, talks_at_random)
             s.close()
 
 

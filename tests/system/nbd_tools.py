@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
@@ -240,7 +241,8 @@ def test_a_segment_without_a_port_is_not_a_store_that_is_full():
     h = connect(SCRATCH)
     h.pread(4096, 0)
     xseg("peer", "stop", "volumed", "--force")
-    fails(errno.EIO, h.flush)  # whose queue is lost
+    fails(errno.EIO, h.flush)  # whose queue is lost, and that of small writes
+    fails(errno.EIO, h.pwrite, bytes(4096), 0)
     xseg("peer", "start", "volumed")
     greedy = subprocess.Popen(["greedy", os.environ["XSEG_SEGMENT"]], stdout=subprocess.PIPE)
     try:
@@ -287,6 +289,61 @@ def test_each_of_many_commands_under_way_gets_its_own_answer():
         assert i in wrong or h.pread(4096, 8 * OBJECT + i * 4096) == pattern(i, 4096)
 
 
+def test_small_writes_among_others_get_their_own_answers():
+    """Small ones go past nbdkit, in batches; the rest goes through it. The client sends them in pieces."""
+    s = dial()
+    s.settimeout(60)
+    hear_exactly(s, 18)
+    s.sendall(struct.pack(">I", 3) + option(1))
+    hear_exactly(s, 10)
+    wanted, said, at, errors, sizes = bytearray(SIZE), b"", 0, {}, {}
+    for handle in range(400):
+        command, size, error = rng.choice([1, 1, 1, 1, 0, 3]), rng.choice([512, 4096, 32768, 33280]), 0
+        data = pattern(handle, size) if command == 1 else b""
+        place = at
+        if command == 1 and rng.random() < 0.1:
+            place, error = rng.choice([(SIZE, errno.ENOSPC), (at + 1, errno.EINVAL)])
+        elif command == 1:
+            wanted[at:at + size] = data
+            at += size
+        elif command == 3:
+            place = size = 0
+        said += struct.pack(">IHHQQI", 0x25609513, rng.choice([0, 1]) if command == 1 else 0, command, handle, place, size) + data
+        errors[handle], sizes[handle] = error, size if command == 0 else 0
+    reader = threading.Thread(target=sends_in_pieces, args=(s, said))
+    reader.start()
+    while errors:
+        magic, error, handle = struct.unpack(">IIQ", hear_exactly(s, 16))
+        assert (magic, error) == (0x67446698, errors.pop(handle)), (magic, error, handle)
+        hear_exactly(s, sizes[handle])
+    reader.join()
+    s.close()
+    assert connect(SCRATCH).pread(at, 0) == wanted[:at]
+
+
+def test_reads_do_not_wait_for_small_writes_that_wait_for_the_store():
+    """This export has 8 threads a connection."""
+    h = connect(SCRATCH)
+    h.pwrite(pattern(1, 65536), 0)
+    h.flush()
+    h.pread(65536, 0)
+    xseg("cache", "set", "cached", "policy=write-through")
+    xseg("peer", "set", "memd", "latency=3s")
+    try:
+        h = connect(SCRATCH)
+        cookies = [h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(pattern(2, 4096))), i * 4096) for i in range(5)]
+        for _ in range(20):
+            assert h.pread(4096, 61440) == pattern(1, 65536)[61440:]
+        assert not any(h.aio_command_completed(cookie) for cookie in cookies)
+        while cookies:
+            h.poll(-1)
+            cookies = [cookie for cookie in cookies if not h.aio_command_completed(cookie)]
+    finally:
+        xseg("peer", "set", "memd", "latency=0")
+        xseg("cache", "set", "cached", "policy=write-back")
+    assert h.pread(5 * 4096, 0) == pattern(2, 4096) * 5
+
+
 # ---- several connections ----
 
 def test_what_one_connection_was_answered_others_read_and_flush():
@@ -308,6 +365,22 @@ def dial():
     s.settimeout(2)
     s.connect(SCRATCH_SOCKET)
     return s
+
+
+def hear_exactly(s, size):
+    data = b""
+    while len(data) < size:
+        got = s.recv(size - len(data))
+        assert got, "the export has closed"
+        data += got
+    return data
+
+
+def sends_in_pieces(s, said):
+    while said:
+        n = rng.choice([1, 27, 28, 100, 4124, 30000, 200000])
+        s.sendall(said[:n])
+        said = said[n:]
 
 
 def option(number, data=b"", length=None):

@@ -3,7 +3,7 @@
 # every command, flag and error by libnbd's Python module, bytes that are not NBD (nbd_tools.py),
 # qemu-io's patterns, qemu-img's maps.
 # tags: san
-# timeout: 120
+# timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy greedy
 need_plugin

@@ -29,8 +29,8 @@ END
 
 load()	# more options
 {
-	xbench --volume=vol --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=16 --fsync=50 \
-		--opmix=trim:3,write_zeroes:3 \
+	xbench --volume=vol --direct=never --rw=randrw --rwmixread=50 --bsrange=512-64k \
+		--iodepth=16 --fsync=50 --opmix=trim:3,write_zeroes:3 \
 		--verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 

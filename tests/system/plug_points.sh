@@ -33,10 +33,10 @@ is "every point is in a list" "$(killpoint list | grep '^PLUG_' | sort)" \
 
 load()
 {
-	local n=0
+	local n=0 direct=(never auto)
 	until [ -e over ]; do
 		n=$((n + 1))
-		xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 \
+		xbench --volume=vol --direct=${direct[n % 2]} --rw=randrw --bsrange=512-64k --iodepth=16 \
 			--opmix=trim:2,write_zeroes:2 --fsync=50 --verify=crc32c \
 			--verify_state="$TMP/state" --runtime=5s --output-format=json \
 			--output=load.$n.json || [ ! -s load.$n.json ] || return 1

@@ -29,10 +29,12 @@ downstream = cached
 together = volumed cached store
 END
 
+# Requests alone, or also reads that need none
 load()
 {
-	xbench --volume=vol --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 --numjobs=2 \
-		--fsync=50 --opmix=trim:3,write_zeroes:3 \
+	local direct=(never auto)
+	xbench --volume=vol --direct=${direct[RANDOM % 2]} --rw=randrw --rwmixread=40 \
+		--bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 \
 		--rate_iops="$rate" --runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json
 }
 

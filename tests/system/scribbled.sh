@@ -90,6 +90,7 @@ without_both()	# of peers or ports and their copies one: the copies where there 
 	fi
 }
 
+direct=(never auto)
 RANDOM=${SEED:-$$}
 echo "# SEED=${SEED:-$$}"
 for ((round = 1; round <= rounds; round++)); do
@@ -104,8 +105,8 @@ for ((round = 1; round <= rounds; round++)); do
 	victim=
 	[ $((RANDOM % 2)) -eq 1 ] && victim=$(pids | shuf -n 1 --random-source=<(yes $RANDOM))
 	echo "# $round: ${chosen[*]}${victim:+, with a kill}"
-	start bystander xbench --volume=used --rw=randrw --bs=4k --iodepth=8 --size=16M --time_based \
-		--runtime=3s --verify=crc32c --io_timeout=10s
+	start bystander xbench --volume=used --direct=${direct[round % 2]} --rw=randrw --bs=4k --iodepth=8 \
+		--size=16M --time_based --runtime=3s --verify=crc32c --io_timeout=10s
 	bystander=$started
 	start poke poke_tables "$XSEG_SEGMENT" 2 $RANDOM "${chosen[@]}"
 	poke=$started

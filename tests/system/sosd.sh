@@ -107,8 +107,9 @@ monitor_is_away()
 # run_load VOLUME: in the background, pid in $load
 run_load()
 {
-	start "$1" xbench --volume="$1" --data=loan --rw=randrw --bsrange=512-32k --iodepth=16 \
-		--numjobs=2 --fsync=200 --opmix=trim:1,write_zeroes:1 \
+	local direct=(never auto)
+	start "$1" xbench --volume="$1" --data=loan --direct=${direct[RANDOM % 2]} \
+		--rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=200 --opmix=trim:1,write_zeroes:1 \
 		--verify=crc32c --verify_state="$TMP/$1.state" --runtime=1h --output-format=json \
 		--output="$1.json"
 	load=$started

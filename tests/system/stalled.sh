@@ -45,7 +45,7 @@ stop_at_work()	# PID
 
 hot()
 {
-	xbench --volume=hot --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c \
+	xbench --volume=hot --direct=never --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c \
 		--verify_state="$TMP/hot.state" \
 		--output-format=json "$@"
 }

@@ -120,7 +120,8 @@ fio_has_ended()		# SENTENCE
 	t "$1: with an error" [ $? -ne 0 ]
 }
 
-# cut SENTENCE LESS: a stack under load loses the last LESS bytes of the file
+# cut SENTENCE LESS never|auto: a stack under load loses the last LESS bytes of the file; so the
+# load's reads are requests, or need none
 cut()
 {
 	local load idle exported reader fio
@@ -130,7 +131,8 @@ cut()
 	rm -f "$TMP/state"
 	t "$1: data is written" verify
 	t "$1: and flushed" xseg volume flush vol
-	start load xbench --volume=vol --rw=randread --bsrange=4k-64k --iodepth=16 --runtime=60s
+	start load xbench --volume=vol --direct="$3" --rw=randread --bsrange=4k-64k \
+		--iodepth=16 --runtime=60s
 	load=$started
 	start idle python3 idle.py "$file"
 	idle=$started
@@ -179,8 +181,8 @@ filed_alone()
 }
 
 filed_alone
-cut "nearly all pages" $((63 << 20))
-cut "nearly all" $((76 << 20))
+cut "nearly all pages" $((63 << 20)) never
+cut "nearly all" $((76 << 20)) auto
 t "a new segment over the same store" xseg up stack.conf
 t "has all that was flushed" verify --verify_only
 t "and stops" xseg down

@@ -43,8 +43,8 @@ stack()
 
 verify()
 {
-	xbench --volume=vol --data=$data --rw=randrw --bsrange=512-256k --iodepth=16 \
-		--numjobs=$jobs --fsync=40 \
+	xbench --volume=vol --data=$data --direct=$direct --rw=randrw \
+		--bsrange=512-256k --iodepth=16 --numjobs=$jobs --fsync=40 \
 		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM \
 		--output-format=json "$@"
 }
@@ -57,7 +57,7 @@ run()	# STORE POLICY THREADS TOGETHER
 	[ "${SAN:-}" != tsan ] || set -- "$1" "$2" "$3" yes
 	local what="$1, $2, $3 threads${4:+, together=$4}"
 
-	data=loan jobs=4
+	data=loan jobs=4 direct=never
 	[ "${SAN:-}" != tsan ] || jobs=1
 	rm -rf objects && mkdir objects
 	stack "$1" "$2" "$3" "$4"
@@ -67,8 +67,12 @@ run()	# STORE POLICY THREADS TOGETHER
 		verify --runtime=${seconds}s
 	data=direct
 	expect_json "$no_errors" "$what: and reading directly" verify --runtime=${seconds}s
-	data=copy jobs=4
-	expect_json "$no_errors" "$what: and by copy" verify --runtime=${seconds}s
+	data=copy jobs=4 direct=auto
+	expect_json "$no_errors" "$what: and by copy, reading without requests where it pays" \
+		verify --runtime=${seconds}s
+	direct=never
+	expect_json "$no_errors" "$what: and by copy, with requests alone" \
+		verify --runtime=${seconds}s
 	t "$what: everything stops" xseg down
 	[ "$1" = filed ] || return
 	t "$what: and starts again" xseg up stack.conf

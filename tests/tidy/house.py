@@ -193,18 +193,28 @@ def find_includes(tree):
             yield f, beside if beside in tree.text else name, "includes"
 
 
+def check_rooms(tree, floors):
+    """Each folder with sources has a line of its own, or is below one that has."""
+    for room in sorted({f.rsplit("/", 1)[0] for f in tree.files}):
+        if floor_of(room + "/", floors)[1] is None:
+            yield "floor", (f"{room} is not in tests/tidy/floors: add a line of its floor, its "
+                            "name and its subject, then run tests/tidy/tables.py --write")
+
+
 def check_floors(tree):
     floors, excepted, _ = read_floors(tree.root)
+    yield from check_rooms(tree, floors)
     needed = set()
     calls = ((a, b, "calls " + " ".join(sorted(n)) + " of") for (a, b), n in tree.uses.items())
     for user, used, how in itertools.chain(find_includes(tree), calls):
         (a, low), (b, high) = floor_of(user, floors), floor_of(used, floors)
         if low is None or high is None:
-            yield "floor", f"{a if low is None else b} is not in tests/tidy/floors"
-        elif a != b and low <= high:
+            continue
+        if a != b and low <= high:
             needed.add((a, b))
             if (a, b) not in excepted:
-                yield "floor", f"{user} {how} {used}, which is not on a lower floor"
+                yield "floor", (f"{user} {how} {used}, which is not on a lower floor: {a} has "
+                                f"floor {low}, {b} {high}; see tests/tidy/floors")
     for a, b in sorted(excepted - needed):
         yield "floor", f"the exception of {a} {b} is not needed any more: take it out"
 

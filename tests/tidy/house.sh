@@ -26,13 +26,15 @@ else
 	ok "house.py ran to its end"
 fi
 
-# An upward include, and an upward call without one, planted into a copy.
+# An upward include, an upward call without one, and a room without a floor, planted into a copy.
 mkdir -p "$work/tree"
 cp -r xtypes xseg peers tools bench tests "$work/tree" 2>/dev/null
 echo '#include "peers/cached/flush/flush.h"' >>"$work/tree/xtypes/xlist.c"
 printf 'void planted(void);\nvoid planted(void) { xseg_peer_close(0, 0); }\n' >>"$work/tree/xtypes/xpool.c"
+mkdir "$work/tree/peers/planted"
+cp xtypes/xlist.c "$work/tree/peers/planted"
 tests/tidy/house.py "$work/tree" >"$work/planted" 2>&1
-for planted in 'xtypes/xlist.c includes peers/cached/flush/flush.h' 'xtypes/xpool.c calls xseg_peer_close of xseg/peer.c'; do
+for planted in 'peers/planted is not in tests/tidy/floors' 'xtypes/xlist.c includes peers/cached/flush/flush.h' 'xtypes/xpool.c calls xseg_peer_close of xseg/peer.c'; do
 	if grep -q "^floor	$planted" "$work/planted"; then
 		ok "it is found that ${planted/ / }"
 	else

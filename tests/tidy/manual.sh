@@ -24,13 +24,24 @@ page_of()	# NAME
 	done
 }
 
+commands()	# PROGRAM: those that its --help lists
+{
+	timeout 10 "$1" --help </dev/null 2>&1 | sed -n -E 's/^  ?([a-z]+( [a-z]+)?)  .*/\1/p' |
+		sort -u
+}
+
+# verdict SENTENCE FILE: ok when the file of findings is empty
+verdict()
+{
+	if [ -s "$2" ]; then not_ok "$1" "$2"; else ok "$1"; fi
+}
+
 help_of()	# PROGRAM
 {
 	local command
 	timeout 10 "$1" --help </dev/null 2>&1
 	[ "$(basename "$1")" = xseg ] || return 0
-	timeout 10 "$1" --help </dev/null 2>&1 | sed -n -E 's/^  ?([a-z]+( [a-z]+)?).*/\1/p' |
-		sort -u |
+	commands "$1" |
 	while read -r command; do
 		# shellcheck disable=SC2086
 		out=$(timeout 10 "$1" $command --help </dev/null 2>&1) && echo "$out"
@@ -57,6 +68,13 @@ for program in "${programs[@]}"; do
 	if ! timeout 10 "$program" --help >/dev/null 2>&1 </dev/null; then
 		not_ok "$name --help succeeds"
 		continue
+	fi
+	if [ "$name" = xseg ]; then
+		commands "$program" | while read -r command; do
+			grep -qE "^\.SS $command( |\$)" "$page" ||
+				echo "$command: $page has no paragraph '.SS $command'; add it"
+		done >"$work/bad"
+		verdict "each command of $name has a paragraph in its manual page" "$work/bad"
 	fi
 	if ! command -v groff >/dev/null 2>&1; then
 		skip "the options of $name are those of its manual page" "groff is not there"

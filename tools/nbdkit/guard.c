@@ -8,6 +8,8 @@
  * accept4(), read(), send() and close() of a client's socket go through it. It tells nbdkit that a
  * connection has ended when no other thread of the connection can send.
  *
+ * What a client sends after its handshake is read by guard_requests.c, which also does small writes.
+ *
  *   phase       to       when                                            by
  *   HANDSHAKE   SERVED   a second thread reads: nbdkit has begun its     read
  *                        threads that do requests
@@ -15,12 +17,14 @@
  *                        HANDSHAKE also when its time is over
  *
  * Contract: of a connection, one thread reads at a time, and one sends (nbdkit has locks for both).
+ * The guard sends answers, too, between those of nbdkit (`sending`).
  * Each connection has two threads of nbdkit or more (--threads). At the end of a connection read()
  * waits for other threads' answers, and at no other time. An answer ends with the send() that does
  * not say MSG_MORE. The library sees nothing of TLS.
  *
  * Settings are in the environment:
  *   $XSEG_GUARD_CONNECTIONS   how many sockets there may be
+ *   $XSEG_GUARD_THREADS       nbdkit's threads a connection. Without it all requests go to nbdkit
  *   $XSEG_GUARD_CUT           a descriptor, of a socket. A byte is sent to it before nbdkit gets
  *                             its first client, so the other end knows that the library is in
  *                             its place. When it ends, sockets that are owed nothing are shut at
@@ -30,13 +34,12 @@
  *   G1  A connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0.
  *   G2  send() of a thread that does requests never fails. If it cannot send, the data is dropped
  *       and the socket is shut, so that its reader finds the end.
- *   G3  `owed` is the number of requests that nbdkit has read, and not yet answered.
+ *   G3  `owed` is the number of requests that were read, by nbdkit or past it, and are not answered.
  *   G4  There are no more sockets than the bound. One more is closed when it is accepted, so
  *       nbdkit's other clients lose nothing.
  *   G5  HANDSHAKE_NS after it was accepted, a client that is still in its handshake reads the end.
  *       One that takes no answer in it is not ended by that: its send() may wait until it is cut.
  */
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -53,39 +56,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/nbdkit/guard.h"
+
 #define HANDSHAKE_NS 10000000000ull
 #define CUT_S	     3
 #define MS_NS	     1000000u
 #define FDS	     4096
 #define CONN_FDS     3				/* of a connection: a socket and a pipe */
 #define OWN_FDS	     64				/* nbdkit's own, and those of the plug-in */
-
-/* A request, as the NBD protocol has it: magic, flags, type, handle, offset, size. */
-#define REQUEST_BYTES 28
-#define REQUEST_MAGIC 0x25609513u
-#define TYPE_AT	      6
-#define SIZE_AT	      24
-#define TYPE_WRITE    1
-#define TYPE_DISC     2
-#define WRITE_MAX     (128u << 20)	/* nbdkit reads, and drops, what it refuses; no more */
-
-struct conn {
-	_Atomic bool used;			/* changed under `table` */
-	pthread_t first;			/* does the handshake, and no request */
-	bool begun;				/* `first` is known: it sends before all else */
-	uint64_t since_ns;
-
-	/* its reader's alone */
-	bool ended;
-	uint8_t head[REQUEST_BYTES];
-	size_t head_bytes;			/* read of it */
-	uint32_t payload_bytes;			/* still to be read of a write's data */
-
-	/* guards `owed`; nothing is taken under it */
-	pthread_mutex_t lock;
-	pthread_cond_t paid;			/* owed is 0 */
-	unsigned owed;
-};
 
 static struct conn conns[FDS];
 /* Guards which are used, and how many; held when a socket is closed or cut, so that no other file
@@ -106,8 +84,9 @@ static struct {
 
 /* What nbdkit begins itself (--run) is no server of clients, and would not find the library by our
  * descriptor. A script that begins nbdkit is to hand it on. */
-__attribute__((constructor)) static void leave_environment(void)
+__attribute__((constructor)) static void begin(void)
 {
+	guard_requests_start();
 	if (strstr(program_invocation_short_name, "nbdkit"))
 		unsetenv("LD_PRELOAD");
 }
@@ -129,6 +108,16 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+ssize_t guard_libc_read(int fd, void *buf, size_t size)
+{
+	return libc.read(fd, buf, size);
+}
+
+int guard_fd(const struct conn *c)
+{
+	return (int)(c - conns);
 }
 
 static struct conn *conn_of(int fd)
@@ -221,12 +210,13 @@ static bool remember(int fd)
 	bool ok;
 
 	pthread_mutex_lock(&table);
-	ok = c && nr_used < limit;
+	ok = c && nr_used < limit && guard_requests_init(c);
 	if (ok) {
 		nr_used++;
-		c->begun = c->ended = false;
+		c->begun = c->answering = false;
 		c->since_ns = now_ns();
-		c->head_bytes = c->payload_bytes = c->owed = 0;
+		c->owed = 0;
+		pthread_mutex_init(&c->sending, NULL);
 		pthread_mutex_init(&c->lock, NULL);
 		pthread_cond_init(&c->paid, NULL);
 		/* release: with all of the above */
@@ -267,11 +257,13 @@ int close(int fd)
 	pthread_once(&found, find_libc);
 	if (!c)
 		return libc.close(fd);
+	guard_requests_fini(c);
 	pthread_mutex_lock(&table);
 	atomic_store_explicit(&c->used, false, memory_order_relaxed);
 	nr_used--;
 	pthread_cond_destroy(&c->paid);
 	pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->sending);
 	rc = libc.close(fd);
 	pthread_mutex_unlock(&table);
 	return rc;
@@ -279,25 +271,37 @@ int close(int fd)
 
 /* ---- answers ----------------------------------------------------------------------------- */
 
-static void owe(struct conn *c)
+void guard_owe(struct conn *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->owed++;
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void pay(struct conn *c)
+void guard_pay(struct conn *c, unsigned nr)
 {
 	pthread_mutex_lock(&c->lock);
-	if (c->owed && !--c->owed) {
+	nr = c->owed < nr ? c->owed : nr;
+	c->owed -= nr;
+	if (nr && !c->owed) {
 		pthread_cond_signal(&c->paid);
 		if (atomic_load(&cut))
-			shutdown((int)(c - conns), SHUT_RDWR);
+			shutdown(guard_fd(c), SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void wait_until_paid(struct conn *c)
+unsigned guard_owed(struct conn *c)
+{
+	unsigned owed;
+
+	pthread_mutex_lock(&c->lock);
+	owed = c->owed;
+	pthread_mutex_unlock(&c->lock);
+	return owed;
+}
+
+void guard_wait_until_paid(struct conn *c)
 {
 	pthread_mutex_lock(&c->lock);
 	while (c->owed)
@@ -315,26 +319,36 @@ static bool is_first(struct conn *c)
 	return pthread_equal(c->first, pthread_self());
 }
 
-/* All of it, or what can be sent. */
-ssize_t send(int fd, const void *buf, size_t size, int flags)
+void guard_send(struct conn *c, const void *buf, size_t size, int flags)
 {
-	struct conn *c = conn_of(fd);
 	size_t sent = 0;
 
-	pthread_once(&found, find_libc);
-	if (!c || is_first(c))
-		return libc.send(fd, buf, size, flags);
 	while (sent < size) {
-		ssize_t rc = libc.send(fd, (const char *)buf + sent, size - sent, flags);
+		ssize_t rc = libc.send(guard_fd(c), (const char *)buf + sent, size - sent, flags);
 
 		if (rc < 0 && errno != EINTR && errno != EAGAIN) {
-			shutdown(fd, SHUT_RDWR);
+			shutdown(guard_fd(c), SHUT_RDWR);
 			break;
 		}
 		sent += rc > 0 ? (size_t)rc : 0;
 	}
-	if (!(flags & MSG_MORE))
-		pay(c);
+}
+
+ssize_t send(int fd, const void *buf, size_t size, int flags)
+{
+	struct conn *c = conn_of(fd);
+
+	pthread_once(&found, find_libc);
+	if (!c || is_first(c))
+		return libc.send(fd, buf, size, flags);
+	if (!c->answering)
+		pthread_mutex_lock(&c->sending);
+	guard_send(c, buf, size, flags);
+	c->answering = flags & MSG_MORE;
+	if (c->answering)
+		return (ssize_t)size;
+	pthread_mutex_unlock(&c->sending);
+	guard_pay(c, 1);
 	return (ssize_t)size;
 }
 
@@ -355,80 +369,14 @@ static ssize_t read_in_handshake(struct conn *c, int fd, void *buf, size_t size)
 	return 0;
 }
 
-static uint32_t word(const struct conn *c, size_t at)
-{
-	uint32_t w;
-
-	memcpy(&w, c->head + at, sizeof(w));
-	return ntohl(w);
-}
-
-static unsigned type_of(const struct conn *c)
-{
-	return (unsigned)c->head[TYPE_AT] << 8 | c->head[TYPE_AT + 1];
-}
-
-/* The client has no more of it: what it began to say is no request, and gets no answer. */
-static ssize_t end(struct conn *c)
-{
-	if (!c->ended && c->payload_bytes)
-		pay(c);
-	c->ended = true;
-	wait_until_paid(c);
-	return 0;
-}
-
-/* Of what nbdkit is about to get. false: it is nonsense. */
-static bool look(struct conn *c, const uint8_t *buf, size_t size)
-{
-	while (size) {
-		size_t n = REQUEST_BYTES - c->head_bytes;
-
-		if (c->payload_bytes) {
-			n = size < c->payload_bytes ? size : c->payload_bytes;
-			c->payload_bytes -= (uint32_t)n;
-		} else {
-			n = size < n ? size : n;
-			memcpy(c->head + c->head_bytes, buf, n);
-			c->head_bytes += n;
-		}
-		buf += n;
-		size -= n;
-		if (c->head_bytes < REQUEST_BYTES)
-			continue;
-		c->head_bytes = 0;
-		if (word(c, 0) != REQUEST_MAGIC)
-			return false;
-		if (type_of(c) == TYPE_DISC) {
-			wait_until_paid(c);
-			continue;
-		}
-		if (type_of(c) == TYPE_WRITE && word(c, SIZE_AT) > WRITE_MAX)
-			return false;
-		owe(c);
-		c->payload_bytes = type_of(c) == TYPE_WRITE ? word(c, SIZE_AT) : 0;
-	}
-	return true;
-}
-
 ssize_t read(int fd, void *buf, size_t size)
 {
 	struct conn *c = conn_of(fd);
-	ssize_t rc;
 
 	pthread_once(&found, find_libc);
 	if (!c)
 		return libc.read(fd, buf, size);
 	if (is_first(c))
 		return read_in_handshake(c, fd, buf, size);
-	if (c->ended)
-		return end(c);
-	rc = libc.read(fd, buf, size);
-	if (rc < 0 && (errno == EINTR || errno == EAGAIN))
-		return rc;
-	if (rc > 0 && look(c, buf, (size_t)rc))
-		return rc;
-	if (rc > 0)
-		shutdown(fd, SHUT_RDWR);
-	return end(c);
+	return guard_requests_read(c, buf, size);
 }

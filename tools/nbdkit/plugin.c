@@ -6,6 +6,8 @@
  * lane, and waits if all are taken. The lanes are made when nbdkit begins, and nothing is allocated
  * later. An nbdkit with more connections than lanes gets slower, and takes no more of the segment.
  *
+ * Small writes may go past nbdkit and the lanes (writers.c).
+ *
  *   lane    to      when                                                    by
  *   IDLE    TAKEN   a call takes it, or waits for it                        lane_get
  *   TAKEN   IDLE    its I/O is back; if nobody served it, without a queue   lane_put
@@ -35,7 +37,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
-#include "xseg/volume.h"
+#include "tools/nbdkit/plugin.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
@@ -170,6 +172,7 @@ static void export_cleanup(void)
 {
 	for (unsigned i = 0; export.lanes && i < export.nr_lanes; i++)
 		xseg_queue_destroy(export.lanes[i].queue);
+	writers_close();
 	xseg_volume_close(export.volume);
 	free(export.lanes);
 	export.lanes = export.idle = NULL;
@@ -192,6 +195,10 @@ static int lanes_open(void)
 		}
 		export.lanes[i].next = export.idle;
 		export.idle = &export.lanes[i];
+	}
+	if (writers_open(export.volume, &err)) {
+		nbdkit_error("a queue for small writes: %s", err.text);
+		return -1;
 	}
 	return 0;
 }
@@ -287,14 +294,19 @@ static const char *why(int64_t rc, struct xseg_error *err)
 	}
 }
 
-static int failed(const struct xseg_io *io, const char *what, int64_t rc, struct xseg_error *err)
+int export_error(const struct xseg_io *io, const char *what, int64_t rc, struct xseg_error *err)
 {
 	/* relaxed: only to say it once */
 	if (atomic_exchange_explicit(&export.failing, (int)rc, memory_order_relaxed) != (int)rc)
 		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 ": %s", what, io->size,
 			io->offset, why(rc, err));
-	nbdkit_set_error(errno_of(io, rc));
-	return -1;
+	return errno_of(io, rc);
+}
+
+void export_worked(void)
+{
+	if (atomic_load_explicit(&export.failing, memory_order_relaxed))
+		atomic_store_explicit(&export.failing, 0, memory_order_relaxed);
 }
 
 /* Its result, or -1. */
@@ -309,10 +321,11 @@ static int64_t run(struct xseg_io io, const char *what, uint32_t flags)
 	l->io = io;
 	rc = lane_run(l, &err);
 	lane_put(l);
-	if (rc < 0)
-		return failed(&io, what, rc, &err);
-	if (atomic_load_explicit(&export.failing, memory_order_relaxed))
-		atomic_store_explicit(&export.failing, 0, memory_order_relaxed);
+	if (rc < 0) {
+		nbdkit_set_error(export_error(&io, what, rc, &err));
+		return -1;
+	}
+	export_worked();
 	return rc;
 }
 

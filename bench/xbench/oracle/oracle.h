@@ -30,7 +30,8 @@
  *
  * Contract: any thread may call all functions at any time, but create, destroy and those for a
  * state file. begin functions are called before the request is submitted, end functions after its
- * reply was taken. A read: its floor is set to xb_oracle_now(), then to the result of
+ * reply was taken. A read without a request begins before the cache's tables are looked at, and ends
+ * after its data was looked at. A read: its floor is set to xb_oracle_now(), then to the result of
  * xb_oracle_read_begin() (its issue time), and cleared after xb_oracle_read_end(). A write: its
  * issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
  *

@@ -86,7 +86,7 @@ const struct opt xb_opts[] = {
 	NUM(ramp_time, OPT_TIME, NULL, 0, 0, "TIME", "run this long before counting begins"),
 	{ .name = "data", .kind = OPT_ENUM, .off = FIELD(by.data), .def = "copy",
 	  .names = data_names, .help = "how data moves" },
-	{ .name = "direct", .kind = OPT_ENUM, .off = FIELD(by.direct), .def = "never",
+	{ .name = "direct", .kind = OPT_ENUM, .off = FIELD(by.direct), .def = "auto",
 	  .names = direct_names, .help = "read without a request, while that pays" },
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
 	NUM(sync, OPT_UINT, "0", 0, 1, "0|1", "1: every write is FUA"),

@@ -32,11 +32,12 @@ static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
 {
 	const struct policy *p = policy_named(value);
 
-	if (!p && *value)
-		return REASON(t, -EINVAL,
-			"'%.40s' is not a policy; choose write-back, write-through, write-around, "
-			"pass-through, or nothing for the cache's own",
-			value);
+	if (!p && *value) {
+		kv_add(t, "'%.40s' is not a policy; choose ", value);
+		for (unsigned i = 0; i < NR_POLICIES; i++)
+			kv_add(t, "%s, ", policy_names[i]);
+		return REASON(t, -EINVAL, "or nothing for the cache's own");
+	}
 	*word = settings_with_policy(*word, p);
 	return 0;
 }

@@ -12,36 +12,40 @@ static bool may_lose(struct cached *k, uint32_t rec, const struct claim *cl)
 	return rec == cl->rec ? !cl->owed : !share_is_kept(k, rec);
 }
 
+/* As shares.at numbers them. */
+static struct clean_list *list_at(struct cached *k, uint32_t at)
+{
+	return at ? &share_at(k, at - 1)->clean : &memory_of(k)->clean;
+}
+
 /* Under mem_lock: the list whose turn it is to lose a page; NULL: none may lose one. */
-static struct xlist *next_list(struct cached *k, const struct claim *cl)
+static struct clean_list *next_list(struct cached *k, const struct claim *cl)
 {
 	struct shares *s = &volume_of(k)->shares;
 	uint32_t nr = nr_shares(k);
 
 	for (uint32_t i = 0; i <= nr + 1; i++) {
-		struct xlist *list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
+		struct clean_list *list = list_at(k, s->at);
 
-		if (s->left && list->nr && (s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
+		if (s->left && clean_nr(list) &&
+			(s->at == 0 || may_lose(k, s->rec[s->at - 1], cl))) {
 			s->left--;
 			return list;
 		}
 		s->at = s->at < nr ? s->at + 1 : 0;
-		list = s->at ? &share_at(k, s->at - 1)->clean : &memory_of(k)->clean;
-		s->left = list->nr / 16 + 1;
+		s->left = clean_nr(list_at(k, s->at)) / 16 + 1;
 	}
 	return NULL;
 }
 
-uint32_t order_next_page(struct cached *k, struct xlist *list, const struct claim *cl)
+uint32_t order_next_page(struct cached *k, struct clean_list *list, const struct claim *cl)
 {
 	uint32_t page;
 
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	if (!list)
 		list = next_list(k, cl);
-	page = list ? xlist_tail(list) : XLIST_NONE;
-	if (page != XLIST_NONE)
-		clean_turn_locked(k, list);
+	page = list ? clean_turn_locked(k, list) : XLIST_NONE;
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return page;
 }

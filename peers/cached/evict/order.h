@@ -45,7 +45,7 @@ static inline bool order_is_hot(uint64_t w)
 
 /* The page to be looked at next: of this list of clean pages or, if that is NULL, of the list whose
  * turn it is for that claim. XLIST_NONE: there is none. */
-uint32_t order_next_page(struct cached *k, struct xlist *list, const struct claim *cl);
+uint32_t order_next_page(struct cached *k, struct clean_list *list, const struct claim *cl);
 /* The object to be emptied next, with a reference. NULL: there is none, or not yet: then `freed` is
  * set. *all: what is spared goes, too. */
 struct object *order_next_object(struct cport *ps, bool *all);

@@ -55,7 +55,7 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	atomic_store_explicit(&sh->max, max, memory_order_relaxed);
 	add_record(k, rec);
 	if (!had)
-		volume_of(k)->shares.unsorted = memory_of(k)->clean.nr;
+		volume_of(k)->shares.unsorted = clean_nr(&memory_of(k)->clean);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	share_ask(k, SHARE_CHANGED | SHARE_OVER);
 }
@@ -65,7 +65,7 @@ void shares_open(struct cached *k)
 	uint32_t min, max;
 
 	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
-		xlist_init(&share_of(k, r)->clean, memory_of(k)->clean.nodes);
+		clean_init(&share_of(k, r)->clean, memory_of(k)->chunk_pages.nodes);
 		xwaitq_init(&share_of(k, r)->want);
 		settings_share(atomic_load_explicit(
 				       &volume_of(k)->records[r].settings, memory_order_relaxed),
@@ -104,10 +104,10 @@ static bool sort_some(struct cport *ps)
 
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	memory_port(ps)->freed |= volume_of(k)->shares.unsorted > 0;
-	for (uint32_t n = SORT_BATCH; n && volume_of(k)->shares.unsorted && memory_of(k)->clean.nr;
-		n--)
-		clean_turn_locked(k, &memory_of(k)->clean);
-	if (memory_of(k)->clean.nr == 0)
+	for (uint32_t n = SORT_BATCH; n && volume_of(k)->shares.unsorted; n--)
+		if (clean_turn_locked(k, &memory_of(k)->clean) == XLIST_NONE)
+			break;
+	if (clean_nr(&memory_of(k)->clean) == 0)
 		volume_of(k)->shares.unsorted = 0;
 	more = volume_of(k)->shares.unsorted > 0;
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
@@ -198,9 +198,9 @@ static void check_share(struct cached *k, uint32_t rec)
 	settings_share(atomic_load(&volume_of(k)->records[rec].settings), &min, &max);
 	assert(sh->min == min && sh->max == max);
 	assert((!min && !max) || is_listed(k, rec));
-	assert(rec != OTHERS || (!min && !max && !sh->clean.nr));
-	for (uint32_t page = xlist_head(&sh->clean); page != XLIST_NONE;
-		page = xlist_next(&sh->clean, page))
+	assert(rec != OTHERS || (!min && !max && !clean_nr(&sh->clean)));
+	for (uint32_t page = clean_first(&sh->clean); page != XLIST_NONE;
+		page = clean_after(&sh->clean, page))
 		/* A2 */
 		assert(memory_of(k)->page_use[page].list == rec &&
 			object_volume(page_object(k, page, &b)) == rec && !page_leaves(k, page));
@@ -215,14 +215,14 @@ void shares_check(struct cached *k)
 
 	for (uint32_t r = 0; r < volume_of(k)->nr_volumes; r++) {
 		check_share(k, r);
-		clean += share_of(k, r)->clean.nr;
+		clean += clean_nr(&share_of(k, r)->clean);
 		waiting += xwaitq_nr(&share_of(k, r)->want);
 		min_sum += share_of(k, r)->min;
 	}
 	assert(clean == volume_of(k)->shares.clean && waiting == volume_of(k)->shares.waiting &&
 		min_sum == volume_of(k)->shares.min_sum);
-	for (uint32_t page = xlist_head(&memory_of(k)->clean); page != XLIST_NONE;
-		page = xlist_next(&memory_of(k)->clean, page))
+	for (uint32_t page = clean_first(&memory_of(k)->clean); page != XLIST_NONE;
+		page = clean_after(&memory_of(k)->clean, page))
 		/* A2 */
 		assert(memory_of(k)->page_use[page].list == OTHERS &&
 			(volume_of(k)->shares.unsorted || share_list_locked(k, page) == OTHERS));

@@ -43,7 +43,7 @@ static uint32_t evict_page(struct cport *ps, uint32_t page, uint32_t rec, enum e
 
 /* A page out of its bucket; XPOOL_NONE: there is none. */
 static uint32_t evict_one(
-	struct cport *ps, struct xlist *list, const struct claim *cl, enum evict_reason why)
+	struct cport *ps, struct clean_list *list, const struct claim *cl, enum evict_reason why)
 {
 	_Static_assert(NO_PAGE == XPOOL_NONE, "no page is no page");
 
@@ -64,7 +64,7 @@ static uint32_t evict_one(
 /* One that may be used at once. Of those that may be on loan many go to limbo before a look: so
  * each costs little of that. */
 static uint32_t take_clean(
-	struct cport *ps, struct xlist *list, const struct claim *cl, enum evict_reason why)
+	struct cport *ps, struct clean_list *list, const struct claim *cl, enum evict_reason why)
 {
 	struct cached *k = ps->cache;
 	uint32_t page = XPOOL_NONE;
@@ -130,18 +130,18 @@ void pages_ahead(struct cport *ps, bool writes)
 	}
 }
 
-static uint32_t list_nr(struct cached *k, const struct xlist *list)
+static uint32_t list_nr(struct cached *k, const struct clean_list *list)
 {
 	uint32_t nr;
 
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	nr = list->nr;
+	nr = clean_nr(list);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return nr;
 }
 
 /* A bucket that was used again goes at the second try. */
-static uint32_t drop_list(struct cport *ps, struct xlist *list)
+static uint32_t drop_list(struct cport *ps, struct clean_list *list)
 {
 	const struct claim all = { .rec = FOR_NOBODY };
 	uint32_t n = 0, misses = 0, page;

@@ -364,6 +364,6 @@ void gifts_check(struct cached *k)
 				xseg_page_owner(peer_of(k)->seg, entry_page(e)) ==
 					owner_word(i << 12 | nr, e));
 			assert((uint32_t)e == 0 ||
-				!xlist_in_list(&memory_of(k)->clean, entry_page(e)));
+				!page_is_listed(k, entry_page(e)));
 		}
 }

@@ -271,8 +271,8 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		object_init(&object_of(k)->objects[i], i);
 	for (i = 0; i < flush_of(k)->nr_groups; i++)
 		group_init(&flush_of(k)->groups[i]);
-	xlist_init(&memory_of(k)->clean, nodes);
-	xlist_init(&memory_of(k)->leaving, nodes);
+	clean_init(&memory_of(k)->clean, nodes);
+	clean_init(&memory_of(k)->leaving, nodes);
 	xlist_init(&memory_of(k)->chunk_pages, nodes);
 	loans_open(k);
 	shares_open(k);

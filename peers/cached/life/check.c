@@ -44,7 +44,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 		return;
 	t->pages++;
 	assert(xseg_page_owner(peer_of(k)->seg, slot_page(w)) == bucket_name(o, b));
-	assert(xlist_in_list(&memory_of(k)->clean, slot_page(w)) == slot_is_evictable(w)); /* G1 */
+	assert(page_is_listed(k, slot_page(w)) == slot_is_evictable(w)); /* G1 */
 }
 
 static void object_check(struct cached *k, struct object *o, struct tally *tally)

@@ -149,7 +149,7 @@ uint32_t share_room(struct cached *k, uint32_t rec)
 	if (max == 0)
 		return UINT32_MAX;
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	room += sh->clean.nr;
+	room += clean_nr(&sh->clean);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	if (room >= (uint64_t)used + max)
 		/* for any request: who waits may have asked below a larger maximum */
@@ -181,8 +181,8 @@ uint32_t share_available(struct cached *k)
 		uint32_t min = read_relaxed(&sh->min), used = read_relaxed(&sh->used),
 			 more = used > min ? used - min : 0;
 
-		if (min && sh->clean.nr > more)
-			kept += sh->clean.nr - more;
+		if (min && clean_nr(&sh->clean) > more)
+			kept += clean_nr(&sh->clean) - more;
 	}
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	return nr > kept ? nr - kept : 0;

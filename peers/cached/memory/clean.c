@@ -16,9 +16,26 @@
 #include "peers/cached/memory/pages.h"
 #include "peers/cached/volume/volume.h"
 
+/* ---- a list ---- */
+
+void clean_init(struct clean_list *list, struct xlist_node *nodes)
+{
+	xlist_init(&list->pages, nodes);
+}
+
+uint32_t clean_first(const struct clean_list *list)
+{
+	return xlist_head(&list->pages);
+}
+
+uint32_t clean_after(const struct clean_list *list, uint32_t page)
+{
+	return xlist_next(&list->pages, page);
+}
+
 /* ---- under mem_lock ---- */
 
-static struct xlist *list_of(struct cached *k, uint32_t rec)
+static struct clean_list *list_of(struct cached *k, uint32_t rec)
 {
 	return rec == OTHERS ? &memory_of(k)->clean : &volume_of(k)->states[rec].share.clean;
 }
@@ -36,21 +53,21 @@ uint32_t share_list_locked(struct cached *k, uint32_t page)
 static void clean_put(struct cached *k, uint32_t page, bool at_head)
 {
 	uint32_t rec = page_leaves(k, page) ? OTHERS : share_list_locked(k, page);
-	struct xlist *list = page_leaves(k, page) ? &memory_of(k)->leaving : list_of(k, rec);
+	struct clean_list *list = page_leaves(k, page) ? &memory_of(k)->leaving : list_of(k, rec);
 
 	memory_of(k)->page_use[page].list = (uint8_t)rec;
 	volume_of(k)->shares.clean += rec != OTHERS;
 	if (at_head)
-		xlist_push_head(list, page);
+		xlist_push_head(&list->pages, page);
 	else
-		xlist_push_tail(list, page);
+		xlist_push_tail(&list->pages, page);
 }
 
 static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
 {
 	uint32_t rec = memory_of(k)->page_use[page].list;
 
-	xlist_remove(from_leaving ? &memory_of(k)->leaving : list_of(k, rec), page);
+	xlist_remove(&(from_leaving ? &memory_of(k)->leaving : list_of(k, rec))->pages, page);
 	memory_of(k)->page_use[page].list = OTHERS;
 	volume_of(k)->shares.clean -= rec != OTHERS;
 }
@@ -67,14 +84,17 @@ void clean_stay_locked(struct cached *k, uint32_t page)
 	clean_put(k, page, false);
 }
 
-void clean_turn_locked(struct cached *k, struct xlist *list)
+uint32_t clean_turn_locked(struct cached *k, struct clean_list *list)
 {
-	uint32_t page = xlist_tail(list);
+	uint32_t page = xlist_tail(&list->pages);
 
+	if (page == XLIST_NONE)
+		return XLIST_NONE;
 	clean_take(k, page, list == &memory_of(k)->leaving);
 	clean_put(k, page, true);
 	if (list == &memory_of(k)->clean && volume_of(k)->shares.unsorted)
 		volume_of(k)->shares.unsorted--;
+	return page;
 }
 
 void clean_restore(struct cached *k, uint32_t page)

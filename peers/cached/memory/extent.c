@@ -85,7 +85,7 @@ void extent_add(struct cached *k, uint32_t first)
 
 	e->nr_free = e->nr_out = 0;
 	for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++)
-		xlist_node_init(memory_of(k)->clean.nodes, first + i);
+		xlist_node_init(memory_of(k)->chunk_pages.nodes, first + i);
 	extent_set(k, e, EXTENT_STAYS);
 }
 
@@ -117,7 +117,7 @@ static void leave(struct cached *k, struct extent *e)
 		} else if (owner == OWNER_WITHHELD) {
 			memory_of(k)->withheld--;
 			pool_put(k, page);
-		} else if (!limbo_holds(owner) && xlist_in_list(&memory_of(k)->clean, page)) {
+		} else if (!limbo_holds(owner) && page_is_listed(k, page)) {
 			clean_leave_locked(k, page);
 		}
 	}
@@ -151,7 +151,7 @@ static void stay(struct cached *k, struct extent *e)
 			pool_put(k, page);
 		} else if (owner == OWNER_CHUNKS) {
 			chunk_page_stay(k, page);
-		} else if (!limbo_holds(owner) && xlist_in_list(&memory_of(k)->leaving, page)) {
+		} else if (!limbo_holds(owner) && page_is_listed(k, page)) {
 			clean_stay_locked(k, page);
 		}
 	}
@@ -214,7 +214,7 @@ static void check_extent(struct cached *k, struct extent *e, uint32_t pooled, ui
 	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
 		out += xseg_page_owner(peer_of(k)->seg, page) == OWNER_OUT;
 		assert(xseg_page_owner(peer_of(k)->seg, page) != OWNER_OUT ||
-			(leaves && !xlist_in_list(&memory_of(k)->clean, page)));
+			(leaves && !page_is_listed(k, page)));
 	}
 	assert(e->nr_free == pooled && e->nr_out == out);
 	sum[0] += leaves ? 0 : XSEG_EXTENT_PAGES;
@@ -222,9 +222,9 @@ static void check_extent(struct cached *k, struct extent *e, uint32_t pooled, ui
 	sum[2] += out;
 }
 
-static void check_list(struct cached *k, const struct xlist *list, bool leaves)
+static void check_list(struct cached *k, const struct clean_list *list, bool leaves)
 {
-	for (uint32_t page = xlist_head(list); page != XLIST_NONE; page = xlist_next(list, page))
+	for (uint32_t page = clean_first(list); page != XLIST_NONE; page = clean_after(list, page))
 		assert(page_leaves(k, page) == leaves);
 }
 
@@ -248,5 +248,7 @@ void extents_check(struct cached *k)
 			assert(page_is_ours(k, memory_port(cport_at(k, i))->magazine[n]));
 	check_list(k, &memory_of(k)->clean, false);
 	check_list(k, &memory_of(k)->leaving, true);
-	check_list(k, &memory_of(k)->chunk_pages, false);
+	for (uint32_t page = xlist_head(&memory_of(k)->chunk_pages); page != XLIST_NONE;
+		page = xlist_next(&memory_of(k)->chunk_pages, page))
+		assert(!page_leaves(k, page));
 }

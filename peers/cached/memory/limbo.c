@@ -17,7 +17,7 @@ struct look {
 
 void limbo_open(struct cached *k)
 {
-	xlist_init(&memory_of(k)->limbo.pages, memory_of(k)->clean.nodes);
+	xlist_init(&memory_of(k)->limbo.pages, memory_of(k)->chunk_pages.nodes);
 	atomic_store_explicit(&memory_of(k)->limbo.era, FIRST_ERA << 1, memory_order_relaxed);
 }
 
@@ -125,7 +125,7 @@ static struct xlist batch_take(struct cached *k)
 
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
 	batch = memory_of(k)->limbo.pages;
-	xlist_init(&memory_of(k)->limbo.pages, memory_of(k)->clean.nodes);
+	xlist_init(&memory_of(k)->limbo.pages, memory_of(k)->chunk_pages.nodes);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE;
 		page = xlist_next(&batch, page))

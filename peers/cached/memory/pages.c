@@ -28,7 +28,7 @@
 void pages_count(struct cached *k)
 {
 	atomic_store_explicit(&memory_of(k)->nr_clean,
-		memory_of(k)->clean.nr + volume_of(k)->shares.clean, memory_order_relaxed);
+		clean_nr(&memory_of(k)->clean) + volume_of(k)->shares.clean, memory_order_relaxed);
 	atomic_store_explicit(&memory_of(k)->nr_free,
 		xpool_nr(&memory_of(k)->free_pages) - memory_of(k)->leaving_free,
 		memory_order_relaxed);
@@ -38,7 +38,7 @@ void pool_put(struct cached *k, uint32_t page)
 {
 	struct extent *e = page_extent(k, page);
 
-	assert(!xlist_in_list(&memory_of(k)->clean, page));	/* G1, L3 */
+	assert(!page_is_listed(k, page));	/* G1, L3 */
 	assert(e->nr_free + e->nr_out < XSEG_EXTENT_PAGES);	/* Z2, Z3 */
 	if (page_leaves(k, page)) {
 		xseg_page_owner_set(peer_of(k)->seg, page, OWNER_OUT);

@@ -85,15 +85,14 @@ struct memory_room {
 
 	pthread_mutex_t mem_lock;
 	struct extent *extents;			/* by number, all of the segment */
-	struct xlist leaving;			/* pages of VALID buckets in extents that leave */
+	struct clean_list leaving;		/* pages of VALID buckets in extents that leave */
 	uint32_t leaving_free;			/* pages in the pool whose extent leaves */
 	/* pages cut into chunks whose extent leaves; read without the lock */
 	_Atomic uint32_t leaving_chunk_pages;
 	_Atomic uint32_t nr_out;		/* pages that are out; read without */
 	struct xpool free_pages;
 	struct limbo limbo;
-	/* pages of VALID buckets of volumes without a share, next victim at the tail */
-	struct xlist clean;
+	struct clean_list clean;	/* pages of VALID buckets of volumes without a share */
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
 	_Atomic uint32_t nr_zeroes;	/* clean buckets of zeroes: they have slots but no page */
 	uint32_t withheld;			/* pages kept out of use (tests) */
@@ -146,6 +145,11 @@ static inline bool page_leaves(struct cached *k, uint32_t page)
 	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) ==
 	       EXTENT_LEAVES;
 }
+/* Whether the page is in a list of clean pages, in limbo, or cut with a chunk free. */
+static inline bool page_is_listed(struct cached *k, uint32_t page)
+{
+	return xlist_in_list(&memory_of(k)->chunk_pages, page);
+}
 /* ---- alloc.c ---- */
 /* zeroed, from a cache line on, freed by cached_free_all(); NULL: no memory */
 void *cached_alloc(struct cached *k, size_t bytes);
@@ -193,8 +197,12 @@ void page_relist(struct cached *k, uint32_t page);
 /* Which of the lists a clean page is to be in: a record, OTHERS for the common one. */
 uint32_t share_list_locked(struct cached *k, uint32_t page);
 void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its bucket is VALID */
-/* its tail goes to the head of the list where it is to be */
-void clean_turn_locked(struct cached *k, struct xlist *list);
+void clean_init(struct clean_list *list, struct xlist_node *nodes);
+/* The next victim, which becomes the last one, of the list where it is to be. XLIST_NONE: none. */
+uint32_t clean_turn_locked(struct cached *k, struct clean_list *list);
+/* All of the list: its first one, and the one after that; XLIST_NONE at the end. */
+uint32_t clean_first(const struct clean_list *list);
+uint32_t clean_after(const struct clean_list *list, uint32_t page);
 void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
 void clean_stay_locked(struct cached *k, uint32_t page);
 

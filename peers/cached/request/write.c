@@ -387,6 +387,30 @@ static bool write_pages(struct cport *ps, struct creq *c)
 	return true;
 }
 
+/* Whether there is no more to do for now: the write waits for others, or goes around the cache. */
+static bool write_waits(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+
+	if (!object_passes(o) && throttle_holds(ps, c))
+		return true;
+	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c) ||
+		(op_is_cut(c->r->op) && change_waits(ps->cache, o, c))) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return true;
+	}
+	if ((c->policy->writes_around || object_passes(o)) && !c->redo && c->nr_pages == 0 &&
+		around_write(ps, c))
+		return true;
+	/* a load that is out writes into our page: it must end before that can go into a slot, or
+	 * back */
+	if (c->change.edges_out) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return true;
+	}
+	return false;
+}
+
 void write_step(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
@@ -404,22 +428,8 @@ void write_step(struct cport *ps, struct creq *c)
 		write_fail(ps, c);
 		return;
 	}
-	if (!object_passes(o) && throttle_holds(ps, c))
+	if (write_waits(ps, c))
 		return;
-	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c) ||
-		(op_is_cut(c->r->op) && change_waits(ps->cache, o, c))) {
-		object_wait(ps, o, c, WAIT_LOAD);
-		return;
-	}
-	if ((c->policy->writes_around || object_passes(o)) && !c->redo && c->nr_pages == 0 &&
-		around_write(ps, c))
-		return;
-	/* a load that is out writes into our page: it must end before that can go into a slot, or
-	 * back */
-	if (c->change.edges_out) {
-		object_wait(ps, o, c, WAIT_LOAD);
-		return;
-	}
 	if (c->error) {
 		write_fail(ps, c);
 		return;

@@ -69,13 +69,23 @@ struct volume_block {
 struct flush_group;
 struct policy;
 
+/* Pages that may be evicted, in the order in which they are offered. memory/clean.c has that order,
+ * and is the only file that uses the fields. Under mem_lock. */
+struct clean_list {
+	struct xlist pages;			/* next victim at the tail */
+};
+static inline uint32_t clean_nr(const struct clean_list *list)
+{
+	return list->pages.nr;
+}
+
 /* How much of the memory a record's volume has: memory/account.h. */
 struct share {
 	_Atomic uint32_t used;			/* pages in buckets: any thread */
 	_Atomic uint32_t min, max;		/* pages, 0: none; written under volume_lock */
 	/* written under dirty_lock: its group, while that is flushed for its sake */
 	struct flush_group *_Atomic flushes;
-	struct xlist clean;			/* under mem_lock: as cached.clean */
+	struct clean_list clean;		/* of its volume alone */
 	struct xwaitq want;			/* requests that wait for room below the maximum */
 };
 

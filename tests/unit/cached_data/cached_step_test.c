@@ -122,12 +122,12 @@ static void the_page_is_the_callers_and_in_no_list_any_more(void **state)
 	(void)state;
 	crig_up(QUIET);
 	crig_have_clean("a", 0, B(4), 5);
-	clean = memory_of(crig.k)->clean.nr;
+	clean = clean_nr(&memory_of(crig.k)->clean);
 	page = slot_page(crig_slot("a", 2));
 	before = pages_available(crig.k);
 	assert_int_equal(step("a", 2, EVICT_WANTED), page);
-	assert_int_equal(memory_of(crig.k)->clean.nr, clean - 1);
-	assert_false(xlist_in_list(&memory_of(crig.k)->clean, page));
+	assert_int_equal(clean_nr(&memory_of(crig.k)->clean), clean - 1);
+	assert_false(page_is_listed(crig.k, page));
 	assert_int_equal(pages_available(crig.k), before - 1);
 	page_put(port(), page);
 	cached_check(crig.peer);
@@ -157,10 +157,10 @@ static void the_share_of_its_volume_has_one_page_less(void **state)
 	crig_have_clean("a", 0, B(4), 5);
 	sh = share_of(crig.k, object_volume(crig_object("a")));
 	assert_int_equal(sh->used, 4);
-	assert_int_equal(sh->clean.nr, 4);
+	assert_int_equal(clean_nr(&sh->clean), 4);
 	page_put(port(), step("a", 1, EVICT_WANTED));
 	assert_int_equal(sh->used, 3);
-	assert_int_equal(sh->clean.nr, 3);
+	assert_int_equal(clean_nr(&sh->clean), 3);
 	assert_int_equal(crig_volume_number(1, "used_bytes"), B(3));
 	cached_check(crig.peer);
 }
@@ -335,7 +335,7 @@ static void victims_come_in_the_order_in_which_they_became_clean_and_then_again(
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(order_next_page(crig.k, NULL, &any),
 			slot_page(crig_slot("a", i % 3)));
-	assert_int_equal(memory_of(crig.k)->clean.nr, 3);
+	assert_int_equal(clean_nr(&memory_of(crig.k)->clean), 3);
 }
 
 static void the_object_that_was_touched_last_is_the_last_victim(void **state)

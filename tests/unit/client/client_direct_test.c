@@ -158,7 +158,7 @@ static void reads_of_new_data_are_seldom_looked_for(void **state)
 	}
 	usleep(20000);
 	assert_int_equal(direct_reads(g), 0);
-	assert_in_range(clientrig_count(g, "cached", "lent_bytes") / 4096, 64, 250);
+	assert_in_range(clientrig_count(g, "cached", "lent_bytes") / 4096, 16, 80);
 }
 
 /* ---- volumes that may not ---- */

@@ -226,6 +226,20 @@ static void one_that_polls_blocks_a_partner_that_can_run_on_its_processor(void *
 	share_no_processor();
 }
 
+static void a_sender_can_tell_where_its_server_runs(void **state)
+{
+	(void)state;
+	assert_int_equal(xs_port_server_cpu(c), 0);		/* it has sent nothing */
+	share_a_processor(4);
+	assert_int_equal(xs_port_server_cpu(c), sched_getcpu() + 1);
+	atomic_fetch_add(&seg->bells[s->index].cpu, 3);
+	assert_int_equal(xs_port_server_cpu(c), sched_getcpu() + 4);
+	atomic_store(&s->sh->bell, UINT32_MAX);
+	assert_int_equal(xs_port_server_cpu(c), 0);		/* a wild bell */
+	xseg_port_has_work(s);		/* puts it right */
+	share_no_processor();
+}
+
 static void one_that_was_sent_something_has_a_partner_too(void **state)
 {
 	struct xreq *r;
@@ -236,6 +250,37 @@ static void one_that_was_sent_something_has_a_partner_too(void **state)
 	assert_int_equal(xseg_port_receive(s, &r, 1), 1);
 	assert_true(xseg_port_blocks_partner(s));
 	share_no_processor();
+}
+
+static void a_client_that_has_closed_is_no_partner(void **state)
+{
+	(void)state;
+	share_a_processor(5);
+	xseg_req_answer(s, segrig_request(s), 0);
+	xseg_port_flush(s);
+	assert_true(xseg_port_blocks_partner(s));
+	close_peer(client);
+	assert_false(xseg_port_blocks_partner(s));
+	share_no_processor();
+}
+
+static void one_answered_before_another_sent_is_no_partner(void **state)
+{
+	struct xseg_peer *later = segrig_client(seg, "later", 16);
+	struct xport *port = segrig_port(later);
+
+	(void)state;
+	share_a_processor(5);
+	xseg_req_answer(s, segrig_request(s), 0);
+	xseg_port_flush(s);
+	assert_true(xseg_port_blocks_partner(s));		/* the first client, which is awake */
+	sends(port);
+	segrig_request(s);			/* whose answer comes from another peer, perhaps */
+	assert_false(xseg_port_blocks_partner(s));
+	xseg_bell_here(port);
+	assert_true(xseg_port_blocks_partner(s));
+	share_no_processor();
+	close_peer(later);
 }
 
 static void a_wild_bell_is_no_partner(void **state)
@@ -482,7 +527,10 @@ int main(void)
 		B(a_wild_bell_in_the_segment_is_not_followed),
 		B(a_signal_ends_the_sleep),
 		B(one_that_polls_blocks_a_partner_that_can_run_on_its_processor),
+		B(a_sender_can_tell_where_its_server_runs),
 		B(one_that_was_sent_something_has_a_partner_too),
+		B(a_client_that_has_closed_is_no_partner),
+		B(one_answered_before_another_sent_is_no_partner),
 		B(a_wild_bell_is_no_partner),
 		B(the_time_of_a_poll_follows_what_polls_bring),
 		B(ringing_all_wakes_every_sleeper),

@@ -56,7 +56,8 @@ const struct opt export_table[] = {
 	  .help = "clients cannot write" },
 	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16",
 	  .arg = "N",
-	  .help = "requests in progress at a time; each takes a port and 2 MiB of the segment" },
+	  .help = "requests in progress at a time, beside small writes; each takes a port and 2 "
+		  "MiB of the segment, as do four more queues for small writes" },
 	{ .name = "connections", .kind = OPT_UINT, .off = AT(connections), .min = 1, .max = 1024,
 	  .def = "64", .arg = "N",
 	  .help = "connections at a time; more are closed at once" },
@@ -256,6 +257,11 @@ static int open_guard(struct server *s)
 		s->volume, strerror(-rc));
 }
 
+static unsigned nr_threads(const struct server *s)
+{
+	return s->opts->queues < THREADS ? THREADS : s->opts->queues;
+}
+
 /* In the child. By a descriptor, as a path may have a blank, which separates preloaded ones. */
 static int preload_guard(const struct server *s, int cut)
 {
@@ -275,6 +281,11 @@ static int preload_guard(const struct server *s, int cut)
 	setenv("XSEG_GUARD_CONNECTIONS", text, 1);
 	snprintf(text, sizeof(text), "%d", cut);
 	setenv("XSEG_GUARD_CUT", text, 1);
+	snprintf(text, sizeof(text), "%u", nr_threads(s));
+	if (s->opts->read_only)
+		unsetenv("XSEG_GUARD_THREADS");
+	else
+		setenv("XSEG_GUARD_THREADS", text, 1);
 	return 0;
 }
 
@@ -319,8 +330,7 @@ static int start(struct server *s)
 	int said[2], cut[2], rc;
 
 	find_plugin(plugin, sizeof(plugin));
-	snprintf(threads, sizeof(threads), "%u",
-		s->opts->queues < THREADS ? THREADS : s->opts->queues);
+	snprintf(threads, sizeof(threads), "%u", nr_threads(s));
 	snprintf(queues, sizeof(queues), "queues=%u", s->opts->queues);
 	snprintf(segment, sizeof(segment), "segment=%s", s->t->segment);
 	snprintf(volume, sizeof(volume), "volume=%s", s->volume);

@@ -22,21 +22,32 @@ static const struct promise {
 	{ "pass-through", "all goes to ", ", nothing is kept" },
 };
 
+/* Of the policy with that name, or NULL. */
+static const struct promise *promise_of(const char *policy)
+{
+	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++)
+		if (!strcmp(promises[i].policy, policy))
+			return &promises[i];
+	return NULL;
+}
+
 const char *cache_text_promise(const char *policy, const char *below, char text[CACHE_PROMISE_MAX])
 {
-	const struct promise *p = promises;
+	const struct promise *p = promise_of(policy);
 
 	text[0] = '\0';
-	for (; p < promises + sizeof(promises) / sizeof(promises[0]); p++)
-		if (!strcmp(p->policy, policy))
-			snprintf(text, CACHE_PROMISE_MAX, "%s%s%s", p->before,
-				p->after ? below : "", p->after ? p->after : "");
+	if (p)
+		snprintf(text, CACHE_PROMISE_MAX, "%s%s%s", p->before, p->after ? below : "",
+			p->after ? p->after : "");
 	return text;
 }
 
-static bool is_write_back(const json_t *status)
+/* Under its policy acknowledged data may be in RAM only: the promise names no store. */
+static bool is_in_ram(const json_t *status)
 {
-	return !strcmp(out_text(status, "policy"), "write-back");
+	const struct promise *p = promise_of(out_text(status, "policy"));
+
+	return p && !p->after;
 }
 
 void cache_text_except(const json_t *status, char text[CACHE_PROMISE_MAX])
@@ -47,7 +58,7 @@ void cache_text_except(const json_t *status, char text[CACHE_PROMISE_MAX])
 	size_t len = strlen(text);
 	char size[OUT_TEXT];
 
-	if (len && left && !is_write_back(status))
+	if (len && left && !is_in_ram(status))
 		snprintf(text + len, CACHE_PROMISE_MAX - len,
 			 "; %s %s in RAM only until flushed", out_size(left, size),
 			 drains ? "from before are" : "are");
@@ -61,7 +72,7 @@ static void except_volumes(const json_t *status, char text[CACHE_PROMISE_MAX])
 	size_t i, nr = 0, len = strlen(text);
 
 	json_array_foreach(volumes, i, v)
-		if (is_write_back(v) && !nr++)
+		if (is_in_ram(v) && !nr++)
 			name = out_text(v, "name");
 	if (len && nr == 1)
 		snprintf(text + len, CACHE_PROMISE_MAX - len,
@@ -95,7 +106,7 @@ const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE
 	if (!json_is_true(json_object_get(status, "answers")) ||
 		json_is_object(json_object_get(status, "draining")))
 		cache_text_except(status, text);
-	if (!is_write_back(status))
+	if (!is_in_ram(status))
 		except_volumes(status, text);
 	return text;
 }
