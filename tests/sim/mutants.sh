@@ -7,10 +7,11 @@
 # Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
 # A mutant whose second line is `test: unit/NAME` needs something that the simulator lacks; that
-# test must fail in place of a seed. One line a mutant names the seed that caught it, and the
-# message. A mutant that survives is a hole in the simulator. A mutant that does not fit, or does
-# not compile, must follow the code. Objects that a mutant does not touch are taken from $BUILD,
-# which is made first.
+# test must fail in place of a seed. It may abort before it says FAILED, so its first ERROR counts,
+# and an assertion of the code.
+# One line a mutant names the seed that caught it, and the message. A mutant that survives is a hole
+# in the simulator. A mutant that does not fit, or does not compile, must follow the code. Objects
+# that a mutant does not touch are taken from $BUILD, which is made first.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 SEEDS=${SEEDS:-2000}
@@ -37,7 +38,7 @@ try()
 	local name tree sentence line program="sim --no-shrink --seeds $SEEDS" failed='not ok - seed ' unit
 	name=$(basename "$1" .mutant)
 	unit=$(sed -n '2s,^test: unit/,,p' "$1")
-	[ -z "$unit" ] || { program=$unit failed='\[  FAILED  \] [a-z]'; }
+	[ -z "$unit" ] || { program=$unit failed='(\[  FAILED  \] [a-z]|ERROR: |.*: Assertion )'; }
 	tree=$work/$name
 	sentence="$name is caught"
 	if ! copy_tree "$tree" ${unit:+tests/unit tests/rig} >"$tree.log" 2>&1; then
@@ -51,7 +52,7 @@ try()
 	elif timeout 1200 bash -c "exec $tree/build/tests/$program" >"$tree.log" 2>&1; then
 		head -n 1 "$1" >>"$tree.log"
 		not_ok "$name survives $program: a hole in it" "$tree.log"
-	elif line=$(grep -am1 "^$failed" "$tree.log"); then
+	elif line=$(grep -aEm1 "^$failed" "$tree.log"); then
 		ok "$name is caught: ${line#not ok - }"
 	else
 		not_ok "$sentence" "$tree.log"
