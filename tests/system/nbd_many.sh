@@ -3,7 +3,7 @@
 # and a client that was there before goes on.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host xbench volumed memd jq nbdkit python3
+need xseg xseg-host xbench volumed memd jq nbdkit nbdcopy python3
 need_plugin
 
 cat >stack.conf <<END
@@ -129,4 +129,40 @@ t "commands work" commands_work
 t "a peer is begun anew" xseg peer restart volumed
 export_down "$server"
 t "all stops" xseg down
+
+# ---- the segment has no room for what only makes small writes faster ----
+
+cat >small.conf <<END
+[segment]
+memory = 64M
+ports = 40
+requests = 160
+[peer memd]
+memory = 24M
+[peer volumed]
+downstream = memd
+END
+
+writes_small()
+{
+	head -c 1M /dev/urandom >in.raw &&
+		nbdcopy --request-size=4096 in.raw "$uri" &&
+		nbdcopy "$uri" out.raw &&
+		cmp -n "$(stat -c %s in.raw)" in.raw out.raw
+}
+
+t "a small stack comes up" xseg up small.conf
+t "a volume is made there" xseg volume create disk --size 16M
+requests=$(xseg --json info | jq .free_requests)
+queues=$((requests / 16))
+export_up full disk --queues "$queues"
+is "an export has all requests" "$(xseg --json info | jq .free_requests)" $((requests % 16))
+t "and does small writes" writes_small
+export_down "$server"
+export_up most disk --queues $((queues - 2))
+is "of the queues for small writes there are as many as fit" \
+	"$(xseg --json info | jq .free_requests)" $((requests % 16))
+t "they do small writes" writes_small
+export_down "$server"
+t "the small stack stops" xseg down
 finish

@@ -18,7 +18,7 @@ void export_worked(void);
 
 /* ---- writers.c --------------------------------------------------------------------------- */
 
-/* Makes the writers if a guard wants some. 0, or an error above. When nbdkit begins. */
+/* Makes the writers if a guard wants some. 0, or an error: there are fewer. When nbdkit begins. */
 int writers_open(struct xseg_volume *volume, struct xseg_error *err);
 void writers_close(void);
 

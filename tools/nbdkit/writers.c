@@ -8,7 +8,7 @@
  *
  * Lanes and writers are apart: a thread that waits for a lane waits for no writer's answers. So a
  * connection may keep a writer as long as it sends small writes. Connections without a writer write
- * through nbdkit.
+ * through nbdkit. So a segment without room for the writers' queues has fewer writers, or none.
  *
  * Contract: writers_open() and writers_close() when there are no clients. A writer's functions: one
  * thread at a time, from take() to put(). Errors are printed through nbdkit_error().
