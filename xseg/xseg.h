@@ -773,6 +773,7 @@ struct xseg_direct;
  * -EINVAL. */
 int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects,
 	struct xseg_direct **d) XSEG_MUST_CHECK;
+/* Before the port's peer is closed: the last reads are counted there. */
 void xseg_direct_destroy(struct xseg_direct *d);
 /* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are
  * lent. False: nothing was done, submit it. `object`: the caller's number for it, one number for

@@ -79,7 +79,8 @@ static int setup_direct(void **state)
 
 static int teardown_direct(void **state)
 {
-	xseg_direct_destroy(d);
+	if (d)
+		xseg_direct_destroy(d);
 	return teardown(state);
 }
 
@@ -731,6 +732,8 @@ static void what_a_dead_reader_had_pinned_is_let_go_of_with_its_requests(void **
 	(void)state;
 	learn();
 	assert_non_null(read_of(OBJECT, 64, 1));
+	xseg_direct_destroy(d);
+	d = NULL;
 	abandon(client);
 	assert_int_equal(nr_pins(page[1]), 1);
 	assert_int_equal(xseg_sweep(seg), 1);
