@@ -500,7 +500,7 @@ static int enter(struct sim *s, enum node_id id, uint32_t cache, struct xseg_err
 	}
 	if (upper == XSEG_NONE || lower == XSEG_NONE)
 		return -EHOSTDOWN;
-	return xseg_plug(s->seg, cache, upper, lower, err);
+	return xseg_plug(s->seg, cache, &upper, 1, lower, err);
 }
 
 void world_plug(struct sim *s, const struct item *it)

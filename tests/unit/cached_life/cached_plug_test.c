@@ -88,7 +88,7 @@ static void is_on_the_path(void)
  * there yet. */
 static void claim(uint32_t lower)
 {
-	assert_int_equal(xseg_plug(crig.seg, c, u, lower, NULL), 0);
+	assert_int_equal(xseg_plug(crig.seg, c, &u, 1, lower, NULL), 0);
 	crig_pass(20 * CRIG_MS);
 	hold();
 	crig.now_ns += 10 * CRIG_MS;
@@ -105,7 +105,7 @@ static void leave(void)
 
 static void enter(void)
 {
-	assert_int_equal(xseg_plug(crig.seg, c, u, s, NULL), 0);
+	assert_int_equal(xseg_plug(crig.seg, c, &u, 1, s, NULL), 0);
 	crig_pass(20 * CRIG_MS);
 	hold_and_settle();
 	is_on_the_path();
@@ -489,7 +489,7 @@ static void entering_is_taken_back(void **state)
 	up("");
 	leave();
 	for (unsigned at = 0; at < 2; at++) {
-		assert_int_equal(xseg_plug(crig.seg, c, u, s, NULL), 0);
+		assert_int_equal(xseg_plug(crig.seg, c, &u, 1, s, NULL), 0);
 		crig_pass(20 * CRIG_MS);
 		state_is(PLUG_ENTERING);
 		if (at) {

@@ -66,9 +66,10 @@ static bool no_others(void)
 
 static void call_to_enter(void)
 {
+	uint32_t u = index_of(up);
 	struct xseg_error err;
 
-	assert_int_equal(xseg_plug(g.seg, index_of(cache), index_of(up), index_of(low), &err), 0);
+	assert_int_equal(xseg_plug(g.seg, index_of(cache), &u, 1, index_of(low), &err), 0);
 	assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
 }
 
@@ -175,14 +176,15 @@ static void nobody_holds_for_a_cache_that_is_dead(void **state)
 	struct xseg_peer_params params = { .name = "mortal", .kind = "toy", .nr_ports = 1 };
 	struct xseg_error err;
 	struct xseg_peer *mortal;
-	uint32_t m;
+	uint32_t m, u;
 
 	(void)state;
 	stand(TOY_ECHO, 2);
 	assert_int_equal(xseg_peer_open(g.seg, &params, &mortal, &err), 0);
 	xseg_peer_serve(mortal);
 	m = xseg_peer_index(mortal);
-	assert_int_equal(xseg_plug(g.seg, m, index_of(up), index_of(low), &err), 0);
+	u = index_of(up);
+	assert_int_equal(xseg_plug(g.seg, m, &u, 1, index_of(low), &err), 0);
 	assert_int_equal(xseg_plug_call(mortal), 0);
 	while (!xseg_plug_is_held(mortal))
 		usleep(100);
