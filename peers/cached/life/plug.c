@@ -20,10 +20,11 @@
 #define LOOK_MAX_NS  10000000ull		/* takes, the fewer */
 #define CALL_NS	     10000000ull
 /* Several upper peers hold until the last one does. If that one stands still, as a stopped process
- * does, the others go on after PATIENCE, and are asked again after REST times that. It doubles, as
- * I/O may take long. */
+ * does, the others go on after PATIENCE, and are asked again after REST times that, or after
+ * REST_MAX. It doubles, as I/O may take long. */
 #define PATIENCE_NS  1000000000ull
 #define REST	     4
+#define REST_MAX_NS  60000000000ull
 
 #define TO(s) (1u << PLUG_##s)
 
@@ -154,7 +155,7 @@ static void rest(struct cport *ps)
 
 	if (xseg_plug_let_go(peer_of(ps->cache)->xp))
 		return;
-	p->call_ns = ps->pp->now_ns + REST * p->patience_ns;
+	p->call_ns = ps->pp->now_ns + peer_earlier(REST * p->patience_ns, REST_MAX_NS);
 	p->patience_ns *= 2;
 	p->asked_ns = 0;
 }
