@@ -2,12 +2,12 @@
  * which of them are rejected. See plug.c for the rest.
  *
  * Contract: each function takes the lock of routes, stores one word, and returns; the peers do the
- * work. Each first ends what was decided and not finished. A function that takes a demand back
+ * work. Each first ends a decided plug that is not finished. A function that takes a demand back
  * undoes the begun steps first. A demand that would lose data, or would never end, is rejected, with
  * a line that says what to do.
  *
  * A person who plugs names all upper peers, so that no peer's path changes unnoticed. The demand
- * itself names none: whoever sends there when the cache asks them to hold is one of them.
+ * itself names none: each peer that sends there when the cache asks is one of them.
  */
 #include <errno.h>
 #include <stdio.h>

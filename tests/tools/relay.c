@@ -1,4 +1,4 @@
-/* relay - an upper peer beside volumed: sends on what it gets, to objects of its own. For
+/* relay - an upper peer beside volumed: it sends each request on, to objects of its own. For
  * tests/system/plug_many.sh, which needs several peers that send to one store.
  *
  *      relay -s SEGMENT --name NAME --downstream PEER [--threads N]
@@ -41,7 +41,7 @@ static void relay_request(struct peer_port *pp, struct xreq *r)
 
 static const struct peer_class relay_class = {
 	.kind = "relay",
-	.summary = "sends on what it gets, to objects of its own",
+	.summary = "sends each request on, to objects of its own",
 	.opts = relay_opts,
 	.size = sizeof(struct peer),
 	.sends = true,

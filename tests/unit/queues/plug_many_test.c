@@ -1,5 +1,6 @@
 /* plug_many_test - a cache enters below several upper peers and leaves again: all of them pass, at
- * one moment. Who is named, who waits, and who is killed between any two stores (xseg/plug.c).
+ * one moment. The peers that a command must name, those that wait, and kills between any two stores
+ * (xseg/plug.c).
  */
 #include "tests/rig/plug_rig.h"
 
