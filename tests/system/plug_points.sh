@@ -156,8 +156,9 @@ dies_undoing()	# POINT
 {
 	arm cached PLUG_KEPT cached "$1" volumed "$1"
 	ask plug || return
-	# one of the two did it
-	[ "$(killpoint armed "$XSEG_KILL_TABLE" | grep -c "$1")" -le 1 ] || return
+	# one of the two did it; or a relay, which has no kill points
+	[ "$uppers" != volumed ] ||
+		[ "$(killpoint armed "$XSEG_KILL_TABLE" | grep -c "$1")" -le 1 ] || return
 	killpoint disarm "$XSEG_KILL_TABLE"
 	live_on && is_path plug && xseg check
 }
