@@ -2,10 +2,10 @@
  *
  * A command (xseg plug, xseg unplug) stores its demand once, in one word of the cache (`plug`). The
  * peers do all the rest. The cache makes the steps. The *upper peers* are all servers whose route
- * leads to the place of the cache: to the lower peer if it enters, to the cache if it leaves. Nobody
- * lists them; each step looks at the routes. An upper peer only holds back its requests as long as
- * its own word (`turn`) names a cache. So a killed command harms nothing, and a killed peer's
- * successor continues its work.
+ * leads to the place of the cache: to the lower peer if it enters, to the cache if it leaves.
+ * Nobody lists them; each step looks at the routes. An upper peer only holds back its requests as
+ * long as its own word (`turn`) names a cache. So a killed command harms nothing, and a killed
+ * peer's successor continues its work.
  *
  * ENTER: the cache is empty, off the path.            what a kill leaves there, and who goes on
  *   1 turn = ASKED, of each upper peer   cache        a successor of the cache begins again; the
@@ -538,7 +538,8 @@ int xseg_plug_switch(struct xseg_peer *peer)
 static void keep(struct xseg *seg, uint32_t cache, uint32_t lower)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (is_there(seg, i) && xs_plug_is_upper(seg, i, cache) && lower_of(seg, i) == lower)
+		if (is_there(seg, i) && xs_plug_is_upper(seg, i, cache) &&
+			lower_of(seg, i) == lower)
 			return;		/* it has claimed that, and goes on, or gives it back */
 	if (xs_route_upper(seg, lower, cache) != XSEG_NONE)
 		xs_route_store(seg, cache, XSEG_NONE, true);

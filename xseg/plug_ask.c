@@ -3,8 +3,8 @@
  *
  * Contract: each function takes the lock of routes, stores one word, and returns; the peers do the
  * work. Each first ends a decided plug that is not finished. A function that takes a demand back
- * undoes the begun steps first. A demand that would lose data, or would never end, is rejected, with
- * a line that says what to do.
+ * undoes the begun steps first. A demand that would lose data, or would never end, is rejected,
+ * with a line that says what to do.
  *
  * A person who plugs names all upper peers, so that no peer's path changes unnoticed. The demand
  * itself names none: each peer that sends there when the cache asks is one of them.
@@ -96,7 +96,8 @@ static int check_named(
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (lower_of(seg, n->peer[i]) != lower)
 			return xseg_fail(err, -ENOTCONN,
-				"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows the routes",
+				"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows the "
+				"routes",
 				name_of(seg, n->peer[i]), name_of(seg, lower_of(seg, n->peer[i])),
 				name_of(seg, lower));
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)

@@ -427,18 +427,18 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);
 /* ---- plugging ---------------------------------------------------------------------------- */
 
 /* A peer that keeps copies (a cache) goes between others while they serve, and out again. What is
- * wanted is one word of the cache, and the peers themselves do it: the cache asks all upper peers to
- * hold what they send, and switches their routes when nothing that was sent is below them any more.
- * plug.c has the steps, and what a kill leaves at each. */
+ * wanted is one word of the cache, and the peers themselves do it: the cache asks all upper peers
+ * to hold what they send, and switches their routes when nothing that was sent is below them any
+ * more. plug.c has the steps, and what a kill leaves at each. */
 struct xseg_plug {
 	enum xseg_plug_op op;
 	uint32_t lower;				/* peer index; XSEG_NONE with op NONE */
 };
 
 /* Asks for it. `upper` are all peers that send to lower, but clients. What cannot be is refused,
- * with one line of reason: -ENOENT no such peer, -EEXIST it is there already, -EHOSTDOWN one of them does not serve, -EBUSY something else is there or is
- * being done, -ELOOP the same peer twice, -ENOTCONN the peers do not stand so. 0 also when just
- * that is being done. */
+ * with one line of reason: -ENOENT no such peer, -EEXIST it is there already, -EHOSTDOWN one of
+ * them does not serve, -EBUSY something else is there or is being done, -ELOOP the same peer twice,
+ * -ENOTCONN the peers do not stand so. 0 also when just that is being done. */
 int xseg_plug(struct xseg *seg, uint32_t cache, const uint32_t *upper, uint32_t nr_upper,
 	uint32_t lower, struct xseg_error *err) XSEG_MUST_CHECK;
 int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;

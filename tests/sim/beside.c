@@ -1,9 +1,9 @@
 /* beside - a second upper peer of a run: it stands beside volumed on whatever volumed sends to.
  *
  * Clients send some of the I/O of volumes to it, with the object's name, as they do where there is
- * no volumed. So the same sectors are written and read through two upper peers. A cache has to enter
- * below both, and to leave, at one moment. Otherwise a read through one of them misses a write
- * through the other (S1).
+ * no volumed. So the same sectors are written and read through two upper peers. A cache has to
+ * enter below both, and to leave, at one moment. Otherwise a read through one of them misses a
+ * write through the other (S1).
  *
  * Contract: the callbacks of a peer. It keeps nothing.
  */

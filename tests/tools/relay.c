@@ -4,8 +4,8 @@
  *      relay -s SEGMENT --name NAME --downstream PEER [--threads N]
  *
  * An object "ANY:REST" of its clients is "+NAME:REST" below, so objects of two relays, and of
- * volumed, are never the same. Clients give volume 0, which volumed gives to none. A request that is
- * sent on twice, as after a kill, gets the same name.
+ * volumed, are never the same. Clients give volume 0, which volumed gives to none. A request that
+ * is sent on twice, as after a kill, gets the same name.
  *
  * Contract: a peer's callbacks. Nothing is kept here, so a successor has nothing to recover.
  */

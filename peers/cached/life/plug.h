@@ -57,7 +57,7 @@ struct plug {
 	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
-	/* since when all upper peers are asked to hold, or 0, and how long they wait for the last */
+	/* since when all upper peers are asked to hold, or 0; how long they wait for the last */
 	uint64_t asked_ns, patience_ns;
 	bool proved_once;
 	bool asked;	/* SYNCING: the store was, to make all stable (own_sync has the answer) */

@@ -349,8 +349,8 @@ static void print_waiting(const struct peer *p)
 			 p->downstream_name);
 	else if (cache)
 		log_info(
-			"%s: waiting to send to '%s', which cache '%s' is being plugged or unplugged "
-			"above, or has to itself; 'xseg peer list' shows the routes",
+			"%s: waiting to send to '%s', which cache '%s' is being plugged or "
+			"unplugged above, or has to itself; 'xseg peer list' shows the routes",
 			p->name, p->downstream_name, cache);
 	else
 		log_info(

@@ -115,8 +115,9 @@ static bool is_off_the_path(struct peer *p, uint32_t lower)
 }
 
 /* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist,
- * or those that send there hold for a cache that enters or leaves. One that would have it to itself, and finds others there, or finds it off the path, serves
- * without a route: it waits to be plugged. */
+ * or those that send there hold for a cache that enters or leaves. One that would have it to
+ * itself, and finds others there, or finds it off the path, serves without a route: it waits to be
+ * plugged. */
 static int find_route(struct peer *p, struct xseg_error *err)
 {
 	uint32_t lower;
