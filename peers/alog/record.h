@@ -30,7 +30,8 @@ enum alog_type { ALOG_NOTHING, ALOG_VALUE, ALOG_TOMBSTONE, ALOG_ZONE, ALOG_FOOTE
 enum alog_flag {
 	ALOG_MORE = 1,				/* the next record belongs to the same batch */
 	ALOG_PACKED = 2,			/* the value is compressed: reserved */
-	ALOG_PAGED = 4				/* the value begins at a page: reserved */
+	ALOG_PAGED = 4,				/* the value begins at a page: reserved */
+	ALOG_CONTINUED = 8			/* the record before it belongs to the same batch */
 };
 
 /* What a record says of itself. */
