@@ -157,6 +157,17 @@ t "and has all data" all_there
 t "it goes down again" xseg down
 
 put_back
+harm cut :catalog
+harm cut :catalog.copy
+t "catalogue and copy cut: the stack comes up" up
+ok_if "catalogue and copy cut: up says that it cannot be read" \
+	grep -q "up: the catalogue of volumes cannot be read: Input/output error" up.err
+expect_err 1 "catalogue of volumes cannot be read" \
+	"catalogue and copy cut: check does not call it sound" xseg check
+expect_exit 1 "catalogue and copy cut: no name is given away" xseg volume create b --size 3M
+t "it goes down without it" xseg down
+
+put_back
 for object in :catalog :catalog.copy :catalog.head; do
 	harm gone $object
 done

@@ -1,6 +1,5 @@
 #!/bin/bash
 # room.sh - `xseg up` looks whether the segment has room for all peers, before it starts the first.
-# tags: san
 . "$(dirname "$0")/../lib/system.sh"
 
 log=$TMP/xseg-$XSEG_SEGMENT.log

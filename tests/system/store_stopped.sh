@@ -1,7 +1,6 @@
 #!/bin/bash
 # store_stopped.sh - while a store is stopped, commands that need it end, and say which peer it is
 # and how to start it: alone, and beside each other.
-# tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
 

@@ -434,6 +434,10 @@ static int fail_check(const struct tool *t, const struct checked *c)
 {
 	const char *s = c->left == 1 ? "" : "s";
 
+	if (!c->left && !c->damage.reason[0])
+		return tool_fail(TOOL_FAILED,
+			"check: segment %s is sound, and its catalogue of volumes cannot be read; "
+			"see the log for the store's error", t->segment);
 	if (!c->left)
 		return tool_fail(TOOL_FAILED,
 			"check: segment %s is sound, and its catalogue of volumes is damaged; see "
@@ -462,10 +466,10 @@ static int report_check(const struct tool *t, json_t *result, const struct check
 	for (i = 0; !t->json && i < nr; i++)
 		printf("%s\n", tool_hints(line, sizeof(line),
 					  json_string_value(json_array_get(problems, i))));
-	if (!c->left && !c->damage.reason[0])
+	if (!c->left && !damage_any(&c->damage))
 		say_sound(t, json_string_value(json_object_get(result, "state")), c);
 	json_decref(result);
-	return c->left || c->damage.reason[0] ? fail_check(t, c) : rc;
+	return c->left || damage_any(&c->damage) ? fail_check(t, c) : rc;
 }
 
 /* Only volumed can say, if it serves. */
@@ -475,7 +479,7 @@ static void check_catalogue(
 	char text[DAMAGE_MAX];
 
 	damage_ask(t, seg, &c->damage);
-	if (c->damage.reason[0])
+	if (damage_any(&c->damage))
 		add_problem(damage_tell(&c->damage, text), problems);
 }
 

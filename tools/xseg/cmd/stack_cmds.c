@@ -425,7 +425,7 @@ static void note_damage(const struct upping *u)
 	char text[DAMAGE_MAX];
 
 	damage_ask(u->t, u->seg, &d);
-	if (d.reason[0])
+	if (damage_any(&d))
 		tool_note(u->t, "up: %s", damage_tell(&d, text));
 }
 

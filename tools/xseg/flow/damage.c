@@ -15,6 +15,13 @@ void damage_add(struct damage *d, const char *answer)
 	d->lost += client_number(answer, "lost");
 	if (!d->reason[0])
 		client_line(answer, "damage", d->reason, sizeof(d->reason));
+	if (!d->unread[0])
+		client_line(answer, "error", d->unread, sizeof(d->unread));
+}
+
+bool damage_any(const struct damage *d)
+{
+	return d->reason[0] || d->unread[0];
 }
 
 /* One that has just begun is still reading. */
@@ -86,6 +93,10 @@ const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
 	char records[64] = "", lost[64] = "";
 
 	*buf = '\0';
+	if (!d->reason[0] && d->unread[0])
+		snprintf(buf, DAMAGE_MAX,
+			"the catalogue of volumes cannot be read: %s; no volume is served until it can; "
+			"see the log for the store's error", d->unread);
 	if (!d->reason[0])
 		return buf;
 	if (d->records)

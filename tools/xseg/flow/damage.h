@@ -1,4 +1,5 @@
-/* damage - volumeds' reports of a damaged catalogue, for up, status, check and volume list.
+/* damage - volumeds' reports of a catalogue that is damaged or cannot be read, for up, status,
+ * check and volume list.
  *
  * Contract: one thread. damage_ask() waits two seconds at most, and takes silence for no damage:
  * status shows peers that do not answer.
@@ -14,12 +15,14 @@
 struct damage {
 	uint64_t records, lost;			/* that cannot be read; volumes that are not served */
 	char reason[DAMAGE_REASON];		/* "": there is none */
+	char unread[DAMAGE_REASON];		/* why nothing can be read at all; else "" */
 };
 
 /* Adds what a volumed's answer to "status" says. */
 void damage_add(struct damage *d, const char *answer);
 /* Adds what all volumeds of the segment that are alive say. */
 void damage_ask(const struct tool *t, struct xseg *seg, struct damage *d);
+bool damage_any(const struct damage *d);
 /* In words, with what to do; "" of none. Returns buf. */
 const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX]);
 
