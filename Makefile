@@ -5,6 +5,7 @@
 #   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
 #                                xseg/libxseg.map says
 #   peers/common/                build/libpeer.a
+#   peers/alog/                  build/libalog.a
 #   peers/NAME/                  build/libNAME.a, and with NAME_main.c build/bin/NAME
 #   peers/host/*.c               build/bin/xseg-host
 #   tools/xseg/                  build/bin/xseg
@@ -77,10 +78,11 @@ SOSD_LIBS  = -lrados
 endif
 
 PEERS := $(notdir $(patsubst %/,%,$(wildcard peers/*/)))
-PEERS := $(filter-out common host $(if $(HAVE_SOSD),,sosd),$(PEERS))
+PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 
 XSEG_SRC := $(wildcard xtypes/*.c xseg/*.c)
 COMMON_SRC := $(call sources,peers/common)
+ALOG_SRC := $(call sources,peers/alog)
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
@@ -99,7 +101,7 @@ FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildca
 UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/stores/sosd%),$(wildcard tests/unit/*/*_test.c))
 UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 
-ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
+ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(ALOG_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
 STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
@@ -108,8 +110,9 @@ STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* 
 LIBXSEG := $(BUILD)/libxseg.a
 SHARED := $(BUILD)/lib/libxseg.so.$(ABI)
 LIBPEER := $(BUILD)/libpeer.a
+LIBALOG := $(BUILD)/libalog.a
 LIBKINDS := $(foreach p,$(PEERS),$(BUILD)/lib$(p).a)
-BASE := $(LIBPEER) $(LIBXSEG)
+BASE := $(LIBALOG) $(LIBPEER) $(LIBXSEG)
 
 # fio's engine is built with fio's own headers (bench/fio/headers.sh), and is run by a fio that
 # knows nothing of sanitizers.
@@ -138,7 +141,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz_%,$(FUZZ_SRC))
 # Tests are linked from the same objects as they are: fat ones are good for both.
 ifneq ($(LTO),)
 FAST := $(filter-out %/xseg,$(BIN)) $(BUILD)/bin/bench-scale
-FAST_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(XBENCH_SRC) \
+FAST_SRC := $(XSEG_SRC) $(COMMON_SRC) $(ALOG_SRC) $(PEER_SRC) $(HOST_SRC) $(XBENCH_SRC) \
 	    $(filter bench/scale/%,$(BENCH_SRC))
 $(call objs,$(FAST_SRC)): private FLAGS += $(LTO) -ffat-lto-objects
 $(FAST): private LDFLAGS += $(LTO)
@@ -243,6 +246,8 @@ $(GUARD): $(GUARD_OBJ) tools/nbdkit/guard.map $(BUILD)/sources
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/guard.map \
 		-Wl,--no-undefined -o $@ $(filter %.o,$^) -lpthread
 $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
+	$(archive)
+$(LIBALOG): $(call objs,$(ALOG_SRC)) $(BUILD)/sources
 	$(archive)
 
 define peer_rules

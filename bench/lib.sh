@@ -455,7 +455,8 @@ servers_down()
 # raw_rows EXPRESSION: prints a line for each raw file: the array that the jq expression makes of the
 # file's JSON, with tabs. A file for which it selects nothing has no line. $n are the words of the
 # file's name, and the last word is the round. There are hundreds of files, so one jq reads them
-# all. figures(RW) are sums and worst values of the clients; means are weighted.
+# all. figures(RW) are sums and worst values of the clients; means are weighted. If jq fails on one
+# file and not on the last one, it exits with 0, so its messages count and not its status.
 raw_rows()
 {
 	local file name='input_filename | split("/")[-1] | rtrimstr(".json")' hint=${raw_hint:-}
@@ -472,11 +473,13 @@ raw_rows()
 			p99_ns: ($j | map(percentile("99.000000")) | max),
 			errors: ($j | map(.error) | add)
 		};'"($name | split(\"-run.\") | join(\"-\") | split(\"-\")) as \$n | $1 | @tsv" \
-		"$raw"/*-run.*.json && return
+		"$raw"/*-run.*.json 2>"$tmp/jq" && [ ! -s "$tmp/jq" ] && return
 	for file in "$raw"/*-run.*.json; do
 		jq empty "$file" 2>/dev/null || fail "$file is damaged$hint"
 	done
-	fail "a file of $raw lacks something$hint"
+	# jq: error (at FILE:LINE): CAUSE
+	file=$(sed -n '1s/^jq: error (at \(.*\):[0-9]*): .*/\1/p' "$tmp/jq")
+	fail "${file:-a file of $raw} lacks something: $(sed '1!d; s/^jq: error[^)]*): //' "$tmp/jq")$hint"
 }
 
 # each_run FUNCTION WORDS: called with each word and round

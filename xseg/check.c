@@ -76,26 +76,25 @@ static void check_route(struct check *c, uint32_t i)
 	problem(c, "peer '%.63s': its route runs in a circle", seg->peers[i].name);
 }
 
-/* The cache is to enter below that peer, or to leave from there. */
-static bool is_plugged_below(struct xseg *seg, uint32_t cache, uint32_t upper)
-{
-	uint64_t plug = atomic_load_explicit(&seg->peers[cache].plug, memory_order_relaxed);
-
-	return plug && plug_upper(plug) == upper;
-}
-
-/* A peer that is kept has one upstream; two, only while one of them enters between it and the
- * other, or has just left from there. */
+/* A peer that is kept has one upstream. Others may be there only while a cache enters between it
+ * and them, or leaves from there. */
 static void check_keeper(struct check *c, uint32_t i)
 {
 	struct xseg *seg = c->seg;
-	uint32_t keeper = xs_plug_keeper(seg, i),
-		 other = keeper == XSEG_NONE ? XSEG_NONE : xs_route_upper(seg, i, keeper);
+	uint32_t keeper = xs_plug_keeper(seg, i);
 
-	if (other != XSEG_NONE && !is_plugged_below(seg, keeper, other) &&
-		!is_plugged_below(seg, other, keeper))
+	for (uint32_t other = 0; keeper != XSEG_NONE && other < seg->geo.nr_ports; other++) {
+		uint64_t route = atomic_load_explicit(
+			&seg->peers[other].route, memory_order_acquire);
+
+		if (other == keeper || route_lower(route) != i || xs_peer_is_client(seg, other) ||
+			state_of(seg, other) == XSEG_PEER_FREE ||
+			xs_plug_is_upper(seg, keeper, other) ||
+			xs_plug_is_upper(seg, other, keeper))
+			continue;
 		problem(c, "peer '%.63s': it is kept for '%.63s', and '%.63s' sends there, too",
 			seg->peers[i].name, seg->peers[keeper].name, seg->peers[other].name);
+	}
 }
 
 /* What a serving peer has copies of is what its route leads to; while it is being plugged or
@@ -117,7 +116,7 @@ static void check_epoch(struct check *c, uint32_t i)
 			p->name, (unsigned long long)has, (unsigned long long)route_epoch(route));
 }
 
-/* What plug.c keeps: it names peers that are there; who is asked to hold is asked by a cache that
+/* What plug.c keeps: it names a peer that is there; who is asked to hold is asked by a cache that
  * is being plugged there. */
 static void check_plug(struct check *c, uint32_t i)
 {
@@ -129,12 +128,10 @@ static void check_plug(struct check *c, uint32_t i)
 
 	if (state_of(seg, i) == XSEG_PEER_FREE)
 		return;
-	if (plug && (plug_op(plug) > XSEG_PLUG_LEAVE || plug_upper(plug) >= seg->geo.nr_ports ||
-			    plug_lower(plug) >= seg->geo.nr_ports ||
-			    state_of(seg, plug_upper(plug)) == XSEG_PEER_FREE ||
+	if (plug && (plug_op(plug) > XSEG_PLUG_LEAVE || plug_lower(plug) >= seg->geo.nr_ports ||
 			    state_of(seg, plug_lower(plug)) == XSEG_PEER_FREE))
 		problem(c,
-			"peer '%.63s': it is to be plugged or unplugged between peers that are not "
+			"peer '%.63s': it is to be plugged or unplugged above a peer that is not "
 			"there",
 			p->name);
 	if (turn && (turn_state(turn) > XSEG_TURN_HELD || cache >= seg->geo.nr_ports))

@@ -41,7 +41,9 @@
  * asks first. Each place of known[] counts the tries of its objects, TRIES in a row. If fewer than
  * ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. Such a row ends
  * as soon as ENOUGH cannot be reached any more. The pause doubles after each further row in vain, up
- * to PAUSE_MAX. When a path opens, all begin anew.
+ * to PAUSE_MAX. A row after one in vain ends earlier: after TRIES_AGAIN tries, if all have failed.
+ * The first row needs more, since the cache marks whole chunks only after some loans. When a path
+ * opens, all begin anew.
  *
  * Recency: one byte for each page. A reader sets it if it is not set. The cache clears it when the
  * page comes up for eviction. The reader counts its reads at the cache's peer, and a client's in the
@@ -69,6 +71,7 @@
 #define COUNT_READS  16u	/* that a reader keeps to itself at most */
 #define TRIES	     64u	/* a row */
 #define ENOUGH	     48u	/* of a row, for the next one to follow at once */
+#define TRIES_AGAIN  4u		/* of a row after one in vain: it ends if all these fail */
 #define PAUSE_MIN    128u	/* reads that are no tries, after a row in vain */
 #define PAUSE_MAX    2048u
 #define SLOTS_BYTES  (XSEG_CHUNK_SLOTS * sizeof(uint64_t))
@@ -504,11 +507,19 @@ bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object)
 	return false;
 }
 
+/* The row goes on. */
+static bool trial_is_open(const struct trial *t)
+{
+	if (t->pause && t->found == 0 && t->tries >= TRIES_AGAIN)
+		return false;
+	return t->tries < TRIES && (uint32_t)(t->tries - t->found) <= TRIES - ENOUGH;
+}
+
 static void trial_count(struct trial *t, bool found)
 {
 	t->found += found;
 	t->tries++;
-	if (t->tries < TRIES && (uint32_t)(t->tries - t->found) <= TRIES - ENOUGH)
+	if (trial_is_open(t))
 		return;
 	if (t->found >= ENOUGH)
 		t->pause = 0;

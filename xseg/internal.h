@@ -231,13 +231,16 @@ static inline uint32_t route_lower(uint64_t w)
 }
 static inline uint64_t route_epoch(uint64_t w) { return w >> 16; }
 
-static inline uint64_t plug_word(enum xseg_plug_op op, uint32_t upper, uint32_t lower)
+/* What is wanted of a cache: it enters above `lower`, or leaves from there. PLUG_DECIDED: all upper
+ * peers hold, and their routes are being stored (plug.c). */
+#define PLUG_DECIDED (1u << 16)
+static inline uint64_t plug_word(enum xseg_plug_op op, uint32_t lower)
 {
-	return (uint64_t)op << 32 | upper << 16 | lower;
+	return (uint64_t)op << 32 | lower;
 }
 static inline enum xseg_plug_op plug_op(uint64_t w) { return (enum xseg_plug_op)(w >> 32); }
-static inline uint32_t plug_upper(uint64_t w) { return (uint32_t)w >> 16; }
 static inline uint32_t plug_lower(uint64_t w) { return (uint32_t)w & 0xffff; }
+static inline bool plug_is_decided(uint64_t w) { return w & PLUG_DECIDED; }
 
 /* gen: HELD: of the incarnation that holds; a successor has still to stop what it sends. */
 static inline uint64_t turn_word(enum xseg_turn turn, uint32_t cache, uint32_t gen)
@@ -599,6 +602,14 @@ uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but);
 /* Under the lock of routes: what it has begun is ended or undone, and nobody refers to that peer
  * any more. Its route is as it was. */
 void xs_plug_forget(struct xseg *seg, uint32_t index);
+/* Under the lock of routes: of all plugs that are decided, stores what is not stored yet. */
+void xs_plug_settle_all(struct xseg *seg);
+/* Whether a cache is to enter or to leave below that peer: it is one of the upper peers, or one
+ * whose route has just been switched. */
+bool xs_plug_is_upper(struct xseg *seg, uint32_t cache, uint32_t peer);
+/* Under the lock of routes: whether a peer that is about to send to `lower` has to wait, as those
+ * that send there are asked to hold. */
+bool xs_plug_waits(struct xseg *seg, uint32_t lower);
 /* Whether a cache is to be plugged or unplugged there. */
 bool xs_plug_refers(struct xseg *seg, uint32_t index);
 /* Who has that peer to itself, or XSEG_NONE. */

@@ -55,6 +55,7 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_peer, direct_reads),
 		offsetof(struct xs_peer, arena_epoch),
 		offsetof(struct xs_peer, plug),
+		PLUG_DECIDED,
 		offsetof(struct xs_peer, turn),
 		offsetof(struct xs_peer, above),
 		offsetof(struct xs_port, answered),

@@ -1,35 +1,45 @@
-/* plug - a cache enters between two serving peers, or leaves again, and no request fails.
+/* plug - a cache enters between serving peers, or leaves again, and no request fails.
  *
  * A command (xseg plug, xseg unplug) stores its demand once, in one word of the cache (`plug`). The
- * peers do all the rest. The cache makes the steps. The upper peer only holds back its requests as
+ * peers do all the rest. The cache makes the steps. The *upper peers* are all servers whose route
+ * leads to the place of the cache: to the lower peer if it enters, to the cache if it leaves.
+ * Nobody lists them; each step looks at the routes. An upper peer only holds back its requests as
  * long as its own word (`turn`) names a cache. So a killed command harms nothing, and a killed
  * peer's successor continues its work.
  *
  * ENTER: the cache is empty, off the path.            what a kill leaves there, and who goes on
- *   1 turn = ASKED                       cache        a successor of the cache begins again; the
- *                                                     upper peer lets go of what it holds
+ *   1 turn = ASKED, of each upper peer   cache        a successor of the cache begins again; the
+ *                                                     upper peers let go of what they hold
  *   2 holds; nothing sent is below;                   if the cache does not serve (xseg_turn_mind)
- *     turn = HELD                        upper        its successor holds, and says so again (HELD
+ *     turn = HELD                        each upper   its successor holds, and says so again (HELD
  *                                                     bears its generation)
- *   3 the cache has its route,                        undone by the one that finds the cache not
+ *   3 all hold: the cache has its route,              undone by the one that finds the cache not
  *                                                     serving; until the second store lower is
  *     lower is kept for the cache        cache        kept for the peer it was kept for before
  *   4 no request of others is at lower   cache
- *   5 upper's route = the cache          cache        from here on it is done: the next one makes
- *                                                     the other two stores
- *     turn = NONE, plug = NONE
+ *   5 all hold: plug = DECIDED           cache        from here on it is done: the next one makes
+ *     the route of each upper peer                    all stores that are missing
+ *     = the cache, one after the other
+ *     each turn = NONE, plug = NONE
  * LEAVE: the cache has become clean while it served.
  *   1, 2 as above
  *   3 takes no more in; proves that it is clean       a successor of the cache serves on, and
  *                                                     becomes clean again
- *   4 upper's route = lower              cache        from here on it is done, as above
- *     the cache has no route; turn = NONE, plug = NONE
+ *   4 all hold: plug = DECIDED           cache        from here on it is done, as above
+ *     the route of each upper peer = lower
+ *     the cache has no route; each turn = NONE, plug = NONE
  *
  * *Below* a peer is each unanswered request that one of its ports sent on. The request names the
  * port that sent it last (`via`). The request is at another peer, or is still at its sender and
  * offered. The upper peer sends nothing more, so the requests below only become fewer. None of them
  * is found in a lane later. So no peer has to withdraw an offer, and no route has to be compared
  * with a request's epoch.
+ *
+ * *Several upper peers.* They hold until the last of them does. So none is asked to hold while
+ * another is dead or being started: it would stand still for that one. If one dies before it
+ * holds, the others go on, and all are asked again when its successor serves. A stopped one sends
+ * nothing; the cache notes HELD for it. A peer that would begin to send there waits while they are
+ * asked (xs_plug_waits()); before that it is one of them.
  *
  * *Kept.* A cache has its lower peer to itself. `above` of the lower peer names the cache, and
  * counts while that cache's route leads there. It does not count if the cache was stopped in order,
@@ -39,16 +49,19 @@
  * two sees the other.
  *
  * Contract: functions that change something take the lock of routes. xseg_plug_get(), xseg_turn()
- * and xseg_req_is_foreign() are a load or two. xseg_turn_below() and xseg_plug_others() look at all
- * requests.
+ * and xseg_req_is_foreign() are a load or two. xseg_plug_is_held() looks at all peers, and
+ * xseg_turn_below() and xseg_plug_others() at all requests.
  *
  * Invariants:
- *   G1  A route is changed here only while its peer holds, or is stopped.
+ *   G1  A route is changed here only while all upper peers hold, or are stopped. So nothing is sent
+ *       past the cache while others send through it.
  *   G2  A cache has a route only while it keeps the peer that the route leads to. The one exception
  *       is the moment between the two stores of a claim. So nobody else changes data that the cache
  *       has copies of.
- *   G3  `turn` names a cache whose `plug` names this peer. Otherwise it is void, and goes with the
- *       next look of the upper peer.
+ *   G3  `turn` names a cache that enters or leaves below this peer. Otherwise it is void, and goes
+ *       with the next look of the upper peer.
+ *   G4  Once DECIDED is stored no upper peer goes on before all routes are stored: its turn is
+ *       cleared after them, and a successor begins holding.
  */
 #include <errno.h>
 #include <string.h>
@@ -98,12 +111,45 @@ bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
 	return xs_plug_keeper(port->seg, port->peer->index) != XSEG_NONE;
 }
 
+/* ---- the upper peers ---- */
+
+/* Where they send to before, and after. */
+static uint32_t place_before(uint32_t cache, uint64_t plug)
+{
+	return plug_op(plug) == XSEG_PLUG_ENTER ? plug_lower(plug) : cache;
+}
+
+static uint32_t place_after(uint32_t cache, uint64_t plug)
+{
+	return plug_op(plug) == XSEG_PLUG_ENTER ? cache : plug_lower(plug);
+}
+
+static bool sends_to(struct xseg *seg, uint32_t peer, uint32_t lower)
+{
+	return is_there(seg, peer) && !xs_peer_is_client(seg, peer) && lower_of(seg, peer) == lower;
+}
+
+/* It is one of them, and its route has not been switched. */
+static bool is_before(struct xseg *seg, uint32_t cache, uint64_t plug, uint32_t peer)
+{
+	return peer != cache && sends_to(seg, peer, place_before(cache, plug));
+}
+
+bool xs_plug_is_upper(struct xseg *seg, uint32_t cache, uint32_t peer)
+{
+	uint64_t plug = cache < seg->geo.nr_ports ? plug_get(seg, cache) : 0;
+
+	return plug && (is_before(seg, cache, plug, peer) ||
+			       (plug_is_decided(plug) && peer != cache &&
+				       sends_to(seg, peer, place_after(cache, plug))));
+}
+
 bool xs_plug_refers(struct xseg *seg, uint32_t index)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		uint64_t plug = is_there(seg, i) && i != index ? plug_get(seg, i) : 0;
 
-		if (plug && (plug_upper(plug) == index || plug_lower(plug) == index))
+		if (plug && (plug_lower(plug) == index || xs_plug_is_upper(seg, i, index)))
 			return true;
 	}
 	return false;
@@ -175,11 +221,34 @@ static void turn_set(struct xseg *seg, uint32_t peer, uint64_t word)
 	xs_ring_peer(seg, peer);
 }
 
-/* That peer holds no more for the cache, if it did. */
-static void turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
+static bool is_asked_by(struct xseg *seg, uint32_t peer, uint32_t cache)
 {
-	if (turn_get(seg, peer) && turn_cache(turn_get(seg, peer)) == cache)
-		turn_set(seg, peer, 0);
+	uint64_t turn = turn_get(seg, peer);
+
+	return turn && turn_cache(turn) == cache;
+}
+
+/* Nobody holds for the cache any more. */
+static void turns_clear(struct xseg *seg, uint32_t cache)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (is_asked_by(seg, i, cache)) {
+			turn_set(seg, i, 0);
+			XKILL(PLUG_LET_GO);
+		}
+}
+
+bool xs_plug_waits(struct xseg *seg, uint32_t lower)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint32_t cache = turn_cache(turn_get(seg, i));
+		uint64_t plug = turn_get(seg, i) && cache < seg->geo.nr_ports
+					? plug_get(seg, cache) : 0;
+
+		if (plug && place_before(cache, plug) == lower)
+			return true;
+	}
+	return false;
 }
 
 /* The upper peer sends nothing: it says so, and is that incarnation still; or nobody serves it and
@@ -192,27 +261,47 @@ static bool holds(struct xseg *seg, uint32_t upper, uint32_t cache)
 	       turn_gen(turn) == peer_gen(word);
 }
 
+/* All upper peers do, and there are some. */
+static bool all_hold(struct xseg *seg, uint32_t cache, uint64_t plug)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		if (!is_before(seg, cache, plug, i))
+			continue;
+		if (!holds(seg, i, cache))
+			return false;
+		nr++;
+	}
+	return nr > 0;
+}
+
+/* What the cache noted as the peer that had its lower one to itself has that again. */
+static void keeper_back(struct xseg *seg, uint32_t cache, uint32_t lower)
+{
+	uint32_t above = atomic_load(&seg->peers[cache].above);
+
+	if (above != 0 && above <= seg->geo.nr_ports && sends_to(seg, above - 1, lower))
+		above_set(seg, lower, above);
+}
+
 /* Of a cache that is entering and not there yet: the lower peer is the upper one's again, as it was
  * before the claim. */
 static void claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
-	uint32_t above = atomic_load(&seg->peers[cache].above);
-
 	if (plug_op(plug) != XSEG_PLUG_ENTER || lower_of(seg, cache) == XSEG_NONE)
 		return;
-	if (above == plug_upper(plug) + 1)
-		above_set(seg, plug_lower(plug), above);
+	keeper_back(seg, cache, plug_lower(plug));
 	XKILL(PLUG_UNDONE_ABOVE);
 	xs_route_store(seg, cache, XSEG_NONE, true);
 	XKILL(PLUG_UNDONE_ROUTE);
 	above_set(seg, cache, 0);
 }
 
-/* The upper peer's route has been switched past the cache. */
+/* The upper peers' routes have been switched past the cache. */
 static void left(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
-	if (atomic_load(&seg->peers[cache].above) == plug_upper(plug) + 1)
-		above_set(seg, plug_lower(plug), plug_upper(plug) + 1);
+	keeper_back(seg, cache, plug_lower(plug));
 	XKILL(PLUG_GIVEN_BACK);
 	if (lower_of(seg, cache) != XSEG_NONE)
 		xs_route_store(seg, cache, XSEG_NONE, true);
@@ -223,27 +312,34 @@ static void left(struct xseg *seg, uint32_t cache, uint64_t plug)
 bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 {
 	uint64_t plug = plug_get(seg, cache);
-	uint32_t upper = plug_upper(plug);
 
-	if (!plug || lower_of(seg, upper) !=
-			     (plug_op(plug) == XSEG_PLUG_ENTER ? cache : plug_lower(plug)))
+	if (!plug_is_decided(plug))
 		return false;
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (is_before(seg, cache, plug, i)) {
+			xs_route_store(seg, i, place_after(cache, plug), false);
+			XKILL(PLUG_SWITCHED);
+		}
 	if (plug_op(plug) == XSEG_PLUG_LEAVE)
 		left(seg, cache, plug);
-	turn_clear(seg, upper, cache);
-	XKILL(PLUG_LET_GO);
+	turns_clear(seg, cache);
 	plug_set(seg, cache, 0);
 	XKILL(PLUG_ENDED);
 	return true;
 }
 
+void xs_plug_settle_all(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (is_there(seg, i))
+			xs_plug_settle(seg, i);
+}
+
 void xs_plug_take_back(struct xseg *seg, uint32_t cache)
 {
-	uint64_t plug = plug_get(seg, cache);
-
-	claim_undo(seg, cache, plug);
+	claim_undo(seg, cache, plug_get(seg, cache));
 	plug_set(seg, cache, 0);
-	turn_clear(seg, plug_upper(plug), cache);
+	turns_clear(seg, cache);
 	xs_ring_peer(seg, cache);
 }
 
@@ -266,13 +362,8 @@ struct xseg_plug xseg_plug_get(struct xseg_peer *peer)
 {
 	uint64_t w = plug_get(peer->seg, peer->index);
 
-	if (!w)
-		return (struct xseg_plug){
-			.op = XSEG_PLUG_NONE, .upper = XSEG_NONE, .lower = XSEG_NONE
-		};
-	return (struct xseg_plug){
-		.op = plug_op(w), .upper = plug_upper(w), .lower = plug_lower(w)
-	};
+	return w ? (struct xseg_plug){ .op = plug_op(w), .lower = plug_lower(w) }
+		 : (struct xseg_plug){ .op = XSEG_PLUG_NONE, .lower = XSEG_NONE };
 }
 
 /* A stopped peer holds by itself, when nothing of it is below any more. */
@@ -289,27 +380,51 @@ static void hold_stopped(struct xseg *seg, uint32_t upper, uint32_t cache)
 	turn_set(seg, upper, turn_word(XSEG_TURN_HELD, cache, peer_gen(word)));
 }
 
+/* Whether they can be asked. -EBUSY: one is asked by another cache; -EAGAIN: one would let the
+ * others stand still, as it is dead or begins. */
+static int check_uppers(struct xseg *seg, uint32_t cache, uint64_t plug)
+{
+	uint32_t nr = 0;
+	bool away = false;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		if (!is_before(seg, cache, plug, i))
+			continue;
+		if (turn_get(seg, i) && !is_asked_by(seg, i, cache))
+			return -EBUSY;
+		nr++;
+		away |= state_of(seg, i) != XSEG_PEER_LIVE &&
+			state_of(seg, i) != XSEG_PEER_STOPPED && !holds(seg, i, cache);
+	}
+	return away && nr > 1 ? -EAGAIN : 0;
+}
+
+static void ask_upper(struct xseg *seg, uint32_t upper, uint32_t cache)
+{
+	if (!turn_get(seg, upper)) {
+		turn_set(seg, upper, turn_word(XSEG_TURN_ASKED, cache, 0));
+		XKILL(PLUG_TURN_ASKED);
+	}
+	if (!holds(seg, upper, cache))
+		hold_stopped(seg, upper, cache);
+}
+
 int xseg_plug_call(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc = 0;
+	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc;
 	uint64_t plug;
-	uint32_t upper;
 
 	if (fd < 0)
 		return fd;
+	xs_mark_dead(seg);
 	plug = plug_get(seg, peer->index);
-	upper = plug_upper(plug);
-	if (!plug) {
-		rc = -ESTALE;
-	} else if (turn_get(seg, upper) && turn_cache(turn_get(seg, upper)) != peer->index) {
-		rc = -EBUSY;
-	} else if (!turn_get(seg, upper)) {
-		turn_set(seg, upper, turn_word(XSEG_TURN_ASKED, peer->index, 0));
-		XKILL(PLUG_TURN_ASKED);
-	}
-	if (rc == 0 && !holds(seg, upper, peer->index))
-		hold_stopped(seg, upper, peer->index);
+	rc = plug ? check_uppers(seg, peer->index, plug) : -ESTALE;
+	if (rc == -EAGAIN)
+		turns_clear(seg, peer->index);
+	for (uint32_t i = 0; i < seg->geo.nr_ports && rc == 0; i++)
+		if (is_before(seg, peer->index, plug, i))
+			ask_upper(seg, i, peer->index);
 	xs_unlock(fd);
 	return rc;
 }
@@ -318,7 +433,17 @@ bool xseg_plug_is_held(struct xseg_peer *peer)
 {
 	uint64_t plug = plug_get(peer->seg, peer->index);
 
-	return plug && holds(peer->seg, plug_upper(plug), peer->index);
+	return plug && all_hold(peer->seg, peer->index, plug);
+}
+
+uint32_t xseg_plug_uppers(struct xseg_peer *peer)
+{
+	uint64_t plug = plug_get(peer->seg, peer->index);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; plug && i < peer->seg->geo.nr_ports; i++)
+		nr += is_before(peer->seg, peer->index, plug, i);
+	return nr;
 }
 
 int xseg_plug_let_go(struct xseg_peer *peer)
@@ -331,7 +456,7 @@ int xseg_plug_let_go(struct xseg_peer *peer)
 		return fd;
 	if (plug && !xs_plug_settle(seg, peer->index)) {
 		claim_undo(seg, peer->index, plug);
-		turn_clear(seg, plug_upper(plug), peer->index);
+		turns_clear(seg, peer->index);
 	}
 	xs_unlock(fd);
 	return 0;
@@ -339,25 +464,25 @@ int xseg_plug_let_go(struct xseg_peer *peer)
 
 /* Whether the routes are such that it can be done; who stops a peer, or sets its route, may have
  * changed them. */
-static bool is_possible(struct xseg *seg, uint32_t cache, uint64_t plug)
+static bool is_possible(struct xseg_peer *peer, uint64_t plug)
 {
-	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
+	struct xseg *seg = peer->seg;
 
-	if (plug_op(plug) == XSEG_PLUG_LEAVE)
-		return lower_of(seg, upper) == cache && lower_of(seg, cache) == lower;
-	return is_there(seg, lower) && lower_of(seg, upper) == lower;
+	return xseg_plug_uppers(peer) && 
+	       (plug_op(plug) == XSEG_PLUG_LEAVE
+			       ? lower_of(seg, peer->index) == plug_lower(plug)
+			       : is_there(seg, plug_lower(plug)));
 }
 
-/* Whether the next step may be made: the upper peer holds. What cannot be any more is taken back,
- * or that would hold for ever. */
-static bool may_step(struct xseg *seg, uint32_t cache, uint64_t plug)
+/* Whether the next step may be made: the upper peers hold. What cannot be any more is taken back,
+ * or they would hold for ever. */
+static bool may_step(struct xseg_peer *peer, uint64_t plug)
 {
-	if (!plug)
+	if (!plug || xs_plug_settle(peer->seg, peer->index))
 		return false;
-	if (is_possible(seg, cache, plug))
-		return holds(seg, plug_upper(plug), cache);
-	if (!xs_plug_settle(seg, cache))
-		xs_plug_take_back(seg, cache);
+	if (is_possible(peer, plug))
+		return all_hold(peer->seg, peer->index, plug);
+	xs_plug_take_back(peer->seg, peer->index);
 	return false;
 }
 
@@ -366,14 +491,16 @@ int xseg_plug_claim(struct xseg_peer *peer)
 	struct xseg *seg = peer->seg;
 	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc = -ESTALE;
 	uint64_t plug = plug_get(seg, peer->index);
-	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
+	uint32_t lower = plug_lower(plug), keeper;
 
 	if (fd < 0)
 		return fd;
-	if (plug_op(plug) == XSEG_PLUG_ENTER && may_step(seg, peer->index, plug)) {
-		/* what is kept for the upper peer is the cache's now, and the cache the upper
-		 * peer's */
-		above_set(seg, peer->index, xs_plug_keeper(seg, lower) == upper ? upper + 1 : 0);
+	if (plug_op(plug) == XSEG_PLUG_ENTER && may_step(peer, plug)) {
+		keeper = xs_plug_keeper(seg, lower);
+		/* what is kept for the upper peer, the only one then, is the cache's now, and the
+		 * cache the upper peer's */
+		above_set(seg, peer->index, keeper == XSEG_NONE || keeper == peer->index
+						    ? 0 : keeper + 1);
 		XKILL(PLUG_ABOVE_NOTED);
 		xs_route_store(seg, peer->index, lower, true);
 		XKILL(PLUG_CLAIMED);
@@ -391,14 +518,13 @@ int xseg_plug_switch(struct xseg_peer *peer)
 	struct xseg *seg = peer->seg;
 	int fd = xs_lock(seg, XSEG_LOCK_ROUTES), rc = -ESTALE;
 	uint64_t plug = plug_get(seg, peer->index);
-	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
 
 	if (fd < 0)
 		return fd;
-	if (may_step(seg, peer->index, plug) && lower_of(seg, peer->index) == lower) {
-		xs_route_store(
-			seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
-		XKILL(PLUG_SWITCHED);
+	if (may_step(peer, plug) &&
+		lower_of(seg, peer->index) == plug_lower(plug)) {
+		plug_set(seg, peer->index, plug | PLUG_DECIDED);
+		XKILL(PLUG_DECIDED);
 		xs_plug_settle(seg, peer->index);
 		rc = 0;
 	}
@@ -407,17 +533,14 @@ int xseg_plug_switch(struct xseg_peer *peer)
 }
 
 /* A cache that begins keeps what its route leads to; or it has no route any more, where others have
- * got there since it was stopped. One that is entering between the two, or that has left from
- * there, may be at any step of that. */
+ * got there since it was stopped. One that is entering between the two may be at any step of
+ * that. */
 static void keep(struct xseg *seg, uint32_t cache, uint32_t lower)
 {
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		uint64_t plug = is_there(seg, i) ? plug_get(seg, i) : 0;
-
-		if (plug && plug_upper(plug) == cache && !xs_plug_settle(seg, i) &&
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (is_there(seg, i) && xs_plug_is_upper(seg, i, cache) &&
 			lower_of(seg, i) == lower)
 			return;		/* it has claimed that, and goes on, or gives it back */
-	}
 	if (xs_route_upper(seg, lower, cache) != XSEG_NONE)
 		xs_route_store(seg, cache, XSEG_NONE, true);
 	else
@@ -432,10 +555,10 @@ int xseg_plug_settle(struct xseg_peer *peer, struct xseg_error *err)
 
 	if (fd < 0)
 		return xs_fail_lock(seg, fd, err);
-	xs_plug_settle(seg, peer->index);
-	lower = lower_of(seg, peer->index);
+	xs_plug_settle_all(seg);
 	claim_undo(seg, peer->index, plug_get(seg, peer->index));
-	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower)
+	lower = lower_of(seg, peer->index);
+	if (lower != XSEG_NONE)
 		keep(seg, peer->index, lower);
 	xs_unlock(fd);
 	return 0;
@@ -467,8 +590,7 @@ void xseg_turn_hold(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return;
-	if (turn && cache < seg->geo.nr_ports && plug_get(seg, cache) &&
-		plug_upper(plug_get(seg, cache)) == peer->index) {
+	if (turn && xs_plug_is_upper(seg, cache, peer->index)) {
 		turn_set(seg, peer->index, turn_word(XSEG_TURN_HELD, cache, peer->generation));
 		XKILL(PLUG_TURN_HELD);
 		xs_ring_peer(seg, cache);
@@ -482,17 +604,16 @@ void xseg_turn_mind(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
 	int fd = xs_lock(seg, XSEG_LOCK_ROUTES);
-	uint64_t turn = turn_get(seg, peer->index), plug;
+	uint64_t turn = turn_get(seg, peer->index);
 	uint32_t cache = turn_cache(turn);
 
 	if (fd < 0)
 		return;
 	xs_mark_dead(seg);
-	plug = cache < seg->geo.nr_ports ? plug_get(seg, cache) : 0;
-	if (turn && (!plug || plug_upper(plug) != peer->index)) {
+	if (turn && !xs_plug_is_upper(seg, cache, peer->index)) {
 		turn_set(seg, peer->index, 0);
 	} else if (turn && state_of(seg, cache) != XSEG_PEER_LIVE && !xs_plug_settle(seg, cache)) {
-		claim_undo(seg, cache, plug);
+		claim_undo(seg, cache, plug_get(seg, cache));
 		turn_set(seg, peer->index, 0);
 	}
 	xs_unlock(fd);

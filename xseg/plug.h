@@ -14,7 +14,7 @@ static inline uint64_t plug_get(struct xseg *seg, uint32_t cache)
 {
 	uint64_t w = atomic_load_explicit(&seg->peers[cache].plug, memory_order_acquire);
 
-	return plug_upper(w) < seg->geo.nr_ports && plug_lower(w) < seg->geo.nr_ports ? w : 0;
+	return plug_lower(w) < seg->geo.nr_ports ? w : 0;
 }
 
 static inline void plug_set(struct xseg *seg, uint32_t cache, uint64_t word)
@@ -42,8 +42,8 @@ static inline bool is_there(struct xseg *seg, uint32_t peer)
 	return peer < seg->geo.nr_ports && state_of(seg, peer) != XSEG_PEER_FREE;
 }
 
-/* What follows from the upper peer's route, if that was switched already; else nothing. True: it
- * was, and all is done. */
+/* What follows from the decision that all upper peers hold; without one nothing. True: there was
+ * one, and all is done. */
 bool xs_plug_settle(struct xseg *seg, uint32_t cache);
 /* Nothing is wanted of the cache any more; what it has begun is undone. */
 void xs_plug_take_back(struct xseg *seg, uint32_t cache);

@@ -2,10 +2,15 @@
  * which of them are rejected. See plug.c for the rest.
  *
  * Contract: each function takes the lock of routes, stores one word, and returns; the peers do the
- * work. A function that takes a demand back undoes the begun steps first. A demand that would lose
- * data, or would never end, is rejected, with a line that says what to do.
+ * work. Each first ends a decided plug that is not finished. A function that takes a demand back
+ * undoes the begun steps first. A demand that would lose data, or would never end, is rejected,
+ * with a line that says what to do.
+ *
+ * A person who plugs names all upper peers, so that no peer's path changes unnoticed. The demand
+ * itself names none: each peer that sends there when the cache asks is one of them.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "xseg/plug.h"
@@ -35,14 +40,13 @@ static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
 static uint32_t other_below(struct xseg *seg, uint32_t peer, uint32_t cache)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (i != cache && is_there(seg, i) && plug_get(seg, i) &&
-			plug_upper(plug_get(seg, i)) == peer)
+		if (i != cache && is_there(seg, i) && xs_plug_is_upper(seg, i, peer))
 			return i;
 	return XSEG_NONE;
 }
 
 /* Each peer has a part in one plug at a time, but for a lower one that is the upper one of nothing:
- * so what is asked for stays possible. */
+ * so what is wanted stays possible. */
 static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xseg_error *err)
 {
 	uint32_t other = other_below(seg, peer, cache);
@@ -67,15 +71,84 @@ static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xs
 	return 0;
 }
 
-static int check_enter(
-	struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+/* The peers that a person named. */
+struct named {
+	const uint32_t *peer;
+	uint32_t nr;
+};
+
+static bool is_named(const struct named *n, uint32_t peer)
+{
+	for (uint32_t i = 0; i < n->nr; i++)
+		if (n->peer[i] == peer)
+			return true;
+	return false;
+}
+
+/* Each sends to lower, and they are all that do. */
+static int check_named(
+	struct xseg *seg, const struct named *n, uint32_t cache, uint32_t lower,
+	struct xseg_error *err)
+{
+	char missing[sizeof(err->text) / 2] = "";
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < n->nr; i++)
+		if (lower_of(seg, n->peer[i]) != lower)
+			return xseg_fail(err, -ENOTCONN,
+				"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows the "
+				"routes",
+				name_of(seg, n->peer[i]), name_of(seg, lower_of(seg, n->peer[i])),
+				name_of(seg, lower));
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (i != cache && is_there(seg, i) && !xs_peer_is_client(seg, i) &&
+			lower_of(seg, i) == lower && !is_named(n, i) && len < sizeof(missing) - 1)
+			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s",
+				len ? "," : "", name_of(seg, i));
+	if (!len)
+		return 0;
+	return xseg_fail(err, -EBUSY,
+		"'%s' is for all peers that send to '%s', or the others would write past it; name "
+		"these, too: %s",
+		name_of(seg, cache), name_of(seg, lower), missing);
+}
+
+/* A stopped one stands still already; but somebody is to be served. */
+static int check_uppers_serve(struct xseg *seg, const struct named *n, struct xseg_error *err)
+{
+	bool any = false;
+	int rc;
+
+	for (uint32_t i = 0; i < n->nr; i++)
+		any |= state_of(seg, n->peer[i]) == XSEG_PEER_LIVE;
+	for (uint32_t i = 0; i < n->nr; i++) {
+		if (any && state_of(seg, n->peer[i]) == XSEG_PEER_STOPPED)
+			continue;
+		rc = check_serves(seg, n->peer[i], err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static bool is_between(
+	struct xseg *seg, const struct named *n, uint32_t cache, uint32_t lower)
+{
+	for (uint32_t i = 0; i < n->nr; i++)
+		if (lower_of(seg, n->peer[i]) != cache)
+			return false;
+	return lower_of(seg, cache) == lower;
+}
+
+static int check_enter(struct xseg *seg, const struct named *n, uint32_t cache, uint32_t lower,
+	struct xseg_error *err)
 {
 	uint32_t other;
 	int rc;
 
-	if (lower_of(seg, cache) == lower && lower_of(seg, upper) == cache)
+	if (is_between(seg, n, cache, lower))
 		return xseg_fail(err, -EEXIST, "'%s' is between '%s' and '%s' already",
-			name_of(seg, cache), name_of(seg, upper), name_of(seg, lower));
+			name_of(seg, cache), name_of(seg, n->peer[0]), name_of(seg, lower));
 	other = xs_route_upper(seg, cache, XSEG_NONE);
 	/* a route is kept for the life of the segment, so nothing less helps */
 	if (lower_of(seg, cache) != XSEG_NONE && other == XSEG_NONE)
@@ -92,70 +165,66 @@ static int check_enter(
 	if (other != XSEG_NONE)
 		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first",
 			name_of(seg, other), name_of(seg, cache));
-	if (lower_of(seg, upper) != lower)
-		return xseg_fail(err, -ENOTCONN,
-			"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows the routes",
-			name_of(seg, upper), name_of(seg, lower_of(seg, upper)),
-			name_of(seg, lower));
-	other = xs_route_upper(seg, lower, upper);
-	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY,
-			"'%s' sends to '%s', too, and would write past the cache; stop it first",
-			name_of(seg, other), name_of(seg, lower));
-	rc = check_serves(seg, cache, err);
-	rc = rc ? rc : check_serves(seg, upper, err);
+	rc = check_named(seg, n, cache, lower, err);
+	rc = rc ? rc : check_serves(seg, cache, err);
+	rc = rc ? rc : check_uppers_serve(seg, n, err);
 	rc = rc ? rc : check_serves(seg, lower, err);
-	rc = rc ? rc : check_idle(seg, upper, cache, err);
+	for (uint32_t i = 0; i < n->nr && !rc; i++)
+		rc = check_idle(seg, n->peer[i], cache, err);
 	return rc ? rc : check_idle(seg, lower, cache, err);
 }
 
-static int check_leave(
-	struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+static int check_leave(struct xseg *seg, uint32_t cache, uint32_t lower, struct xseg_error *err)
 {
-	uint32_t other;
-	int rc;
+	int rc = 0;
 
 	if (lower == XSEG_NONE)
 		return xseg_fail(
 			err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
-	if (upper == XSEG_NONE)
+	if (xs_route_upper(seg, cache, XSEG_NONE) == XSEG_NONE)
 		return xseg_fail(err, -ENOTCONN,
 			"no peer sends to '%s', so it is between no peers; stop it with 'xseg peer "
 			"stop %s'",
 			name_of(seg, cache), name_of(seg, cache));
-	other = xs_route_upper(seg, cache, upper);
-	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY,
-			"'%s' and '%s' both send to '%s'; stop one of them first",
-			name_of(seg, upper), name_of(seg, other), name_of(seg, cache));
 	if (state_of(seg, cache) == XSEG_PEER_STOPPED)
 		return xseg_fail(
 			err, -EHOSTDOWN, "'%s' is stopped; start it first", name_of(seg, cache));
-	rc = check_idle(seg, upper, cache, err);
+	for (uint32_t i = 0; i < seg->geo.nr_ports && !rc; i++)
+		if (is_there(seg, i) && !xs_peer_is_client(seg, i) && lower_of(seg, i) == cache)
+			rc = check_idle(seg, i, cache, err);
 	return rc ? rc : check_idle(seg, lower, cache, err);
 }
 
-/* Under the lock of routes. */
-static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_error *err)
+/* One of the upper peers, for a message. */
+static const char *name_above(struct xseg *seg, uint32_t cache)
 {
-	uint64_t now = plug_get(seg, cache);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (xs_plug_is_upper(seg, cache, i))
+			return name_of(seg, i);
+	return "nobody";
+}
+
+/* Under the lock of routes. n: who was named; NULL to leave. */
+static int ask(struct xseg *seg, uint32_t cache, const struct named *n, uint32_t lower,
+	struct xseg_error *err)
+{
+	uint64_t now = plug_get(seg, cache),
+		 wanted = plug_word(n ? XSEG_PLUG_ENTER : XSEG_PLUG_LEAVE, lower);
 	int rc;
 
 	if (now == wanted)
-		return 0;
+		return n ? check_named(seg, n, cache, lower, err) : 0;
 	if (now)
 		return xseg_fail(err, -EBUSY,
 			"'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug "
 			"%s --cancel'",
 			name_of(seg, cache),
 			plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
-			name_of(seg, plug_upper(now)), name_of(seg, cache));
+			name_above(seg, cache), name_of(seg, cache));
 	rc = check_idle(seg, cache, cache, err);
 	if (rc)
 		return rc;
-	rc = plug_op(wanted) == XSEG_PLUG_ENTER
-		     ? check_enter(seg, cache, plug_upper(wanted), plug_lower(wanted), err)
-		     : check_leave(seg, cache, plug_upper(wanted), plug_lower(wanted), err);
+	rc = n ? check_enter(seg, n, cache, lower, err) : check_leave(seg, cache, lower, err);
 	if (rc)
 		return rc;
 	plug_set(seg, cache, wanted);
@@ -170,25 +239,33 @@ static int lock(struct xseg *seg, struct xseg_error *err)
 	if (fd < 0)
 		return xs_fail_lock(seg, fd, err);
 	xs_mark_dead(seg);
+	xs_plug_settle_all(seg);
 	return fd;
 }
 
-int xseg_plug(
-	struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+static bool all_there(struct xseg *seg, const struct named *n)
 {
+	for (uint32_t i = 0; i < n->nr; i++)
+		if (!is_there(seg, n->peer[i]))
+			return false;
+	return n->nr > 0;
+}
+
+int xseg_plug(struct xseg *seg, uint32_t cache, const uint32_t *upper, uint32_t nr_upper,
+	uint32_t lower, struct xseg_error *err)
+{
+	const struct named n = { .peer = upper, .nr = nr_upper };
 	int fd = lock(seg, err), rc;
 
 	if (fd < 0)
 		return fd;
-	if (!is_there(seg, cache) || !is_there(seg, upper) || !is_there(seg, lower)) {
-		rc = xseg_fail(err, -ENOENT, "one of the three peers is not there");
-	} else if (cache == upper || cache == lower || upper == lower) {
+	if (!is_there(seg, cache) || !all_there(seg, &n) || !is_there(seg, lower))
+		rc = xseg_fail(err, -ENOENT, "one of the peers is not there");
+	else if (cache == lower || is_named(&n, cache) || is_named(&n, lower))
 		rc = xseg_fail(err, -ELOOP, "'%s' would be above itself",
-			name_of(seg, cache == upper ? cache : lower));
-	} else {
-		xs_plug_settle(seg, cache);
-		rc = ask(seg, cache, plug_word(XSEG_PLUG_ENTER, upper, lower), err);
-	}
+			name_of(seg, is_named(&n, cache) ? cache : lower));
+	else
+		rc = ask(seg, cache, &n, lower, err);
 	xs_unlock(fd);
 	return rc;
 }
@@ -196,7 +273,7 @@ int xseg_plug(
 int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 {
 	int fd = lock(seg, err), rc = 0;
-	uint32_t upper, lower;
+	uint32_t lower;
 
 	if (fd < 0)
 		return fd;
@@ -204,16 +281,13 @@ int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 		rc = xseg_fail(err, -ENOENT, "there is no such peer");
 		goto out_unlock;
 	}
-	xs_plug_settle(seg, cache);
 	if (plug_op(plug_get(seg, cache)) == XSEG_PLUG_LEAVE)
 		goto out_unlock;
-	upper = xs_route_upper(seg, cache, XSEG_NONE);
 	lower = lower_of(seg, cache);
-	if (plug_get(seg, cache) || (upper != XSEG_NONE && lower != XSEG_NONE))
-		rc = ask(seg, cache, plug_word(XSEG_PLUG_LEAVE, upper & 0xffff, lower & 0xffff),
-			err);
+	if (plug_get(seg, cache) || lower != XSEG_NONE)
+		rc = ask(seg, cache, NULL, lower & 0xffff, err);
 	else
-		rc = check_leave(seg, cache, upper, lower, err);
+		rc = check_leave(seg, cache, lower, err);
 out_unlock:
 	xs_unlock(fd);
 	return rc;
@@ -225,8 +299,6 @@ int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 
 	if (fd < 0)
 		return fd;
-	if (is_there(seg, cache))
-		xs_plug_settle(seg, cache);
 	if (is_there(seg, cache) && plug_get(seg, cache))
 		xs_plug_take_back(seg, cache);
 	else

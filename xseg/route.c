@@ -10,7 +10,8 @@
  *   U2  A route's epoch changes whenever others may have changed the data below. So it changes with
  *       each route that is set here, and when a cache leaves (plug.c). A cache that enters or
  *       leaves below changes nothing that its upper peer sees. So that peer keeps its epoch.
- *   U3  A peer that is kept (plug.c) gets no second upstream.
+ *   U3  A peer that is kept (plug.c) gets no second upstream. Nor does one below which others are
+ *       asked to hold get another: that peer waits (-EAGAIN).
  *   U4  Any of a peer's ports may serve a request, with the same effect. A hash leads to one port,
  *       and that port may have the request sent to another.
  */
@@ -109,9 +110,11 @@ static int check_route(struct xseg *seg, uint32_t upper, uint32_t lower, bool cl
 	if (rc || lower == XSEG_NONE)
 		return rc;
 	keeper = xs_plug_keeper(seg, lower);
-	if (keeper != XSEG_NONE && keeper != upper)
+	if (claims && xs_route_upper(seg, lower, upper) != XSEG_NONE)
 		return -EBUSY;
-	return claims && xs_route_upper(seg, lower, upper) != XSEG_NONE ? -EBUSY : 0;
+	if (route_lower(route_get(seg, upper)) != lower && xs_plug_waits(seg, lower))
+		return -EAGAIN;
+	return keeper != XSEG_NONE && keeper != upper ? -EBUSY : 0;
 }
 
 static int route_set(struct xseg *seg, uint32_t upper, uint32_t lower, bool claims)
@@ -120,6 +123,7 @@ static int route_set(struct xseg *seg, uint32_t upper, uint32_t lower, bool clai
 
 	if (fd < 0)
 		return fd;
+	xs_plug_settle_all(seg);
 	rc = check_route(seg, upper, lower, claims);
 	if (rc == 0) {
 		/* before the route: it counts while that leads there (plug.c) */
@@ -187,7 +191,6 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	info->turn = turn_state(atomic_load_explicit(&p->turn, memory_order_relaxed));
 	w = atomic_load_explicit(&p->plug, memory_order_relaxed);
 	info->plug = plug_op(w);
-	info->plug_upper = w ? plug_upper(w) : XSEG_NONE;
 	info->plug_lower = w ? plug_lower(w) : XSEG_NONE;
 	info->arena_bytes = atomic_load_explicit(&p->arena_extents, memory_order_relaxed) ?
 			    atomic_load_explicit(&p->arena_bytes, memory_order_relaxed) : 0;

@@ -292,7 +292,7 @@ struct xseg_peer_info {
 	uint64_t user[8];
 	uint64_t direct_reads, direct_bytes;	/* of a cache: what was read in its tables */
 	enum xseg_plug_op plug;			/* what is wanted of it: see below */
-	uint32_t plug_upper, plug_lower;	/* peer indices, where something is wanted */
+	uint32_t plug_lower;			/* peer index, where something is wanted */
 	enum xseg_turn turn;		/* as an upper peer that is asked to hold what it sends */
 	uint32_t keeper;	/* peer index of the one that has it to itself, or XSEG_NONE */
 };
@@ -414,7 +414,8 @@ void xseg_meant_add(struct xseg *seg, struct xseg_meant *m, const struct xseg_pe
 uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
 
 /* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), a peer that is not there
- * (-ENOENT), and one that another has to itself (-EBUSY). */
+ * (-ENOENT), and one that another has to itself (-EBUSY). -EAGAIN: a cache is being plugged or
+ * unplugged there, and others hold for it. */
 int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
 /* The same, and `upper` has it to itself from then on: the route of a peer that keeps copies of
  * what is below. -EBUSY also when another peer, not a client, sends to lower. */
@@ -425,41 +426,42 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);
 
 /* ---- plugging ---------------------------------------------------------------------------- */
 
-/* A peer that keeps copies (a cache) goes between two others while they serve, and out again. What
- * is wanted is one word of the cache, and the peers themselves do it: the cache asks the upper peer
- * to hold what it sends, and switches its route when nothing that was sent is below it any more.
- * plug.c has the steps, and what a kill leaves at each. */
+/* A peer that keeps copies (a cache) goes between others while they serve, and out again. What is
+ * wanted is one word of the cache, and the peers themselves do it: the cache asks all upper peers
+ * to hold what they send, and switches their routes when nothing that was sent is below them any
+ * more. plug.c has the steps, and what a kill leaves at each. */
 struct xseg_plug {
 	enum xseg_plug_op op;
-	uint32_t upper, lower;			/* peer indices; XSEG_NONE with op NONE */
+	uint32_t lower;				/* peer index; XSEG_NONE with op NONE */
 };
 
-/* Asks for it; what cannot be is refused, with one line of reason: -ENOENT no such peer, -EEXIST it
- * is there already, -EHOSTDOWN one of them does not serve, -EBUSY something else is there or is
- * being done, -ELOOP the same peer twice, -ENOTCONN the peers do not stand so. 0 also when just
- * that is being done. */
-int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower,
-	struct xseg_error *err) XSEG_MUST_CHECK;
+/* Asks for it. `upper` are all peers that send to lower, but clients. What cannot be is refused,
+ * with one line of reason: -ENOENT no such peer, -EEXIST it is there already, -EHOSTDOWN one of
+ * them does not serve, -EBUSY something else is there or is being done, -ELOOP the same peer twice,
+ * -ENOTCONN the peers do not stand so. 0 also when just that is being done. */
+int xseg_plug(struct xseg *seg, uint32_t cache, const uint32_t *upper, uint32_t nr_upper,
+	uint32_t lower, struct xseg_error *err) XSEG_MUST_CHECK;
 int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Takes either back. -ENOENT: there is nothing to be taken back, or it is done. */
 int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* The cache's part. Any of its threads, one at a time. */
 struct xseg_plug xseg_plug_get(struct xseg_peer *peer);		/* one load */
-/* Asks the upper peer to hold what it sends. -EBUSY: it is being asked by another; -ESTALE: nothing
- * is wanted any more. */
+/* Asks the upper peers to hold what they send. -EBUSY: one is being asked by another; -EAGAIN: one
+ * does not serve, so the others go on until it does; -ESTALE: nothing is wanted any more. */
 int xseg_plug_call(struct xseg_peer *peer) XSEG_MUST_CHECK;
-bool xseg_plug_is_held(struct xseg_peer *peer);	/* it does, and nothing that it sent is below it */
-/* It goes on as before. Fails when the segment cannot be locked: then nothing has changed, and it
+bool xseg_plug_is_held(struct xseg_peer *peer);	/* all do, and nothing that they sent is below */
+uint32_t xseg_plug_uppers(struct xseg_peer *peer);	/* how many there are to hold */
+/* They go on as before. Fails when the segment cannot be locked: then nothing has changed, and it
  * is to be tried again before anything else. */
 int xseg_plug_let_go(struct xseg_peer *peer) XSEG_MUST_CHECK;
-/* ENTER, held: the cache has its route, and the lower peer to itself. -ESTALE: it is not held any
- * more. */
+/* ENTER, held: the cache has its route, and the lower peer to itself. -ESTALE: one does not hold
+ * any more. */
 int xseg_plug_claim(struct xseg_peer *peer) XSEG_MUST_CHECK;
 /* requests of others that the peer below has still; after claiming, fewer and fewer */
 uint32_t xseg_plug_others(struct xseg_peer *peer);
-/* Switches the upper peer's route: to the cache, or past it, which has no route from then on. The
- * upper peer goes on. -ESTALE as above. */
+/* Switches the upper peers' routes: to the cache, or past it, which has no route from then on. They
+ * go on. -ESTALE as above. */
 int xseg_plug_switch(struct xseg_peer *peer) XSEG_MUST_CHECK;
 /* A successor, before it serves: ends what its predecessor was at the last step of, and gives up
  * the peer below if others have it. Fails when the segment cannot be locked: then it may not
@@ -773,6 +775,7 @@ struct xseg_direct;
  * -EINVAL. */
 int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects,
 	struct xseg_direct **d) XSEG_MUST_CHECK;
+/* Before the port's peer is closed: the last reads are counted there. */
 void xseg_direct_destroy(struct xseg_direct *d);
 /* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are
  * lent. False: nothing was done, submit it. `object`: the caller's number for it, one number for

@@ -56,8 +56,8 @@
 	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
 	/* libxseg: plugging, in the order of its steps (tests/system/plug_points.sh) */ \
-	X(PLUG_TURN_ASKED, "the upper peer is asked to hold") \
-	X(PLUG_TURN_HELD, "the upper peer says that it holds") \
+	X(PLUG_TURN_ASKED, "an upper peer is asked to hold; others may not be") \
+	X(PLUG_TURN_HELD, "an upper peer says that it holds") \
 	X(PLUG_ABOVE_NOTED, \
 		"a cache that enters knows the peer above it; the lower peer is not kept for it") \
 	X(PLUG_CLAIMED, "a cache that enters has its route; the lower peer is not kept for it") \
@@ -67,13 +67,14 @@
 	X(PLUG_EPOCH_NOTED, "the arena of a cache that enters has the epoch of its route") \
 	X(PLUG_PROVEN, \
 		"nothing is dirty in a cache that leaves; the upper peer's route leads to it") \
+	X(PLUG_DECIDED, "all upper peers hold, and that is noted; no route is switched") \
 	X(PLUG_SWITCHED, \
-		"the upper peer's route is switched; nothing that follows from it is done") \
+		"an upper peer's route is switched; those of others may not be") \
 	X(PLUG_GIVEN_BACK, \
 		"the lower peer is kept for the upper one again; the cache that left has its " \
 		"route") \
 	X(PLUG_ROUTE_GONE, "a cache that left has no route any more; it names who was above it") \
-	X(PLUG_LET_GO, "the upper peer holds no more; its command is still written down") \
+	X(PLUG_LET_GO, "an upper peer holds no more; others may hold") \
 	X(PLUG_ENDED, "nothing is wanted any more") \
 	X(PLUG_EPOCH_GONE, "a cache that left is empty; its arena names no epoch") \
 	X(PLUG_UNDONE_ABOVE, \

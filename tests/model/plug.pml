@@ -1,5 +1,5 @@
 /* plug - a cache enters between two peers that serve, and leaves again, while requests are on their
- * way.
+ * way. uppers.pml has several upper peers.
  *
  * Proves, whoever of command, upper peer, cache and lower peer is killed between any two stores: no
  * request is refused or lost; none is served by a cache that is off the path, nor by the lower peer
@@ -20,8 +20,8 @@
  *   others            xseg_plug_others: what others have at the lower peer
  *   prove             peers/cached/life/plug.c: takes nothing in, has nothing left, what it sent on is
  *                     answered, nothing is dirty
- *   switched          xseg_plug_switch: the upper peer's route; then settle: the other stores, by
- *                     whoever comes next
+ *   decided           xseg_plug_switch: the store of PLUG_DECIDED; then settle: the upper peer's
+ *                     route and the other stores, by the process that comes next
  *   foreign           xseg_req_is_foreign: what the lower peer refuses
  *
  * One client has one request out, a write or a read of one bucket, and REQUESTS of them. The upper
@@ -69,8 +69,9 @@
 #define CLEAN    1
 #define DIRTY    2
 
-/* The words. */
+/* The words; `decided` is one with `plug`. */
 byte plug, turn, turn_gen;
+bool decided;
 byte route_upper = CACHE, route_cache = LOWER;
 byte above_cache = UPPER, above_lower = CACHE;
 byte epoch, arena_epoch;            /* of the cache's route; as its arena says */
@@ -104,12 +105,13 @@ inline answer(v)
 
 /* ---- under the lock ---- */
 
-/* What follows from the upper peer's route; done says whether it was switched. */
+/* What follows from the decision; done says whether there was one. */
 inline settle()
 {
-	done = (plug == ENTER && route_upper == CACHE) || (plug == LEAVE && route_upper == LOWER);
+	done = decided;
 	if
 	:: done ->
+		route_upper = (plug == ENTER -> CACHE : LOWER);
 		if
 		:: plug == LEAVE ->
 			if
@@ -124,7 +126,7 @@ inline settle()
 		:: else
 		fi;
 		d_step { turn = NONE; turn_gen = 0 };
-		plug = NONE
+		d_step { plug = NONE; decided = false }
 	:: else
 	fi
 }
@@ -340,7 +342,7 @@ end_cache:
 		   :: !CLEAN_NOW && plug == LEAVE -> d_step { turn = NONE; turn_gen = 0 }
 		   :: CLEAN_NOW && plug == LEAVE && HOLDS ->
 			off = true;
-			route_upper = LOWER;
+			decided = true;
 			settle()
 		   :: else
 		   fi;
@@ -377,7 +379,7 @@ end_cache:
 		   if
 		   :: plug == ENTER && HOLDS && !IS_OFF ->
 			off = false;
-			route_upper = CACHE;
+			decided = true;
 			settle()
 		   :: else ->
 			settle();

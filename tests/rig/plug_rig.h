@@ -83,9 +83,21 @@ static inline uint32_t keeper(uint32_t peer)
 	return info_of(peer).keeper;
 }
 
+/* Below one upper peer. */
+static inline int plug_one(uint32_t cache_of, uint32_t upper_of, uint32_t lower_of)
+{
+	return xseg_plug(seg, cache_of, &upper_of, 1, lower_of, &err);
+}
+
+/* As who died right after the decision leaves it. */
+static inline void decide(void)
+{
+	xs_keep(seg, c, XS_KEPT_PLUG, atomic_load(&seg->peers[c].plug) | PLUG_DECIDED);
+}
+
 static inline void ask_to_enter(void)
 {
-	assert_int_equal(xseg_plug(seg, c, u, l, &err), 0);
+	assert_int_equal(plug_one(c, u, l), 0);
 }
 
 static inline void upper_holds(void)

@@ -95,14 +95,14 @@ static uint32_t object_sectors(const struct sim *s)
 	return (uint32_t)(s->plan.object_size / ORACLE_SECTOR);
 }
 
-/* Says where the range is, in the way the top peer wants it. */
+/* Says where the range is, in the way the peer wants it that it is sent to. */
 static void address(struct sim *s, const struct io *io, struct xreq *r)
 {
 	uint64_t offset = (uint64_t)io->first * ORACLE_SECTOR;
 	char name[XSEG_TARGET_MAX];
 
 	r->volume = io->id;
-	if (s->plan.node[NODE_VOLUMED]) {
+	if (s->plan.node[NODE_VOLUMED] && !io->beside) {
 		r->offset = offset;
 		r->hash = rng_mix(io->id + ((offset / s->plan.object_size) << 32));
 		return;
@@ -253,11 +253,14 @@ static bool read_directly(struct sim *s, struct client *c, struct io *io, uint32
 static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 {
 	struct xreq *r = take_request(s, c, io);
-	uint32_t top = xseg_peer_find(s->seg, node_name(world_top(s)));
+	uint32_t top = xseg_peer_find(
+		s->seg, node_name(io->beside ? NODE_BESIDE : world_top(s)));
 
 	io->r = r;
 	r->op = io->op;
 	r->flags = flags_of(s, io, fua);
+	if (io->beside)			/* a direct reader knows one peer's objects */
+		r->flags &= (uint8_t)~XSEG_REQ_DIRECT;
 	r->cookie = io;
 	keeper_note_io(s, io);
 	address(s, io, r);
@@ -274,9 +277,9 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 		prepare_data(s, io);
 	if (io->op == XSEG_OP_COPY)
 		prepare_copy(s, io);
-	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op),
-		io->volume, io->first, io->nr, fua ? " FUA" : "", is_write(io->op) ? io->write : 0,
-		io->begin);
+	sim_log(s, "%td: %s%s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op),
+		io->beside ? " beside" : "", io->volume, io->first, io->nr, fua ? " FUA" : "",
+		is_write(io->op) ? io->write : 0, io->begin);
 	s->in_flight++;
 	if (read_directly(s, c, io, top))
 		return;
@@ -376,6 +379,7 @@ bool client_issue(struct sim *s, struct client *c)
 	s->at++;
 	if (io->op == XSEG_OP_COPY)
 		fit_copy(s, io);
+	io->beside = goes_beside(s, it, io);
 	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && it->fua);
 	s->issued++;
 	if (it->publish)
@@ -663,7 +667,7 @@ void client_read_back(struct sim *s)
 			io->volume = v;
 			io->first = at;
 			io->nr = room < most ? room : most;
-			io->give = io->ranged = false;
+			io->give = io->ranged = io->beside = false;
 			io->keep = s->plan.loans && rng_one_in(&s->rng, 4)
 					   ? 1 + rng_below(&s->rng, 1500)
 					   : 0;

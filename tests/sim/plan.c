@@ -24,10 +24,12 @@ const struct knob knobs[] = {
 	{ "clients", AT(nr_clients), 1 },
 	{ "depth", AT(depth), 1 },
 	{ "volumes", AT(nr_volumes), 1 },
+	{ "beside", AT(node[NODE_BESIDE]), 0 },
 	{ "volumed-ports", AT(threads[NODE_VOLUMED]), 1 },
 	{ "cached-ports", AT(threads[NODE_CACHED]), 1 },
 	{ "cached-low-ports", AT(threads[NODE_CACHED_LOW]), 1 },
 	{ "cached-off", AT(off), 0 },
+	{ "beside-ports", AT(threads[NODE_BESIDE]), 1 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ "loans", AT(loans), 0 },
 	{ "gifts", AT(gifts), 0 },
@@ -95,12 +97,12 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 	p->node[NODE_CACHED] = dice < 92;
 	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 4);
 	p->node[NODE_VOLUMED] = dice >= 40;
-	for (i = 0; i < NR_NODES; i++)
+	for (i = 0; i < NR_STACKED; i++)
 		p->node[i] = (p->node[i] || p->about.with & 1u << i) &&
 			     !(p->about.without & 1u << i);
 	p->off = p->node[NODE_CACHED] && p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 10);
 	several = p->about.ports && rng_percent(&s->rng, p->about.ports);
-	for (i = 0; i < NR_NODES; i++)
+	for (i = 0; i < NR_STACKED; i++)
 		p->threads[i] = threads                    ? threads
 				: several                  ? rng_range(&s->rng, 2, MAX_PORTS)
 				: rng_percent(&s->rng, 55) ? 1
@@ -221,6 +223,20 @@ static void choose_cuts(struct sim *s)
 		plan_option(s, NODE_MEMD, "memory=10M");
 }
 
+/* A second upper peer, in half of the runs whose theme is plugging. Not where volumes are cut: it
+ * does not know their sizes. */
+static void choose_beside(struct sim *s, uint32_t threads)
+{
+	struct rng g = { rng_mix(s->seed + BESIDES) };
+	struct plan *p = &s->plan;
+
+	p->node[NODE_BESIDE] = p->node[NODE_VOLUMED] && p->node[NODE_CACHED] && !p->cuts &&
+			       rng_percent(&g, p->about.plugs ? 50 : 10);
+	p->threads[NODE_BESIDE] = threads     ? threads
+				  : p->near   ? 1
+					      : rng_range(&g, 1, 2);
+}
+
 void plan_make(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
@@ -244,4 +260,5 @@ void plan_make(struct sim *s, uint32_t threads)
 	p->near = has_single_ports(p) && s->seed % 4;
 	p->jumps = s->seed / 4 % 4 == 0;
 	choose_cuts(s);
+	choose_beside(s, threads);
 }

@@ -160,7 +160,7 @@ static bool somebody_has_work(struct sim *s)
  * peer that is stopping leaves its requests where they are: hence the bound. */
 static bool sweep(struct sim *s)
 {
-	for (uint32_t i = 0; i <= NR_NODES || (i < 8 * NR_NODES && somebody_has_work(s)); i++)
+	for (uint32_t i = 0; i <= NR_STACKED || (i < 8 * NR_STACKED && somebody_has_work(s)); i++)
 		if (sweep_once(s))
 			return true;
 	return false;

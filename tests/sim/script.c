@@ -15,7 +15,8 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const names[NR_NODES] = { "memd", "cached-low", "cached", "volumed" };
+static const char *const names[NR_NODES] = { "memd", "cached-low", "cached", "volumed",
+	"beside" };
 
 const char *node_name(enum node_id id)
 {
@@ -66,6 +67,7 @@ struct measure {
 	uint32_t ops, kills, losses, deaths, changes, resizes, shares, faults, plugs, sleeps;
 	uint32_t cuts, steers;
 	struct rng own;		/* of these: what a seed has without them does not change */
+	struct rng beside;
 	/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t plugged;
 	uint32_t copies;			/* percent of the I/Os */
@@ -226,12 +228,12 @@ static void add_kill(struct sim *s)
 	bool again = true;
 
 	do
-		it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
+		it->node = (uint8_t)rng_below(&s->rng, NR_STACKED);
 	while (about->victims && !(about->victims & 1u << it->node));
 	if (about->together)
 		it->with = (uint8_t)about->victims;
 	else if (rng_one_in(&s->rng, 5))
-		it->with = (uint8_t)rng_below(&s->rng, 1u << NR_NODES);
+		it->with = (uint8_t)rng_below(&s->rng, 1u << NR_STACKED);
 	it->aim = (uint8_t)rng_below(&s->rng, 3);
 	it->calls = rng_one_in(&s->rng, 3) ? 0
 					   : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
@@ -333,7 +335,20 @@ static void add_plug(struct sim *s)
 	it->nr = rng_below(&s->rng, 2);
 	if (rng_one_in(&s->rng, 2))
 		return;
-	choose_sleep(s, &s->rng, it, rng_below(&s->rng, NR_NODES));
+	choose_sleep(s, &s->rng, it, rng_below(&s->rng, NR_STACKED));
+}
+
+/* Some of what happens to others happens to the second upper peer, or to it as well. */
+static void disturb_beside(struct sim *s, struct item *it, struct rng *g)
+{
+	if (!s->plan.node[NODE_BESIDE])
+		return;
+	if (it->act == ACT_KILL && rng_one_in(g, 3))
+		it->node = NODE_BESIDE;
+	else if (it->act == ACT_KILL && rng_one_in(g, 3))
+		it->with |= 1u << NODE_BESIDE;
+	else if (it->act == ACT_PLUG && it->down && rng_one_in(g, 3))
+		choose_sleep(s, g, it, NODE_BESIDE);
 }
 
 /* A size that ends somewhere, or at an object's end; 0: the volume goes. */
@@ -412,7 +427,9 @@ static void at_least(uint32_t *nr, uint32_t least)
 
 void script_make(struct sim *s, uint32_t ops)
 {
-	struct measure m = { .ops = ops, .own = { rng_mix(s->seed + CUTS) + 1 } };
+	struct measure m = { .ops = ops,
+		.own = { rng_mix(s->seed + CUTS) + 1 },
+		.beside = { rng_mix(s->seed + BESIDES) + 1 } };
 	const struct plan *p = &s->plan;
 
 	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6)
@@ -441,7 +458,11 @@ void script_make(struct sim *s, uint32_t ops)
 	at_least(&m.plugs, p->about.plugs * ops / 300);
 	at_least(&m.copies, p->about.copies);
 	for (uint32_t i = 0; i < ops; i++) {
+		uint32_t from = s->nr_items;
+
 		add_disturbances(s, &m);
+		for (; from < s->nr_items; from++)
+			disturb_beside(s, &s->item[from], &m.beside);
 		add_io(s, &m);
 		s->item[s->nr_items - 1].beyond = m.cuts && rng_one_in(&m.own, 8);
 	}

@@ -51,13 +51,17 @@
 #define MAX_AGAIN   2
 #define EVERY	    UINT32_MAX		/* in the place of a volume: the cache as a whole */
 #define ADMIN_PAGES 2u
-#define CUTS	    0x6375747373747563ull	/* other random numbers than those of the rest */
+/* other random numbers than those of the rest */
+#define CUTS	    0x6375747373747563ull
+#define BESIDES	    0x6265736964656573ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 #define BEGIN_NS    (1000 * SEC)		/* what the time is when a run begins */
 
-/* From the store upwards. CACHED_LOW is a second cache, below the first. */
-enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES };
+/* From the store upwards. CACHED_LOW is a second cache, below the first. BESIDE is a second upper
+ * peer, beside volumed (beside.c). What a seed has without it does not change. */
+enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NODE_BESIDE, NR_NODES };
+#define NR_STACKED NODE_BESIDE
 
 /* What a run is about (theme.c): what there is more of than elsewhere. */
 struct about {
@@ -185,6 +189,7 @@ struct io {
 	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
 	bool ranged;				/* INFO: of where its range has data */
+	bool beside;				/* sent to NODE_BESIDE */
 	/* r is NULL: a request that was lent pages to write in, for the next write */
 	struct xreq *gift;
 	bool kept;				/* it was answered, and keeps that */
@@ -381,6 +386,11 @@ bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room 
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
 void client_dump(struct sim *s);
+
+/* ---- beside.c ---- */
+extern const struct peer_class beside_class;
+/* Whether an I/O of the script is sent there. */
+bool goes_beside(const struct sim *s, const struct item *it, const struct io *io);
 
 /* ---- keeper.c ---- */
 void keeper_open(struct sim *s);		/* makes them */

@@ -19,7 +19,7 @@
 #include "xseg/internal.h"
 
 static const struct peer_class *const classes[NR_NODES] = { &memd_class, &cached_class,
-	&cached_class, &volumed_class };
+	&cached_class, &volumed_class, &beside_class };
 
 bool is_cache(enum node_id id)
 {
@@ -36,7 +36,7 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 
 enum node_id world_top(const struct sim *s)
 {
-	enum node_id id = NR_NODES - 1;
+	enum node_id id = NR_STACKED - 1;
 
 	while (!s->plan.node[id])
 		id--;
@@ -45,9 +45,11 @@ enum node_id world_top(const struct sim *s)
 
 /* ---- nodes ---- */
 
-/* The node below; of memd there is none: itself. */
+/* The node below; of memd there is none: itself. Beside volumed is what volumed is above. */
 static enum node_id below(const struct sim *s, enum node_id id)
 {
+	if (id == NODE_BESIDE)
+		id = NODE_VOLUMED;
 	while (id > NODE_MEMD && !s->plan.node[--id])
 		;
 	return id;
@@ -60,7 +62,7 @@ static const char *downstream_of(const struct sim *s, enum node_id id)
 
 	if (off && id == NODE_CACHED)
 		return "";
-	return node_name(below(s, off && id == NODE_VOLUMED ? NODE_CACHED : id));
+	return node_name(below(s, off && id >= NODE_VOLUMED ? NODE_CACHED : id));
 }
 
 static void set_options(struct sim *s, enum node_id id)
@@ -486,21 +488,30 @@ static uint32_t upper_of(struct sim *s, uint32_t lower)
 	return XSEG_NONE;
 }
 
-/* Below volumed, or right above the store. */
+/* All that do, but one. */
+static uint32_t uppers_of(struct sim *s, uint32_t lower, uint32_t but, uint32_t upper[NR_NODES])
+{
+	uint32_t nr = 0;
+
+	for (uint32_t id = 0; id < NR_NODES; id++) {
+		uint32_t peer = s->plan.node[id] ? xseg_peer_find(s->seg, node_name(id))
+						 : XSEG_NONE;
+
+		if (peer != XSEG_NONE && peer != but && route_of(s, peer) == lower)
+			upper[nr++] = peer;
+	}
+	return nr;
+}
+
+/* Below volumed and what is beside it, or right above the store. */
 static int enter(struct sim *s, enum node_id id, uint32_t cache, struct xseg_error *err)
 {
-	uint32_t upper, lower;
+	uint32_t lower = xseg_peer_find(s->seg, node_name(NODE_MEMD)), upper[NR_NODES], nr;
 
-	if (id == NODE_CACHED) {
-		upper = xseg_peer_find(s->seg, node_name(NODE_VOLUMED));
-		lower = route_of(s, upper);
-	} else {
-		lower = xseg_peer_find(s->seg, node_name(NODE_MEMD));
-		upper = upper_of(s, lower);
-	}
-	if (upper == XSEG_NONE || lower == XSEG_NONE)
-		return -EHOSTDOWN;
-	return xseg_plug(s->seg, cache, upper, lower, err);
+	if (id == NODE_CACHED)
+		lower = route_of(s, xseg_peer_find(s->seg, node_name(NODE_VOLUMED)));
+	nr = lower == XSEG_NONE ? 0 : uppers_of(s, lower, cache, upper);
+	return nr ? xseg_plug(s->seg, cache, upper, nr, lower, err) : -EHOSTDOWN;
 }
 
 void world_plug(struct sim *s, const struct item *it)
@@ -720,11 +731,12 @@ static void node_stop(struct sim *s, enum node_id id)
 static void stop_cache(struct sim *s, enum node_id id)
 {
 	uint32_t cache = xseg_peer_find(s->seg, node_name(id)), lower = route_of(s, cache),
-		 upper = upper_of(s, cache);
+		 upper[NR_NODES], nr = uppers_of(s, cache, XSEG_NONE, upper);
 
 	node_stop(s, id);
-	if (upper != XSEG_NONE && xseg_route_set(s->seg, upper, lower))
-		sim_fail(s, "the route cannot be set");
+	while (nr)
+		if (xseg_route_set(s->seg, upper[--nr], lower))
+			sim_fail(s, "the route cannot be set");
 	if (s->plan.track && s->nr_plugs == 0) {
 		sched_run(s, store_idle);
 		memd_power_loss(s->node[NODE_MEMD].p);

@@ -261,13 +261,14 @@ elif [ -n "$LONG" ]; then
 	skip "bench/headline.sh --quick runs to its end" "there is no Ceph (make deps)"
 fi
 
-# ends_badly REGEX SENTENCE: a benchmark whose one run made the file that standard input is, ends with
-# such a line; its report fails
+# ends_badly REGEX SENTENCE: a benchmark whose first run made the file that standard input is, and the
+# second one a good file, ends with such a line; its report fails
 ends_badly()
 {
 	{
 		echo ". '$root/bench/lib.sh'"
 		echo "bench_begin xseg; cp '$TMP/run' \"\$raw/cached-run.1.json\""
+		echo "echo '{ \"error\": 0 }' >\"\$raw/cached-run.2.json\""
 		echo "report() { echo 'half of it'; false; }; collect() { raw_rows '[.error]' | sort; }"
 		echo "bench_report; bench_end"
 	} >broken.sh
@@ -278,6 +279,9 @@ ends_badly()
 }
 
 ends_badly "run.1.json is empty" "a run that said nothing is named" </dev/null
+ends_badly "run.1.json is damaged" "so is a run that is no JSON" <<<'{ "error": 0'
+ends_badly "run.1.json lacks something: Cannot index number with" \
+	"so is a run without a field, though a good file follows" <<<'5'
 ends_badly "the report could not be made" "a report that could not be made is no success" \
 	<<<'{ "error": 0 }'
 

@@ -60,16 +60,18 @@ reads_of()
 		here && $1 == volume { print int($2) }'
 }
 
-reads_fast()
+# Some, but fewer than were counted before: a loaded machine has fewer than the load wants.
+is_a_rate()
 {
 	local reads
 	reads=$(reads_of b)
 	echo "reads a second: $reads; of the load: $(tail -n 3 load.log)"
-	[ "$reads" -ge 200 ]
+	[ "$reads" -ge 1 ] && [ "$reads" -le 5000 ]
 }
 
-start load xbench --volume=b --rw=randread --rate_iops=500 --runtime=10m
-t "of 500 reads a second an interval that is shorter shows as many, not what it has counted" wait_for 60 reads_fast
+expect_json "$no_errors" "b has many reads" bench b --rw=randread --number_ios=50000
+start load xbench --volume=b --direct=never --rw=randread --rate_iops=500 --runtime=10m
+t "an interval that is shorter shows reads a second, not what it has counted" wait_for 60 is_a_rate
 kill "$started"
 wait "$started"
 

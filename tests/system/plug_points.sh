@@ -5,21 +5,37 @@
 #
 # Each point kills once while the command continues, and once more before it is taken back. Then
 # some die at two points, one after the other.
+#
+# plug_points_many.sh sources this file with UPPERS set, for several upper peers: then a point that
+# is passed for each of them kills at each pass.
 # tags: long
 # timeout: 400
 . "$(dirname "$0")/../lib/system.sh"
+. "$root/tests/lib/uppers.sh"
 [ -x "$BUILD/kill/bin/cached" ] ||
 	skip_all "there are no programs with kill points; 'make kill-build' makes them"
 export PATH="$BUILD/kill/bin:$PATH"
-need xseg xseg-host xbench volumed cached memd killpoint jq
+need xseg xseg-host xbench volumed cached memd relay killpoint jq
 
+uppers=${UPPERS:-volumed}
 export XSEG_KILL_TABLE=$TMP/table
 rounds=${LONG:+20}
 
 # ---- the points ----
 
-plug_cached="PLUG_TURN_ASKED PLUG_ABOVE_NOTED PLUG_CLAIMED PLUG_KEPT PLUG_EPOCH_NOTED PLUG_SWITCHED PLUG_LET_GO PLUG_ENDED"
-unplug_cached="PLUG_TURN_ASKED PLUG_PROVEN PLUG_SWITCHED PLUG_GIVEN_BACK PLUG_ROUTE_GONE PLUG_LET_GO PLUG_ENDED PLUG_EPOCH_GONE DELETED_SLOT"
+# each POINT: that point, and POINT:N for the further upper peers
+each_pass()
+{
+	local n=1 upper
+	for upper in ${uppers//,/ }; do
+		[ $n -eq 1 ] && echo "$1" || echo "$1:$n"
+		n=$((n + 1))
+	done
+}
+
+asked=$(each_pass PLUG_TURN_ASKED) switched=$(each_pass PLUG_SWITCHED) let_go=$(each_pass PLUG_LET_GO)
+plug_cached="$asked PLUG_ABOVE_NOTED PLUG_CLAIMED PLUG_KEPT PLUG_EPOCH_NOTED PLUG_DECIDED $switched $let_go PLUG_ENDED"
+unplug_cached="$asked PLUG_PROVEN PLUG_DECIDED $switched PLUG_GIVEN_BACK PLUG_ROUTE_GONE $let_go PLUG_ENDED PLUG_EPOCH_GONE DELETED_SLOT"
 plug_volumed="PLUG_TURN_HELD"
 unplug_volumed="PLUG_TURN_HELD"
 # by the peer above a cache that died, or by the successor of that
@@ -27,7 +43,7 @@ undo="PLUG_UNDONE_ABOVE PLUG_UNDONE_ROUTE"
 
 is "every point is in a list" "$(killpoint list | grep '^PLUG_' | sort)" \
 	"$(printf '%s\n' $plug_cached $unplug_cached $plug_volumed $unplug_volumed $undo |
-	grep '^PLUG_' | sort -u)"
+	sed 's/:.*//' | grep '^PLUG_' | sort -u)"
 
 # ---- the load ----
 
@@ -45,25 +61,19 @@ load()
 
 # ---- dying ----
 
-path()		# where volumed and the cache send to
-{
-	xseg --json peer list |
-		jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
-}
-
 is_path()	# plug|unplug: as it is after that
 {
 	if [ "$1" = plug ]; then
-		[ "$(path)" = "cached store" ]
+		all_send "$uppers" cached && all_send cached store
 	else
-		[ "$(path)" = "store null" ]
+		all_send "$uppers" store && all_send cached ""
 	fi
 }
 
 ask()		# plug|unplug
 {
 	case $1 in
-	plug) xseg --timeout 30s plug cached --above store --below volumed ;;
+	plug) xseg --timeout 30s plug cached --above store --below "$uppers" ;;
 	unplug) xseg --timeout 30s unplug cached ;;
 	esac
 }
@@ -73,10 +83,12 @@ nothing_is_armed()
 	[ -z "$(killpoint armed "$XSEG_KILL_TABLE")" ]
 }
 
-arm()		# KIND POINT...
+arm()		# KIND POINT[:PASS]...
 {
+	local pass
 	while [ $# -gt 1 ]; do
-		killpoint arm "$XSEG_KILL_TABLE" "$1" "$2"
+		pass=${2#"${2%%:*}"}
+		killpoint arm "$XSEG_KILL_TABLE" "$1" "${2%%:*}" ${pass:+"${pass#:}"}
 		shift 2
 	done
 }
@@ -144,8 +156,9 @@ dies_undoing()	# POINT
 {
 	arm cached PLUG_KEPT cached "$1" volumed "$1"
 	ask plug || return
-	# one of the two did it
-	[ "$(killpoint armed "$XSEG_KILL_TABLE" | grep -c "$1")" -le 1 ] || return
+	# one of the two did it; or a relay, which has no kill points
+	[ "$uppers" != volumed ] ||
+		[ "$(killpoint armed "$XSEG_KILL_TABLE" | grep -c "$1")" -le 1 ] || return
 	killpoint disarm "$XSEG_KILL_TABLE"
 	live_on && is_path plug && xseg check
 }
@@ -189,6 +202,14 @@ t "a stack comes up whose cache waits" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 24M
 start load load
 load=$started
+beside=()
+for upper in ${uppers//,/ }; do
+	[ $upper != volumed ] || continue
+	relay_begin $upper store
+	t "$upper serves beside volumed" wait_for 60 state_is $upper running
+	start "load.$upper" load_until_over $upper
+	beside+=("$started")
+done
 
 each plug volumed
 each plug cached
@@ -213,6 +234,10 @@ touch over
 wait "$load"
 is "the load saw no error" "$?" 0
 t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
+for load in "${beside[@]}"; do
+	wait "$load"
+	is "nor did the load beside it" "$?" 0
+done
 t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c \
 	--verify_only --verify_state="$TMP/state"
 t "the segment is sound" xseg check

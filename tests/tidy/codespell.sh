@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 # word		reason
 cat >"$work/allowed" <<-'END'
+	alog		peers/alog: the append-only log
 	bu		\(bu in roff: the point of a list
 	hendler		an author: xtypes/xworkq.h
 	inflight	a name in the code, as in Linux

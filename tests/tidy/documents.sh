@@ -1,6 +1,7 @@
 #!/bin/bash
-# documents.sh - the documents name only functions, files and links that are there, and their tables
-# of states and floors are those of the sources (tests/tidy/tables.py).
+# documents.sh - the documents name only functions, files and links that are there, their tables of
+# states and floors are those of the sources (tests/tidy/tables.py), and no page is too long. It also
+# tests that a page that is too long is found.
 #
 # A function is a name with () in backquotes, a file one that ends as a source does. Both may be
 # anywhere in the tree. Names of liburcu are not checked.
@@ -64,6 +65,39 @@ while read -r doc link; do
 	leads "$doc" "$link" || echo "$doc: $link"
 done <"$work/looked_at" >"$work/missing"
 told "the ends of links"
+
+# too_long FOLDER: each page below it that has more lines than it may
+too_long()
+{
+	(cd "$1" && wc -l docs/OVERVIEW.md docs/BENCHMARKS.md docs/design/*.md) | awk '
+		BEGIN { most["docs/OVERVIEW.md"] = 150; most["docs/BENCHMARKS.md"] = 300 }
+		$2 != "total" {
+			limit = $2 in most ? most[$2] : 250
+			if ($1 > limit) print $2 " has " $1 " lines, of " limit " at most; shorten it"
+		}'
+}
+
+too_long . >"$work/missing"
+if [ -s "$work/missing" ]; then
+	not_ok "no page is too long" "$work/missing"
+else
+	ok "no page is too long"
+fi
+for page in docs/OVERVIEW.md:150 docs/BENCHMARKS.md:300 docs/design/client.md:250; do
+	lines=${page#*:} page=${page%:*}
+	rm -rf "$work/tree"
+	mkdir -p "$work/tree/docs/design"
+	touch "$work/tree/docs/"{OVERVIEW,BENCHMARKS}.md "$work/tree/docs/design/other.md"
+	seq "$lines" >"$work/tree/$page"
+	too_long "$work/tree" >"$work/found"
+	echo one more >>"$work/tree/$page"
+	too_long "$work/tree" >>"$work/found"
+	if [ "$(cat "$work/found")" = "$page has $((lines + 1)) lines, of $lines at most; shorten it" ]; then
+		ok "$page may have $lines lines, and one more is found"
+	else
+		not_ok "$page may have $lines lines, and one more is found" "$work/found"
+	fi
+done
 
 if tests/tidy/tables.py >"$work/missing" 2>&1; then
 	ok "tables of states and of floors are those of their sources"

@@ -5,6 +5,7 @@
 
 #include "bench/xbench/plan/gen.h"
 #include "xseg/xseg.h"
+#include "xtypes/xcrc.h"
 
 #define MAGIC 0x3176686e65627821ull
 #define WORDS (XB_SECTOR / 8)
@@ -18,59 +19,6 @@ struct sector {
 };
 
 _Static_assert(sizeof(struct sector) == XB_SECTOR, "a stamped sector is a sector");
-
-/* ---- CRC-32C ----------------------------------------------------------------------------- */
-
-#define POLYNOMIAL 0x82f63b78u
-
-static uint32_t table[256];
-
-__attribute__((constructor)) static void make_table(void)
-{
-	for (uint32_t i = 0; i < 256; i++) {
-		table[i] = i;
-		for (int bit = 0; bit < 8; bit++)
-			table[i] = (table[i] >> 1) ^ (table[i] & 1 ? POLYNOMIAL : 0);
-	}
-}
-
-uint32_t xb_crc32c_table(uint32_t crc, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-
-	crc = ~crc;
-	while (len--)
-		crc = (crc >> 8) ^ table[(crc ^ *p++) & 255];
-	return ~crc;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t crc32c_sse(uint32_t crc, const void *data,
-							     size_t len)
-{
-	const uint8_t *p = data;
-	uint64_t c = (uint32_t)~crc, word;
-
-	for (; len >= 8; len -= 8, p += 8) {
-		memcpy(&word, p, 8);
-		c = __builtin_ia32_crc32di(c, word);
-	}
-	for (; len; len--)
-		c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
-	return ~(uint32_t)c;
-}
-
-uint32_t xb_crc32c(uint32_t crc, const void *data, size_t len)
-{
-	return __builtin_cpu_supports("sse4.2") ? crc32c_sse(crc, data, len)
-						: xb_crc32c_table(crc, data, len);
-}
-#else
-uint32_t xb_crc32c(uint32_t crc, const void *data, size_t len)
-{
-	return xb_crc32c_table(crc, data, len);
-}
-#endif
 
 /* ---- sectors ----------------------------------------------------------------------------- */
 
@@ -89,7 +37,7 @@ void xb_stamp_write(void *sector, const struct xb_stamp *stamp)
 	for (uint32_t i = 0; i < WORDS - 7; i++)
 		s->fill[i] = (seed + i) * 0x9e3779b97f4a7c15ull ^ (seed >> 7);
 	s->mark = run_mark(stamp->run);
-	s->crc = xb_crc32c(0, s, CRC_AT);
+	s->crc = xcrc32c(0, s, CRC_AT);
 }
 
 static bool is_zero(const struct sector *s)
@@ -142,7 +90,7 @@ void xb_stamp_read(const void *sector, const struct xb_whose *whose, uint64_t of
 	*seen = (struct xb_seen){ .kind = XB_SEEN_ZERO, .value = XB_VALUE_ZERO };
 	if (is_zero(s))
 		return;
-	if (s->magic == MAGIC && s->crc == xb_crc32c(0, s, CRC_AT)) {
+	if (s->magic == MAGIC && s->crc == xcrc32c(0, s, CRC_AT)) {
 		read_stamped(s, whose, offset, seen);
 		return;
 	}

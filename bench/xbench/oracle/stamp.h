@@ -65,10 +65,6 @@ struct xb_seen {
 	enum xb_kind kind;
 };
 
-uint32_t xb_crc32c(uint32_t crc, const void *data, size_t len);
-/* The same without the CPU's instruction: for machines without it, and for the test. */
-uint32_t xb_crc32c_table(uint32_t crc, const void *data, size_t len);
-
 /* sector: 512 bytes, aligned to 8. */
 void xb_stamp_write(void *sector, const struct xb_stamp *stamp);
 void xb_stamp_read(const void *sector, const struct xb_whose *whose, uint64_t offset,

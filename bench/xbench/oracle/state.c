@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "xtypes/xcrc.h"
+
 #define MAGIC	      0x3165746174736278ull
 #define TMP_MAX_BYTES (PATH_MAX + 24)
 
@@ -26,7 +28,7 @@ struct stream {
 
 static void put(struct stream *s, const void *data, size_t len)
 {
-	s->crc = xb_crc32c(s->crc, data, len);
+	s->crc = xcrc32c(s->crc, data, len);
 	if (fwrite(data, 1, len, s->file) != len)
 		s->failed = true;
 }
@@ -36,7 +38,7 @@ static bool get(struct stream *s, void *data, size_t len)
 	if (fread(data, 1, len, s->file) != len)
 		s->failed = true;
 	else
-		s->crc = xb_crc32c(s->crc, data, len);
+		s->crc = xcrc32c(s->crc, data, len);
 	return !s->failed;
 }
 

@@ -19,6 +19,12 @@
 #define LOOK_MIN_NS  100000ull
 #define LOOK_MAX_NS  10000000ull		/* takes, the fewer */
 #define CALL_NS	     10000000ull
+/* Several upper peers hold until the last one does. If that one stands still, as a stopped process
+ * does, the others go on after PATIENCE, and are asked again after REST times that, or after
+ * REST_MAX. It doubles, as I/O may take long. */
+#define PATIENCE_NS  1000000000ull
+#define REST	     4
+#define REST_MAX_NS  60000000000ull
 
 #define TO(s) (1u << PLUG_##s)
 
@@ -47,7 +53,7 @@ static void plug_set(struct cached *k, enum plug_state s)
 	atomic_store_explicit(&life_of(k)->plug.state, (uint8_t)s, memory_order_relaxed);
 	direct_look(k);
 	life_of(k)->plug.since_ns = peer_of(k)->ports[0].now_ns;
-	life_of(k)->plug.next_ns = 0;
+	life_of(k)->plug.next_ns = life_of(k)->plug.asked_ns = 0;
 }
 
 static void look_again(struct cached *k)
@@ -142,19 +148,40 @@ static void sync(struct cport *ps)
 	}
 }
 
-/* True: the upper peer holds. */
+/* Those that hold have waited for another long enough: they go on. */
+static void rest(struct cport *ps)
+{
+	struct plug *p = &life_of(ps->cache)->plug;
+
+	if (xseg_plug_let_go(peer_of(ps->cache)->xp))
+		return;
+	p->call_ns = ps->pp->now_ns + peer_earlier(REST * p->patience_ns, REST_MAX_NS);
+	p->patience_ns *= 2;
+	p->asked_ns = 0;
+}
+
+/* True: all upper peers hold. */
 static bool call(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	struct plug *p = &life_of(k)->plug;
 
 	look_again(k);
-	if (!xseg_plug_is_held(peer_of(k)->xp) && ps->pp->now_ns >= p->call_ns) {
-		p->call_ns = ps->pp->now_ns + CALL_NS;
-		/* what cannot be now is asked for again */
-		if (xseg_plug_call(peer_of(k)->xp))
-			return false;
+	if (xseg_plug_is_held(peer_of(k)->xp))
+		return true;
+	if (ps->pp->now_ns < p->call_ns)
+		return false;
+	if (p->asked_ns && ps->pp->now_ns - p->asked_ns > p->patience_ns &&
+		xseg_plug_uppers(peer_of(k)->xp) > 1) {
+		rest(ps);
+		return false;
 	}
+	p->call_ns = ps->pp->now_ns + CALL_NS;
+	/* what cannot be now is asked for again */
+	if (xseg_plug_call(peer_of(k)->xp))
+		p->asked_ns = 0;
+	else if (!p->asked_ns)
+		p->asked_ns = ps->pp->now_ns;
 	return xseg_plug_is_held(peer_of(k)->xp);
 }
 
@@ -328,9 +355,11 @@ static void follow(struct cached *k)
 		take_back(k, s);
 	} else if (s == PLUG_ON && op == XSEG_PLUG_LEAVE) {
 		life_of(k)->plug.pause_ns = 0;
+		life_of(k)->plug.patience_ns = PATIENCE_NS;
 		drain_all(k, 0);
 	} else if (s == PLUG_OFF && op == XSEG_PLUG_ENTER) {
 		life_of(k)->plug.call_ns = 0;
+		life_of(k)->plug.patience_ns = PATIENCE_NS;
 		plug_set(k, PLUG_ENTERING);
 	}
 }

@@ -1,4 +1,4 @@
-/* plug - how a cache enters between two peers and leaves again while they serve. xseg/plug.c has
+/* plug - how a cache enters between peers and leaves again while they serve. xseg/plug.c has
  * the whole; this is the cache's part.
  *
  * States (plug_set() is the only writer):
@@ -11,17 +11,17 @@
  *                         no other acknowledged data is dirty
  *   SYNCING    CALLING    the store has made it stable                                  sync
  *   SYNCING    DRAINING   that failed: retried after a pause                            sync
- *   CALLING    PROVING    the upper peer holds: takes nothing in                        prove_begin
- *   PROVING    CALLING    it does not hold any more (another incarnation)               prove
- *   PROVING    DRAINING   something is dirty after all: the upper peer goes on          prove
- *   PROVING    EMPTYING   nothing is dirty: the upper peer's route leads past it        prove
+ *   CALLING    PROVING    all upper peers hold: takes nothing in                        prove_begin
+ *   PROVING    CALLING    one does not hold any more (another incarnation)              prove
+ *   PROVING    DRAINING   something is dirty after all: the upper peers go on           prove
+ *   PROVING    EMPTYING   nothing is dirty: the upper peers' routes lead past it        prove
  *   DRAINING, SYNCING, CALLING, PROVING   ON   it was taken back                        take_back
  *   EMPTYING   OFF        the cache is empty                                            empty
  *   OFF        ENTERING   it is asked to enter                                          follow
- *   ENTERING   CLAIMED    the upper peer holds, and the cache has its route             enter
+ *   ENTERING   CLAIMED    all upper peers hold, and the cache has its route             enter
  *   CLAIMED    ON         no other peer has a request at the store; the upper           claimed
- *                         peer's route leads here
- *   CLAIMED    ENTERING   the upper peer has gone on meanwhile, or the route is gone    claimed
+ *                         peers' routes lead here
+ *   CLAIMED    ENTERING   an upper peer has gone on meanwhile, or the route is gone     claimed
  *   ENTERING, CLAIMED   OFF   it was taken back                                         take_back
  *
  * Contract: plug_open() and plug_begin() before serving; plug_run() in port 0's thread. The other
@@ -57,6 +57,8 @@ struct plug {
 	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
+	/* since when all upper peers are asked to hold, or 0; how long they wait for the last */
+	uint64_t asked_ns, patience_ns;
 	bool proved_once;
 	bool asked;	/* SYNCING: the store was, to make all stable (own_sync has the answer) */
 	_Atomic bool emptied;			/* by whoever ends the walk */

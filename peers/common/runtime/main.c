@@ -318,12 +318,40 @@ static void print_progress(struct serving *s, unsigned i, const struct reactor_p
 	*before = progress->left_bytes;
 }
 
+/* The cache that is being plugged or unplugged where that peer is to send to, or has been; or
+ * NULL. */
+static const char *cache_at(struct xseg *seg, uint32_t lower, struct xseg_peer_info *info)
+{
+	struct xseg_peer_info at;
+	uint32_t i;
+
+	if (!xseg_peer_get_info(seg, lower, &at))
+		return NULL;
+	if (at.keeper != XSEG_NONE && xseg_peer_get_info(seg, at.keeper, info))
+		return info->name;
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, info) && info->plug != XSEG_PLUG_NONE &&
+		    (i == lower || info->plug_lower == lower))
+			return info->name;
+	return NULL;
+}
+
 static void print_waiting(const struct peer *p)
 {
-	if (p->cls->sends && p->downstream_name[0] &&
-	    xseg_peer_find(p->seg, p->downstream_name) == XSEG_NONE)
+	bool has_no_route = p->cls->sends && p->downstream_name[0] &&
+			    xseg_route(p->xp, NULL) == XSEG_NONE;
+	uint32_t lower = has_no_route ? xseg_peer_find(p->seg, p->downstream_name) : XSEG_NONE;
+	struct xseg_peer_info info;
+	const char *cache = has_no_route ? cache_at(p->seg, lower, &info) : NULL;
+
+	if (has_no_route && lower == XSEG_NONE)
 		log_info("%s: waiting for its downstream '%s', which does not exist yet", p->name,
 			 p->downstream_name);
+	else if (cache)
+		log_info(
+			"%s: waiting to send to '%s', which cache '%s' is being plugged or "
+			"unplugged above, or has to itself; 'xseg peer list' shows the routes",
+			p->name, p->downstream_name, cache);
 	else
 		log_info(
 			"%s: waiting until other peers have answered the requests of its "

@@ -114,9 +114,10 @@ static bool is_off_the_path(struct peer *p, uint32_t lower)
 	       !strcmp(info.kind, p->cls->kind);
 }
 
-/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist.
- * One that would have it to itself, and finds others there, or finds it off the path, serves
- * without a route: it waits to be plugged. */
+/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist,
+ * or those that send there hold for a cache that enters or leaves. One that would have it to
+ * itself, and finds others there, or finds it off the path, serves without a route: it waits to be
+ * plugged. */
 static int find_route(struct peer *p, struct xseg_error *err)
 {
 	uint32_t lower;
@@ -134,6 +135,8 @@ static int find_route(struct peer *p, struct xseg_error *err)
 			     xseg_route_set(p->seg, xseg_peer_index(p->xp), lower);
 	if (rc == 0 || (rc == -EBUSY && p->cls->keeps))
 		return 0;
+	if (rc == -EAGAIN)
+		return rc;
 	return xseg_fail(err, rc, "'%s' cannot send to '%s': %s; see 'xseg peer list'",
 			 p->name, p->downstream_name,
 			 rc == -ELOOP ? "that would be a loop" :

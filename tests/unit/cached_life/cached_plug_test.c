@@ -88,7 +88,7 @@ static void is_on_the_path(void)
  * there yet. */
 static void claim(uint32_t lower)
 {
-	assert_int_equal(xseg_plug(crig.seg, c, u, lower, NULL), 0);
+	assert_int_equal(xseg_plug(crig.seg, c, &u, 1, lower, NULL), 0);
 	crig_pass(20 * CRIG_MS);
 	hold();
 	crig.now_ns += 10 * CRIG_MS;
@@ -105,7 +105,7 @@ static void leave(void)
 
 static void enter(void)
 {
-	assert_int_equal(xseg_plug(crig.seg, c, u, s, NULL), 0);
+	assert_int_equal(xseg_plug(crig.seg, c, &u, 1, s, NULL), 0);
 	crig_pass(20 * CRIG_MS);
 	hold_and_settle();
 	is_on_the_path();
@@ -489,7 +489,7 @@ static void entering_is_taken_back(void **state)
 	up("");
 	leave();
 	for (unsigned at = 0; at < 2; at++) {
-		assert_int_equal(xseg_plug(crig.seg, c, u, s, NULL), 0);
+		assert_int_equal(xseg_plug(crig.seg, c, &u, 1, s, NULL), 0);
 		crig_pass(20 * CRIG_MS);
 		state_is(PLUG_ENTERING);
 		if (at) {
@@ -658,7 +658,80 @@ static void dirty_data_of_another_epoch_refuses(void **state)
 	crig_expect_data("a", 0, B(4), 1);
 }
 
+/* ---- several upper peers ---- */
+
+static struct xseg_peer *second;
+
+static void up_with_second(void)
+{
+	struct xseg_peer_params params = { .name = "second", .kind = "beside", .nr_ports = 1 };
+
+	up("");
+	assert_int_equal(xseg_peer_open(crig.seg, &params, &second, NULL), 0);
+	xseg_peer_serve(second);
+	assert_int_equal(xseg_route_set(crig.seg, xseg_peer_index(second), c), 0);
+}
+
+static int down_with_second(void **state)
+{
+	xseg_peer_close(second, XSEG_CLOSE_FREE_ARENA);
+	return down(state);
+}
+
+static void it_leaves_when_the_last_of_them_holds(void **state)
+{
+	(void)state;
+	up_with_second();
+	crig_expect(crig_write("a", 0, B(8), 1), B(8));
+	unplug();
+	state_is(PLUG_CALLING);
+	hold_and_settle();
+	state_is(PLUG_CALLING);
+	crig_expect_data("a", 0, B(8), 1);		/* it serves */
+	assert_int_equal(xseg_turn(second), XSEG_TURN_ASKED);
+	xseg_turn_hold(second);
+	crig_pass(20 * CRIG_MS);
+	is_off_the_path();
+	assert_int_equal(route(xseg_peer_index(second)), s);
+	assert_int_equal(xseg_turn(second), XSEG_TURN_NONE);
+	assert_true(crig_stable("a", 0, B(8), 1));
+}
+
+/* As a process that was stopped: it holds, or answers, when that goes on. */
+static void others_go_on_while_one_of_them_stands_still(void **state)
+{
+	(void)state;
+	up_with_second();
+	unplug();
+	hold_and_settle();
+	crig_pass(1100 * CRIG_MS);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+	assert_int_equal(xseg_turn(second), XSEG_TURN_NONE);
+	crig_pass(3000 * CRIG_MS);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+	crig_pass(1500 * CRIG_MS);
+	hold_and_settle();
+	state_is(PLUG_CALLING);
+	crig_pass(1200 * CRIG_MS);		/* they wait twice as long now */
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_HELD);
+	xseg_turn_hold(second);
+	crig_pass(20 * CRIG_MS);
+	is_off_the_path();
+}
+
+/* Alone it stops nobody else, however long it takes. */
+static void a_single_one_is_waited_for(void **state)
+{
+	(void)state;
+	up("");
+	unplug();
+	crig_pass(10000 * CRIG_MS);
+	hold_and_settle();
+	is_off_the_path();
+}
+
 #define T(name) cmocka_unit_test_teardown(name, down)
+#define TWO(name) cmocka_unit_test_teardown(name, down_with_second)
 
 int main(void)
 {
@@ -686,6 +759,9 @@ int main(void)
 		T(what_was_set_survives_a_kill_off_the_path),
 		T(clean_data_of_another_epoch_is_dropped),
 		T(dirty_data_of_another_epoch_refuses),
+		TWO(it_leaves_when_the_last_of_them_holds),
+		TWO(others_go_on_while_one_of_them_stands_still),
+		T(a_single_one_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

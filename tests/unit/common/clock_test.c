@@ -98,6 +98,7 @@ static bool wait_for_hold(uint64_t ns)
 static void who_holds_for_a_cache_looks_again_soon(void **state)
 {
 	struct xseg_error err;
+	uint32_t u;
 
 	(void)state;
 	toys_open(&g);
@@ -109,8 +110,9 @@ static void who_holds_for_a_cache_looks_again_soon(void **state)
 	xseg_port_flush(g.port);
 	while (xseg_turn_below(up->peer.xp) == 0)
 		usleep(50);
-	assert_int_equal(xseg_plug(g.seg, xseg_peer_index(cache->peer.xp),
-				 xseg_peer_index(up->peer.xp), xseg_peer_index(low->peer.xp), &err),
+	u = xseg_peer_index(up->peer.xp);
+	assert_int_equal(xseg_plug(g.seg, xseg_peer_index(cache->peer.xp), &u, 1,
+				 xseg_peer_index(low->peer.xp), &err),
 		0);
 	assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
 	assert_false(wait_for_hold(TOYS_SECOND / 10));

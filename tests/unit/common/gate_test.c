@@ -66,9 +66,10 @@ static bool no_others(void)
 
 static void call_to_enter(void)
 {
+	uint32_t u = index_of(up);
 	struct xseg_error err;
 
-	assert_int_equal(xseg_plug(g.seg, index_of(cache), index_of(up), index_of(low), &err), 0);
+	assert_int_equal(xseg_plug(g.seg, index_of(cache), &u, 1, index_of(low), &err), 0);
 	assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
 }
 
@@ -175,14 +176,15 @@ static void nobody_holds_for_a_cache_that_is_dead(void **state)
 	struct xseg_peer_params params = { .name = "mortal", .kind = "toy", .nr_ports = 1 };
 	struct xseg_error err;
 	struct xseg_peer *mortal;
-	uint32_t m;
+	uint32_t m, u;
 
 	(void)state;
 	stand(TOY_ECHO, 2);
 	assert_int_equal(xseg_peer_open(g.seg, &params, &mortal, &err), 0);
 	xseg_peer_serve(mortal);
 	m = xseg_peer_index(mortal);
-	assert_int_equal(xseg_plug(g.seg, m, index_of(up), index_of(low), &err), 0);
+	u = index_of(up);
+	assert_int_equal(xseg_plug(g.seg, m, &u, 1, index_of(low), &err), 0);
 	assert_int_equal(xseg_plug_call(mortal), 0);
 	while (!xseg_plug_is_held(mortal))
 		usleep(100);
@@ -463,6 +465,55 @@ static void a_flood_sees_nothing_of_it(void **state)
 	fall();
 }
 
+/* ---- one that begins meanwhile ---- */
+
+static void open_toy(struct toy *t)
+{
+	struct xseg_error err;
+
+	assert_int_equal(peer_open(&t->peer, g.seg, &err), 0);
+}
+
+/* It is opened, and serves when the others do not hold any more. */
+static void a_peer_that_begins_while_another_holds_waits(void **state)
+{
+	struct xseg_peer_params params = { .name = "mortal", .kind = "toy", .nr_ports = 1 };
+	struct xseg_error err;
+	struct xseg_peer *mortal;
+	struct toy *late;
+	uint32_t u;
+
+	(void)state;
+	toys_open(&g);
+	low = toys_add(&g, "low", TOY_ECHO, 1, "");
+	up = toys_add(&g, "up", TOY_FORWARD, 1, "low");
+	late = toys_add(&g, "late", TOY_FORWARD, 1, "low");
+	open_toy(low);
+	open_toy(up);
+	assert_true(peer_try_serve(&low->peer));
+	assert_true(peer_try_serve(&up->peer));
+	assert_int_equal(xseg_peer_open(g.seg, &params, &mortal, &err), 0);
+	xseg_peer_serve(mortal);
+	u = index_of(up);
+	assert_int_equal(xseg_plug(g.seg, xseg_peer_index(mortal), &u, 1, index_of(low), &err), 0);
+	assert_int_equal(xseg_plug_call(mortal), 0);
+	open_toy(late);
+	assert_int_equal(xseg_route(late->peer.xp, NULL), XSEG_NONE);
+	assert_false(peer_try_serve(&late->peer));
+	xseg_turn_hold(up->peer.xp);
+	assert_int_equal(xseg_plug_claim(mortal), 0);
+	assert_false(peer_try_serve(&late->peer));
+	assert_int_equal(xseg_plug_cancel(g.seg, xseg_peer_index(mortal), &err), 0);
+	assert_true(peer_try_serve(&late->peer));
+	assert_int_equal(xseg_route(late->peer.xp, NULL), index_of(low));
+	xseg_peer_close(mortal, XSEG_CLOSE_FREE_ARENA);
+	while (g.nr) {
+		peer_close(g.peers[--g.nr], XSEG_CLOSE_FREE_ARENA);
+		peer_destroy(g.peers[g.nr]);
+	}
+	toys_close(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +521,7 @@ int main(void)
 		cmocka_unit_test(it_holds_when_what_it_sent_is_answered),
 		cmocka_unit_test(a_sleeping_peer_holds_at_once_and_goes_on_at_once),
 		cmocka_unit_test(nobody_holds_for_a_cache_that_is_dead),
+		cmocka_unit_test(a_peer_that_begins_while_another_holds_waits),
 		cmocka_unit_test(a_kept_peer_answers_ebusy_to_others),
 		cmocka_unit_test(requests_wait_at_a_peer_that_is_closed_to_them),
 		cmocka_unit_test(it_holds_when_each_of_its_ports_does),

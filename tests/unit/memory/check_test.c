@@ -113,7 +113,7 @@ static void a_second_upstream_of_a_kept_peer_is_reported(void **state)
 	uint32_t c = xseg_peer_index(cache), u = xseg_peer_index(upper), l = xseg_peer_index(lower);
 
 	(void)state;
-	assert_int_equal(xseg_plug(seg, c, u, l, NULL), 0);
+	assert_int_equal(xseg_plug(seg, c, &u, 1, l, NULL), 0);
 	assert_int_equal(xseg_plug_call(cache), 0);
 	xseg_turn_hold(upper);
 	assert_int_equal(xseg_plug_claim(cache), 0);
@@ -121,7 +121,7 @@ static void a_second_upstream_of_a_kept_peer_is_reported(void **state)
 	atomic_store(&cache->sh->plug, 0);
 	reported("it is kept for 'cached', and 'volumed' sends there, too");
 	mended();
-	atomic_store(&cache->sh->plug, plug_word(XSEG_PLUG_ENTER, u, l));
+	atomic_store(&cache->sh->plug, plug_word(XSEG_PLUG_ENTER, l));
 	assert_int_equal(xseg_plug_cancel(seg, c, NULL), 0);
 	segrig_sound(seg);
 	xseg_peer_close(cache, XSEG_CLOSE_FREE_ARENA);

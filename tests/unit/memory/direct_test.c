@@ -79,7 +79,8 @@ static int setup_direct(void **state)
 
 static int teardown_direct(void **state)
 {
-	xseg_direct_destroy(d);
+	if (d)
+		xseg_direct_destroy(d);
 	return teardown(state);
 }
 
@@ -384,21 +385,30 @@ static void door_renewed(void)
 /* As in direct.c. */
 #define TRIES	  64u
 #define ENOUGH	  48u
+#define AGAIN	  4u
 #define PAUSE_MIN 128u
 #define PAUSE_MAX 2048u
 
 static bool pays(void) { return xseg_direct_pays(d, VOLUME, OBJECT); }
 
-/* A row of tries, of which the first `found` succeed. It ends when too many have failed. */
-static void try_row(uint32_t found)
+/* So many tries, of which the first `found` succeed. */
+static void try_some(uint32_t found, uint32_t nr)
 {
-	for (uint32_t i = 0; i < TRIES && i <= found + TRIES - ENOUGH; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		struct xreq *r = read_of(OBJECT, i < found ? 64 : 65, 1);
 
 		assert_int_equal(r != NULL, i < found);
 		if (r)
 			xseg_req_free(c, r);
 	}
+}
+
+/* A row of tries, of which the first `found` succeed. It ends when too many have failed. */
+static void try_row(uint32_t found)
+{
+	uint32_t nr = found + TRIES - ENOUGH + 1;
+
+	try_some(found, nr < TRIES ? nr : TRIES);
 }
 
 /* How many reads are no tries. */
@@ -439,7 +449,7 @@ static void tries_in_vain_are_made_less_and_less_often(void **state)
 	(void)state;
 	learn_in_a_row();
 	for (unsigned i = 0; i < 6; i++) {
-		try_row(0);
+		try_row(1);
 		assert_int_equal(pause_of(), pause);
 		pause = pause < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
 	}
@@ -447,6 +457,26 @@ static void tries_in_vain_are_made_less_and_less_often(void **state)
 	assert_int_equal(pause_of(), 0);
 	try_row(0);
 	assert_int_equal(pause_of(), PAUSE_MIN);
+}
+
+static void after_a_row_in_vain_a_few_tries_that_all_fail_are_the_next_row(void **state)
+{
+	(void)state;
+	learn_in_a_row();
+	try_some(0, TRIES - ENOUGH);
+	assert_true(pays());			/* the first row is not so short */
+	try_some(0, 1);
+	assert_int_equal(pause_of(), PAUSE_MIN);
+	try_some(0, AGAIN - 1);
+	assert_true(pays());
+	try_some(0, 1);
+	assert_int_equal(pause_of(), 2 * PAUSE_MIN);
+	try_some(0, AGAIN - 1);
+	try_some(1, 1);				/* one success: the row goes on */
+	try_some(0, TRIES - ENOUGH - (AGAIN - 1));
+	assert_true(pays());
+	try_some(0, 1);
+	assert_int_equal(pause_of(), 4 * PAUSE_MIN);
 }
 
 static void a_path_that_opens_is_tried_again(void **state)
@@ -731,6 +761,8 @@ static void what_a_dead_reader_had_pinned_is_let_go_of_with_its_requests(void **
 	(void)state;
 	learn();
 	assert_non_null(read_of(OBJECT, 64, 1));
+	xseg_direct_destroy(d);
+	d = NULL;
 	abandon(client);
 	assert_int_equal(nr_pins(page[1]), 1);
 	assert_int_equal(xseg_sweep(seg), 1);
@@ -931,6 +963,7 @@ int main(void)
 		D(what_is_read_is_counted_at_the_cache),
 		D(a_try_pays_while_most_succeed),
 		D(tries_in_vain_are_made_less_and_less_often),
+		D(after_a_row_in_vain_a_few_tries_that_all_fail_are_the_next_row),
 		D(a_path_that_opens_is_tried_again),
 		D(no_port_pins_more_than_it_may),
 		D(what_changes_between_the_two_looks_is_not_read),

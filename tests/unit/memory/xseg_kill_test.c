@@ -710,10 +710,10 @@ static void a_killed_cache_is_found_dead_by_whoever_plugs_it_and_holds_for_it(vo
 	await(&ch);
 	segrig_kill(pid);
 	cache = xseg_peer_find(seg, "cache");
-	assert_int_equal(xseg_plug(seg, cache, u, l, &err), -EHOSTDOWN);
+	assert_int_equal(xseg_plug(seg, cache, &u, 1, l, &err), -EHOSTDOWN);
 	pid = segrig_fork(child_cache, &ch);
 	await(&ch);
-	assert_int_equal(xseg_plug(seg, cache, u, l, &err), 0);
+	assert_int_equal(xseg_plug(seg, cache, &u, 1, l, &err), 0);
 	await(&ch);
 	assert_int_equal(xseg_turn(up), XSEG_TURN_ASKED);
 	segrig_kill(pid);

@@ -29,15 +29,13 @@ static void what_is_wanted_is_shown(void **state)
 	(void)state;
 	plug = xseg_plug_get(cache);
 	assert_int_equal(plug.op, XSEG_PLUG_NONE);
-	assert_int_equal(plug.upper, XSEG_NONE);
+	assert_int_equal(plug.lower, XSEG_NONE);
 	ask_to_enter();
 	plug = xseg_plug_get(cache);
 	assert_int_equal(plug.op, XSEG_PLUG_ENTER);
-	assert_int_equal(plug.upper, u);
 	assert_int_equal(plug.lower, l);
-	assert_int_equal(info_of(c).plug_upper, u);
 	assert_int_equal(info_of(c).plug_lower, l);
-	assert_int_equal(xseg_plug(seg, c, u, l, &err), 0);
+	assert_int_equal(plug_one(c, u, l), 0);
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
 	nothing_is_wanted();
 }
@@ -117,7 +115,7 @@ static void caches_stand_in_a_row(void **state)
 	(void)state;
 	enter();
 	epoch = info_of(c).epoch;
-	assert_int_equal(xseg_plug(seg, s, c, l, &err), 0);
+	assert_int_equal(plug_one(s, c, l), 0);
 	assert_int_equal(xseg_plug_call(second), 0);
 	assert_int_equal(xseg_unplug(seg, c, &err), -EBUSY);
 	xseg_turn_hold(cache);
@@ -327,40 +325,40 @@ static void what_cannot_be_is_refused(void **state)
 	uint32_t o = xseg_peer_index(other);
 
 	(void)state;
-	refused(xseg_plug(seg, c, u, XSEG_NONE, &err), -ENOENT, "not there");
-	refused(xseg_plug(seg, 15, u, l, &err), -ENOENT, "not there");
-	refused(xseg_plug(seg, c, c, l, &err), -ELOOP, "'cache' would be above itself");
-	refused(xseg_plug(seg, c, u, c, &err), -ELOOP, "'cache' would be above itself");
-	refused(xseg_plug(seg, c, l, l, &err), -ELOOP, "'low' would be above itself");
-	refused(xseg_plug(seg, c, l, u, &err), -ENOTCONN, "'low' sends to 'nobody', not to 'up'");
-	refused(xseg_plug(seg, c, u, o, &err), -ENOTCONN, "'up' sends to 'low', not to 'other'");
+	refused(plug_one(c, u, XSEG_NONE), -ENOENT, "not there");
+	refused(plug_one(15, u, l), -ENOENT, "not there");
+	refused(plug_one(c, c, l), -ELOOP, "'cache' would be above itself");
+	refused(plug_one(c, u, c), -ELOOP, "'cache' would be above itself");
+	refused(plug_one(c, l, l), -ELOOP, "'low' would be above itself");
+	refused(plug_one(c, l, u), -ENOTCONN, "'low' sends to 'nobody', not to 'up'");
+	refused(plug_one(c, u, o), -ENOTCONN, "'up' sends to 'low', not to 'other'");
 	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "'cache' is off the path already");
 	refused(xseg_unplug(seg, 15, &err), -ENOENT, "no such peer");
 	refused(xseg_plug_cancel(seg, c, &err), -ENOENT,
 		"'cache' is being neither plugged nor unplugged");
 	assert_int_equal(xseg_route_set(seg, o, l), 0);
-	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'other' sends to 'low', too");
+	refused(plug_one(c, u, l), -EBUSY,
+		"'cache' is for all peers that send to 'low', or the others would write past it; "
+		"name these, too: other");
 	assert_int_equal(xseg_route_set(seg, o, c), 0);
-	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'other' sends to 'cache' already");
+	refused(plug_one(c, u, l), -EBUSY, "'other' sends to 'cache' already");
 	assert_int_equal(xseg_route_set(seg, o, XSEG_NONE), 0);
 	assert_int_equal(xseg_route_set(seg, c, o), 0);
-	refused(xseg_plug(seg, c, u, l, &err), -EBUSY,
+	refused(plug_one(c, u, l), -EBUSY,
 		"'cache' sends to 'other' and serves peers that send to it directly; to plug it");
 	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "no peer sends to 'cache'");
 	assert_int_equal(xseg_route_set(seg, u, c), 0);
-	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'cache' sends to 'other'; only a cache");
+	refused(plug_one(c, u, l), -EBUSY, "'cache' sends to 'other'; only a cache");
 	assert_int_equal(xseg_route_set(seg, u, l), 0);
 	assert_int_equal(xseg_route_set(seg, c, XSEG_NONE), 0);
 	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
-	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve; start it");
+	refused(plug_one(c, u, l), -EHOSTDOWN, "'cache' does not serve; start it");
 	cache = segrig_open(seg, "cache", 1, 16);
-	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve yet");
+	refused(plug_one(c, u, l), -EHOSTDOWN, "'cache' does not serve yet");
 	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
 	cache = segrig_server(seg, "cache", 1, 16);
 	enter();
-	refused(xseg_plug(seg, c, u, l, &err), -EEXIST, "is between 'up' and 'low' already");
-	assert_int_equal(xseg_route_set(seg, o, c), 0);
-	refused(xseg_unplug(seg, c, &err), -EBUSY, "both send to 'cache'");
+	refused(plug_one(c, u, l), -EEXIST, "is between 'up' and 'low' already");
 	close_one(&other, XSEG_CLOSE_FREE_ARENA);
 }
 
@@ -372,23 +370,23 @@ static void one_thing_at_a_time_is_done(void **state)
 	(void)state;
 	ask_to_enter();
 	refused(xseg_unplug(seg, c, &err), -EBUSY, "is being plugged below 'up'");
-	refused(xseg_plug(seg, c, l, u, &err), -EBUSY, "is being plugged below 'up'");
+	refused(plug_one(c, l, u), -EBUSY, "is being plugged below 'up'");
 	/* before it has called, too: the second would wait for a route that there is no more, and
 	 * the upper peer for it */
-	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
+	refused(plug_one(s, u, l), -EBUSY, "another cache is being plugged below 'up'");
 	upper_holds();
-	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
+	refused(plug_one(s, u, l), -EBUSY, "another cache is being plugged below 'up'");
 	assert_int_equal(xseg_plug_claim(cache), 0);
 	assert_int_equal(xseg_plug_switch(cache), 0);
 	assert_int_equal(xseg_unplug(seg, c, &err), 0);
-	refused(xseg_plug(seg, s, c, l, &err), -EBUSY, "'cache' is being unplugged itself");
-	refused(xseg_plug(seg, s, u, c, &err), -EBUSY,
+	refused(plug_one(s, c, l), -EBUSY, "'cache' is being unplugged itself");
+	refused(plug_one(s, u, c), -EBUSY,
 		"another cache is being plugged below 'up' or unplugged");
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
-	assert_int_equal(xseg_plug(seg, s, c, l, &err), 0);
+	assert_int_equal(plug_one(s, c, l), 0);
 	refused(xseg_unplug(seg, c, &err), -EBUSY, "another cache is being plugged below 'cache'");
 	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
-	assert_int_equal(xseg_plug(seg, s, u, c, &err), 0);
+	assert_int_equal(plug_one(s, u, c), 0);
 	refused(xseg_unplug(seg, c, &err), -EBUSY, "another cache is being plugged below 'up'");
 	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
 	close_one(&second, XSEG_CLOSE_FREE_ARENA);
@@ -406,10 +404,10 @@ static void a_dead_cache_that_is_in_the_way_is_named_and_taken_back(void **state
 	close_one(&cache, XSEG_CLOSE_ABANDON);
 	xseg_turn_mind(upper);
 	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
-	refused(xseg_plug(seg, s, u, l, &err), -EBUSY,
+	refused(plug_one(s, u, l), -EBUSY,
 		"'cache'; wait for that, or take it back with 'xseg unplug cache --cancel'");
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
-	assert_int_equal(xseg_plug(seg, s, u, l, &err), 0);
+	assert_int_equal(plug_one(s, u, l), 0);
 	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
 	close_one(&second, XSEG_CLOSE_FREE_ARENA);
 }

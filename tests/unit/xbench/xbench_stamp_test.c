@@ -35,20 +35,6 @@ static struct xb_seen look(uint64_t offset)
 	return seen;
 }
 
-static void the_checksum_is_crc32c(void **state)
-{
-	uint8_t data[64] = { 0 };
-
-	(void)state;
-	assert_int_equal(xb_crc32c(0, "123456789", 9), 0xe3069283);
-	assert_int_equal(xb_crc32c_table(0, "123456789", 9), 0xe3069283);
-	for (unsigned i = 0; i < sizeof(data); i++) {
-		data[i] = (uint8_t)(i * 37);
-		assert_int_equal(xb_crc32c(5, data, i), xb_crc32c_table(5, data, i));
-	}
-	assert_int_equal(xb_crc32c(xb_crc32c(0, data, 30), data + 30, 34), xb_crc32c(0, data, 64));
-}
-
 static void a_stamp_is_read_as_it_was_written(void **state)
 {
 	struct xb_seen seen;
@@ -304,7 +290,6 @@ static void a_file_of_somebody_else_beside_the_state_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_checksum_is_crc32c),
 		cmocka_unit_test(a_stamp_is_read_as_it_was_written),
 		cmocka_unit_test(any_changed_byte_makes_it_torn),
 		cmocka_unit_test(a_seam_anywhere_makes_it_torn),

@@ -173,7 +173,10 @@ class Segment:
         return self.run("cache drop", cache)
 
     def plug(self, cache: str, above: str, below: str, timeout: Optional[float] = None) -> Any:
-        """Puts a cache between two peers, while I/O runs: it sends to `above`, and `below` sends to it."""
+        """Puts a cache between peers, while I/O runs: it sends to `above`, and `below` sends to it.
+
+        Several peers below have a comma between their names.
+        """
         return self.run("plug", cache, above=above, below=below, timeout=timeout)
 
     def unplug(self, cache: str, cancel: bool = False, timeout: Optional[float] = None) -> Any:

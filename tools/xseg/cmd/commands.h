@@ -76,8 +76,9 @@ extern const struct opt cache_volume_table[];
 command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 
 /* ---- plug_cmds.c ---- */
+#define PLUG_BELOW_BYTES 1024			/* names with a comma between them */
 struct plug_opts {
-	char above[XSEG_NAME_MAX], below[XSEG_NAME_MAX];
+	char above[XSEG_NAME_MAX], below[PLUG_BELOW_BYTES];
 };
 struct unplug_opts {
 	bool cancel;

@@ -1,10 +1,11 @@
-/* plug_cmds - plug, unplug: a cache goes between two peers that serve, or out again.
+/* plug_cmds - plug, unplug: a cache goes between peers that serve, or out again.
  *
  * Contract: see commands.h. The command stores its request in the segment at once, and the peers do
  * it. Afterwards the command only watches, so it may be ended at any time.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "peers/common/say/dirty.h"
@@ -18,9 +19,9 @@
 const struct opt plug_table[] = {
 	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX,
 	  .flags = OPT_REQUIRED, .arg = "LOWER", .help = "the peer that the cache will send to" },
-	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = XSEG_NAME_MAX,
-	  .flags = OPT_REQUIRED, .arg = "UPPER",
-	  .help = "the peer that will send to the cache; it sends to LOWER now" },
+	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = PLUG_BELOW_BYTES,
+	  .flags = OPT_REQUIRED, .arg = "UPPER[,UPPER...]",
+	  .help = "the peers that will send to the cache: all that send to LOWER now" },
 	{ 0 },
 };
 #undef AT
@@ -36,7 +37,7 @@ const struct opt unplug_table[] = {
 struct plugging {
 	struct tool *t;
 	struct xseg *seg;
-	uint32_t cache, upper, lower;
+	uint32_t cache, lower, nr_upper, upper[XSEG_MAX_PORTS];
 	uint64_t dirty_bytes, began_ns;		/* what was dirty at the beginning */
 	struct tool_span gone;			/* somebody is whom nobody starts again */
 };
@@ -66,10 +67,42 @@ static int find_cache(struct plugging *p, const char *what, const char *name)
 	return rc;
 }
 
+static bool is_upper(const struct plugging *p, uint32_t peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nr_upper && p->upper[i] != peer; i++)
+		;
+	return i < p->nr_upper;
+}
+
+static void add_upper(struct plugging *p, uint32_t peer)
+{
+	if (p->nr_upper < XSEG_MAX_PORTS && !is_upper(p, peer))
+		p->upper[p->nr_upper++] = peer;
+}
+
+/* "A,B": a name twice is that peer. */
+static int find_uppers(struct plugging *p, const char *below)
+{
+	char names[PLUG_BELOW_BYTES], *rest = names, *name;
+	struct xseg_peer_info info;
+	uint32_t index;
+	int rc = TOOL_DONE;
+
+	snprintf(names, sizeof(names), "%s", below);
+	while (!rc && (name = strsep(&rest, ","))) {
+		rc = find(p, "plug: --below", name, &index, &info);
+		if (!rc)
+			add_upper(p, index);
+	}
+	return rc;
+}
+
 static int find_ends(struct plugging *p, const struct plug_opts *o)
 {
 	struct xseg_peer_info info;
-	int rc = find(p, "plug: --below", o->below, &p->upper, &info);
+	int rc = find_uppers(p, o->below);
 
 	if (!rc)
 		rc = find(p, "plug: --above", o->above, &p->lower, &info);
@@ -90,16 +123,26 @@ static const char *name_of(struct plugging *p, uint32_t index)
 
 /* ---- watching ---------------------------------------------------------------------------- */
 
-/* One of the three, or of those below them, that does not serve, or XSEG_NONE. */
+/* It holds by itself, while another one is served. */
+static bool is_waited_for(const struct plugging *p, const struct xseg_peer_info *upper)
+{
+	return upper->state != XSEG_PEER_LIVE &&
+	       (p->nr_upper == 1 || upper->state != XSEG_PEER_STOPPED);
+}
+
+/* One of the peers, or of those below them, that does not serve, or XSEG_NONE. */
 static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 {
-	const uint32_t all[] = { p->cache, p->upper, p->lower };
+	const uint32_t ends[] = { p->cache, p->lower };
 	struct xseg_peer_info lower;
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (xseg_peer_get_info(p->seg, all[i], info) && info->state != XSEG_PEER_LIVE)
-			return all[i];
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (xseg_peer_get_info(p->seg, ends[i], info) && info->state != XSEG_PEER_LIVE)
+			return ends[i];
+	for (i = 0; i < p->nr_upper; i++)
+		if (xseg_peer_get_info(p->seg, p->upper[i], info) && is_waited_for(p, info))
+			return p->upper[i];
 	if (xseg_peer_get_info(p->seg, p->lower, &lower) && view_stranded(p->seg, &lower, info))
 		return info->index;
 	return XSEG_NONE;
@@ -176,6 +219,15 @@ static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *
 		cache, cache);
 }
 
+/* All upper peers pass at once, so one of them tells. */
+static bool is_on_path(const struct plugging *p)
+{
+	struct xseg_peer_info info;
+
+	return p->nr_upper && xseg_peer_get_info(p->seg, p->upper[0], &info) &&
+	       info.downstream == p->cache;
+}
+
 /* Until it is done; *on_path is what has come out. */
 static int watch(struct plugging *p, bool leaving, bool *on_path)
 {
@@ -202,7 +254,7 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
-	*on_path = xseg_peer_get_info(p->seg, p->upper, &info) && info.downstream == p->cache;
+	*on_path = is_on_path(p);
 	return TOOL_DONE;
 }
 
@@ -210,11 +262,17 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 
 static int show_json(struct plugging *p, const char *state)
 {
+	char below[PLUG_BELOW_BYTES] = "";
 	json_t *j = json_object();
+	size_t len = 0;
+	uint32_t i;
 
+	for (i = 0; i < p->nr_upper && len < sizeof(below); i++)
+		len += (size_t)snprintf(below + len, sizeof(below) - len, "%s%s", i ? "," : "",
+			name_of(p, p->upper[i]));
 	out_set_text(j, "name", name_of(p, p->cache));
 	out_set_text(j, "above", name_of(p, p->lower));
-	out_set_text(j, "below", name_of(p, p->upper));
+	out_set_text(j, "below", below);
 	out_set_text(j, "state", state);
 	return out_json(j);
 }
@@ -230,7 +288,7 @@ static int enter(struct plugging *p, const char *name)
 {
 	struct xseg_error err = { "" };
 	bool on_path = false;
-	int rc = xseg_plug(p->seg, p->cache, p->upper, p->lower, &err);
+	int rc = xseg_plug(p->seg, p->cache, p->upper, p->nr_upper, p->lower, &err);
 
 	if (rc)
 		return refused(rc, &err, "plug", name);
@@ -266,20 +324,22 @@ int plug_run(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- unplug ------------------------------------------------------------------------------ */
 
-/* Who stands above and below it: as is wanted, or as it is. */
+/* Who stands above and below it: as is wanted, or as it is. Those above a cache that enters send
+ * past it still. */
 static void ends_of(struct plugging *p)
 {
 	struct xseg_peer_info info;
-	uint32_t i;
+	uint32_t i, place;
 
-	p->upper = p->lower = XSEG_NONE;
+	p->lower = XSEG_NONE;
 	if (!xseg_peer_get_info(p->seg, p->cache, &info))
 		return;
 	p->lower = info.plug ? info.plug_lower : info.downstream;
-	p->upper = info.plug ? info.plug_upper : XSEG_NONE;
-	for (i = 0; i < xseg_nr_peers(p->seg) && p->upper == XSEG_NONE; i++)
-		if (xseg_peer_get_info(p->seg, i, &info) && info.downstream == p->cache)
-			p->upper = i;
+	place = info.plug == XSEG_PLUG_ENTER ? p->lower : p->cache;
+	for (i = 0; i < xseg_nr_peers(p->seg); i++)
+		if (i != p->cache && xseg_peer_get_info(p->seg, i, &info) &&
+			info.downstream == place)
+			add_upper(p, i);
 }
 
 static int leave(struct plugging *p, const char *name)
@@ -306,7 +366,6 @@ static int leave(struct plugging *p, const char *name)
 
 static int cancel(struct plugging *p, const char *name)
 {
-	struct xseg_peer_info info = { .downstream = XSEG_NONE };
 	struct xseg_error err = { "" };
 	bool on_path;
 	int rc;
@@ -315,7 +374,7 @@ static int cancel(struct plugging *p, const char *name)
 	rc = xseg_plug_cancel(p->seg, p->cache, &err);
 	if (rc)
 		return refused(rc, &err, "unplug --cancel", name);
-	on_path = xseg_peer_get_info(p->seg, p->upper, &info) && info.downstream == p->cache;
+	on_path = is_on_path(p);
 	tool_say(p->t, on_path ? "%s stays on the path" : "%s stays off the path", name);
 	return p->t->json ? show_json(p, on_path ? "running" : "drained") : TOOL_DONE;
 }

@@ -1,0 +1,76 @@
+/* choose - which zone is compacted, when, and how fast.
+ *
+ * Contract: see inside.h.
+ *
+ * A zone without a live record is emptied at once. Otherwise a zone is chosen if free zones are
+ * fewer than the reserve and a margin: by cost and benefit, as in the log-structured file system of
+ * Rosenblum and Ousterhout (1991): (1 - u) age / (1 + u), where u is the live part. Copies are paid
+ * for by appends: each appended byte gives credit, and more of it the fewer zones are free. At the
+ * reserve copies need no credit.
+ */
+#include "peers/alog/inside.h"
+
+static bool may_be_chosen(const struct alog *l, const struct zone *z)
+{
+	return z->state == ZONE_CLOSED && !z->doomed && (z->old || z->to <= l->s.written);
+}
+
+/* Beyond the span that the head's bits are for: the zone with the lowest id. */
+static bool span_is_long(const struct alog *l)
+{
+	return l->head.next_id - l->head.lowest > 4ull * l->cfg.zones;
+}
+
+static double score(const struct alog *l, const struct zone *z)
+{
+	double age = (double)(l->s.sequence - z->sequence + 1);
+
+	return (double)space_dead(l, z) * age / (l->cfg.zone_bytes + (double)z->live);
+}
+
+static bool is_better(const struct alog *l, const struct zone *z, const struct zone *than)
+{
+	if (!than)
+		return true;
+	if (span_is_long(l))
+		return z->id < than->id;
+	return score(l, z) > score(l, than);
+}
+
+static struct zone *best(struct alog *l)
+{
+	struct zone *found = NULL;
+
+	for (uint32_t i = 0; i < l->z.nr; i++) {
+		struct zone *z = &l->z.table[i];
+
+		if (may_be_chosen(l, z) && (space_gains(l, z) || span_is_long(l)) &&
+			is_better(l, z, found))
+			found = z;
+	}
+	return found;
+}
+
+static struct zone *without_life(struct alog *l)
+{
+	if (!l->z.some_dead)
+		return NULL;
+	for (uint32_t i = 0; i < l->z.nr; i++)
+		if ((l->z.table[i].live == 0 || l->z.table[i].sick) &&
+			may_be_chosen(l, &l->z.table[i]))
+			return &l->z.table[i];
+	l->z.some_dead = l->s.written < l->s.end;
+	return NULL;
+}
+
+bool choose_pump(struct alog *l)
+{
+	struct zone *z;
+
+	if (l->job != JOB_NONE || l->repair.state != REPAIR_NONE || !serves(l))
+		return false;
+	z = without_life(l);
+	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) || span_is_long(l)))
+		z = best(l);
+	return z && copy_begin(l, z, false);
+}

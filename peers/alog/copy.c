@@ -1,0 +1,235 @@
+/* copy - the live records of a zone are copied to the end of the log, by a compaction or a repair.
+ *
+ * Contract: see inside.h. It has the scratch (JOB_COPY) from copy_begin() to the end of the zone.
+ * A repair copies first what the tail has and the store may not have (FIRST). Then it drops the
+ * zone's pages from the tail, so that others can pass, and copies the rest (SECOND). A compaction
+ * copies all in FIRST.
+ *
+ * Invariants
+ *   C1  A copy keeps sequence and version.
+ *   C2  Of a zone that was not flushed, a batch is copied as a batch, with its dead records: else
+ *       a loss of power could keep the copy of one part and lose the others.
+ *   C3  A repair drops no tombstone, and tells of no record that it goes (L7): the zone's pages may
+ *       be in the tail alone, and are gone before the zones that were emptied earlier are deleted.
+ *   C4  The user hears of each copy before anything else happens to the record.
+ *   C5  If a record that a repair has to copy is not there any more, an older one of its identity
+ *       may count again. So the log is to be opened anew, and the zones in doubt are scanned.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "peers/alog/inside.h"
+
+#define STEPS 64u				/* records a poll */
+
+static void read_is_done(struct alog *l)
+{
+	struct copier *c = &l->copier;
+	struct zone *z = c->zone;
+
+	if (!z) {				/* copy_stop() */
+		c->state = COPY_NONE;
+		l->job = JOB_NONE;
+		return;
+	}
+	tail_overlay(l, z->id, l->scratch);
+	scan_init(&c->scan, l->scratch, z->end, alog_seed(l->cfg.uuid, z->id, z->epoch),
+		!z->believed || !zone_is_durable(l, z));
+	c->split = c->repair ? tail_kept_from(l, z) : 0;
+	c->state = COPY_FIRST;
+}
+
+bool copy_begin(struct alog *l, struct zone *z, bool repair)
+{
+	assert(l->job == JOB_NONE && z->state == ZONE_CLOSED);
+	l->job = JOB_COPY;
+	l->copier.state = COPY_READ;
+	l->copier.zone = z;
+	l->copier.repair = repair;
+	read_zone(l, z->id, 0, alog_round(z->end, ALOG_PAGE), read_is_done);
+	return true;
+}
+
+void copy_stop(struct alog *l)
+{
+	if (l->job != JOB_COPY)
+		return;
+	l->copier.zone = NULL;
+	if (l->reader.active)
+		return;
+	l->copier.state = COPY_NONE;
+	l->job = JOB_NONE;
+}
+
+/* ---- one append's worth of records ---- */
+
+/* A record, or a chain that is copied as a whole (C2), into put[] and from[]. Returns how many, and
+ * their bytes as copies; 0: the zone has ended. `lives`: one of them at least has to be copied. */
+struct parcel {
+	uint32_t nr, bytes;
+	bool lives, bad;
+};
+
+static void take_record(struct alog *l, struct parcel *p, const struct alog_record *rec,
+	uint32_t at, uint32_t bytes)
+{
+	struct copier *c = &l->copier;
+	struct alog_put *put = &c->put[p->nr];
+	enum alog_verdict v;
+
+	scan_hint(rec, at, bytes, &c->from[p->nr]);
+	v = l->user.judge(l->user.ctx, c->zone->id, &c->from[p->nr], c->repair);
+	put->rec = *rec;
+	put->key = c->scan.image + at + ALOG_HEADER_BYTES;
+	put->value = c->scan.image + at + ALOG_HEADER_BYTES + rec->key_bytes;
+	if (v == ALOG_EXPIRED) {
+		put->rec.type = ALOG_TOMBSTONE;
+		put->rec.key_bytes = put->rec.value_bytes = put->rec.data_crc = 0;
+	}
+	if (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE)
+		c->zone->drops = true;
+	c->verdict[p->nr] = v;
+	p->lives |= v != ALOG_DEAD;
+	p->bytes += alog_record_bytes(put->rec.key_bytes, put->rec.value_bytes);
+	p->nr++;
+}
+
+static struct parcel next_parcel(struct alog *l)
+{
+	struct copier *c = &l->copier;
+	struct parcel p = { 0 };
+	struct alog_record rec;
+	uint32_t at, bytes;
+	enum scan_found found;
+
+	do {
+		found = scan_next(&c->scan, &rec, &at, &bytes);
+		if (found == SCAN_END)
+			break;
+		if (found == SCAN_BAD) {
+			if (c->state == COPY_FIRST && !c->repair && !c->scan.chains)
+				damage(l, ALOG_BAD_RECORD, c->zone->id, at, bytes);
+			p.bad = true;
+			break;
+		}
+		if ((at >= c->split) != (c->state == COPY_FIRST)) {
+			p.bad = true;		/* of the other pass */
+			break;
+		}
+		take_record(l, &p, &rec, at, bytes);
+	} while (c->scan.chains && c->scan.chain && p.nr < ALOG_BATCH_MAX);
+	return p;
+}
+
+/* C4 */
+static void tell(struct alog *l, const struct parcel *p)
+{
+	struct copier *c = &l->copier;
+	struct alog_hint to;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		to = c->from[i];
+		to.type = c->put[i].rec.type;
+		to.flags = 0;
+		to.place = c->at[i].place;
+		to.bytes = c->at[i].bytes;
+		l->user.copied(l->user.ctx, c->zone->id, &c->from[i], c->at[i].zone, &to);
+		alog_dead(l, c->verdict[i] == ALOG_DEAD ? c->at[i].zone : c->zone->id,
+			c->verdict[i] == ALOG_DEAD ? to.bytes : c->from[i].bytes);
+	}
+	l->stats.copied_bytes += p->bytes;
+	l->credit -= p->bytes < l->credit ? p->bytes : l->credit;
+}
+
+/* False: it has to wait. */
+static bool copy_parcel(struct alog *l, const struct parcel *p)
+{
+	struct copier *c = &l->copier;
+
+	if (append_ready(l, p->bytes, p->nr, c->repair ? TAIL_REPAIR : TAIL_COPY, true))
+		return false;
+	append_records(l, c->put, p->nr, p->bytes, c->at);
+	tell(l, p);
+	return true;
+}
+
+/* ---- the end of a zone ---- */
+
+/* L7: what goes with the zone. */
+static void tell_gone(struct alog *l)
+{
+	struct copier *c = &l->copier;
+	struct alog_record rec;
+	struct alog_hint hint;
+	uint32_t at, bytes;
+	enum scan_found found;
+
+	scan_init(&c->scan, l->scratch, c->zone->end, c->scan.seed, c->scan.chains);
+	while ((found = scan_next(&c->scan, &rec, &at, &bytes)) != SCAN_END)
+		if (found == SCAN_RECORD) {
+			scan_hint(&rec, at, bytes, &hint);
+			l->user.gone(l->user.ctx, c->zone->id, &hint);
+		}
+}
+
+static void end_zone(struct alog *l)
+{
+	struct zone *z = l->copier.zone;
+
+	if (l->copier.repair && z->live) {	/* C5 */
+		log_fail(l, -EIO);
+		return;
+	}
+	if (!l->copier.repair)			/* C3 */
+		tell_gone(l);
+	if (z->live) {
+		l->user.lost(l->user.ctx, z->id);
+		z->live = 0;
+	}
+	tail_drop(l, z->id);
+	write_advance(l);
+	grave_add(l, z);
+	l->copier.state = COPY_NONE;
+	l->copier.zone = NULL;
+	l->job = JOB_NONE;
+}
+
+static void next_pass(struct alog *l)
+{
+	struct copier *c = &l->copier;
+
+	if (c->state == COPY_FIRST && c->repair) {
+		tail_drop(l, c->zone->id);
+		write_advance(l);
+		c->state = COPY_SECOND;
+		scan_init(&c->scan, l->scratch, c->zone->end, c->scan.seed, c->scan.chains);
+		return;
+	}
+	end_zone(l);
+}
+
+bool copy_pump(struct alog *l)
+{
+	struct copier *c = &l->copier;
+	struct scan before;
+	struct parcel p;
+
+	if (l->job != JOB_COPY || c->state == COPY_READ || c->state == COPY_NONE)
+		return false;
+	for (uint32_t i = 0; i < STEPS; i++) {
+		if (!c->repair && !l->credit && zones_free(l) > l->cfg.reserve && c->zone->live &&
+			!c->zone->sick)
+			return i > 0;
+		before = c->scan;
+		p = next_parcel(l);
+		if (!p.nr && !p.bad) {
+			next_pass(l);
+			return true;
+		}
+		if (p.lives && !copy_parcel(l, &p)) {
+			c->scan = before;
+			return i > 0;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,147 @@
+/* flush - groups of forced appends, and the stable part of the log.
+ *
+ * Contract: see inside.h. A group is a FLUSH for all that is appended when the group begins. It is
+ * sent when all of that is written. Two groups may be out, so that one collects while the other is
+ * at the store.
+ *
+ * Invariants
+ *   L1  A FLUSH is sent for a position only when `written` has reached it, and nothing before the
+ *       position waits for a repair. So `stable` is a prefix of the stream.
+ *   G1  While a repair is under way no position behind its begin becomes stable.
+ *   G2  With `fua` each page is stable when its write is answered, and a FLUSH is only tried.
+ */
+#include <stdio.h>
+
+#include "peers/alog/inside.h"
+
+uint64_t flush_capped(const struct alog *l, uint64_t pos)
+{
+	return l->repair.state != REPAIR_NONE && pos > l->repair.hold ? l->repair.hold : pos;
+}
+
+/* G1 */
+void flush_stable(struct alog *l, uint64_t pos)
+{
+	pos = flush_capped(l, pos);
+	if (l->s.stable >= pos)
+		return;
+	l->s.stable = pos;
+	/* relaxed: a successor may see an older one, which is true as well */
+	atomic_store_explicit(&l->arena->stable, pos, memory_order_relaxed);
+}
+
+static bool is_wanted(const struct alog *l)
+{
+	uint64_t covered = l->s.stable;
+
+	for (int i = 0; i < 2; i++)
+		if (l->group[i].used && l->group[i].target > covered)
+			covered = l->group[i].target;
+	if (l->g.want_flush && !l->group[0].used && !l->group[1].used)
+		return true;
+	return l->s.force > covered;
+}
+
+static bool begin_group(struct alog *l)
+{
+	struct group *g = !l->group[0].used ? &l->group[0] : &l->group[1];
+	const struct group *other = g == &l->group[0] ? &l->group[1] : &l->group[0];
+
+	if (g->used || (other->used && !other->sent) || l->repair.fua || !is_wanted(l))
+		return false;
+	*g = (struct group){ .target = l->s.end, .used = true };
+	if (l->s.push < g->target)
+		l->s.push = g->target;
+	return true;
+}
+
+static bool send_group(struct alog *l, uint8_t which)
+{
+	struct group *g = &l->group[which];
+	struct io *io;
+
+	if (!g->used || g->sent || l->s.written < g->target || l->repair.state != REPAIR_NONE ||
+		!(io = io_get(l, IO_FLUSH)))
+		return false;
+	g->sent = true;
+	g->deleted = l->g.deleted;
+	l->s.flush_sent = l->s.end;		/* copies behind the target are covered, too */
+	io->pub.op = XSEG_OP_FLUSH;
+	io->which = which;
+	snprintf(io->pub.target, sizeof(io->pub.target), "+%s:", l->cfg.prefix);
+	io_send(l, io);
+	return true;
+}
+
+/* G2: a FLUSH of all that is written, to see whether the store can again. */
+static bool probe(struct alog *l)
+{
+	if (!l->repair.fua || l->repair.state != REPAIR_NONE || l->now < l->repair.flush_ns ||
+		l->group[0].used || l->group[1].used || l->g.nr)
+		return false;
+	l->group[0] = (struct group){ .target = l->s.written, .used = true };
+	return send_group(l, 0);
+}
+
+bool flush_pump(struct alog *l)
+{
+	bool did = begin_group(l);
+
+	if (l->repair.fua && l->s.push < l->s.force)
+		l->s.push = l->s.force;
+	did |= probe(l);
+	for (uint8_t i = 0; i < 2; i++)
+		did |= send_group(l, i);
+	return did;
+}
+
+enum flush_end flush_done(struct alog *l, struct io *io, int64_t result)
+{
+	struct group *g = &l->group[io->which];
+	struct group was = *g;
+
+	*g = (struct group){ .used = false };
+	io_put(l, io);
+	l->stats.flushes++;
+	if (result >= 0) {
+		flush_stable(l, was.target);
+		l->s.flushed = true;
+		l->g.want_flush = false;
+		grave_stable(l, was.deleted, true);
+	}
+	if (l->repair.fua)
+		return result >= 0 ? FLUSH_PROBED : FLUSH_PROBED_BAD;
+	if (result >= 0)
+		return FLUSH_GOOD;
+	for (int i = 0; i < 2; i++)		/* the repair covers those that did not go out */
+		if (!l->group[i].sent)
+			l->group[i].used = false;
+	return FLUSH_BAD;
+}
+
+uint64_t alog_end(const struct alog *l)
+{
+	return l->s.end;
+}
+
+uint64_t alog_written(const struct alog *l)
+{
+	return flush_capped(l, l->s.written);
+}
+
+uint64_t alog_stable(const struct alog *l)
+{
+	return l->s.stable;
+}
+
+void alog_push(struct alog *l, uint64_t pos)
+{
+	if (l->s.push < pos)
+		l->s.push = pos;
+}
+
+void alog_force(struct alog *l, uint64_t pos)
+{
+	if (l->s.force < pos)
+		l->s.force = pos;
+}

@@ -1,0 +1,58 @@
+/* io - the log's requests: a fixed number, their targets and pages, and sending.
+ *
+ * Contract: see inside.h. A request that the user cannot send now is marked, and sent at the next
+ * poll.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peers/alog/inside.h"
+
+struct io *io_get(struct alog *l, enum io_kind kind)
+{
+	struct io *io = l->io_free;
+
+	if (!io)
+		return NULL;
+	l->io_free = io->next;
+	memset(io, 0, sizeof(*io));
+	io->kind = (uint8_t)kind;
+	l->io_out[kind]++;
+	return io;
+}
+
+void io_put(struct alog *l, struct io *io)
+{
+	assert(l->io_out[io->kind] > 0);
+	l->io_out[io->kind]--;
+	io->next = l->io_free;
+	l->io_free = io;
+}
+
+void io_target(struct alog *l, struct io *io, uint64_t zone)
+{
+	snprintf(io->pub.target, sizeof(io->pub.target), "+%s:%016" PRIx64, l->cfg.prefix, zone);
+}
+
+void io_pages(struct alog *l, struct io *io, uint8_t *at, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i += ALOG_PAGE) {
+		assert(io->pub.nr_pages < ALOG_IO_PAGES);
+		io->pub.page[io->pub.nr_pages++] = l->user.page(l->user.ctx, at + i);
+	}
+	io->pub.size += bytes;
+}
+
+void io_send(struct alog *l, struct io *io)
+{
+	io->wanted = !l->user.send(l->user.ctx, &io->pub);
+}
+
+void io_retry(struct alog *l)
+{
+	for (uint32_t i = 0; i < ALOG_IOS; i++)
+		if (l->io[i].wanted)
+			io_send(l, &l->io[i]);
+}

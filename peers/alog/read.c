@@ -1,0 +1,148 @@
+/* read - a range of a zone, or both heads, are read into the scratch.
+ *
+ * Contract: one reading at a time, for the job that has the scratch; then() is called when all of
+ * it is there, never before the call returns. Ranges that the store does not have read as zeroes. A
+ * piece that cannot be read is tried again page by page, and pages that fail again are zeroes and
+ * counted in `bad`.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peers/alog/inside.h"
+
+void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
+	void (*then)(struct alog *l))
+{
+	assert(!l->reader.active && from % ALOG_PAGE == 0 && to % ALOG_PAGE == 0);
+	l->reader = (struct reader){ .then = then, .zone = zone, .from = from, .next = from,
+		.to = to, .piece = ALOG_IO_PAGES * ALOG_PAGE, .active = true };
+}
+
+/* One behind the other in the pages of the heads. */
+void read_heads(struct alog *l, void (*then)(struct alog *l))
+{
+	read_zone(l, 0, 0, 2 * head_bytes(&l->cfg), then);
+	l->reader.head = true;
+	l->reader.piece = head_bytes(&l->cfg);
+}
+
+static uint8_t *room(const struct alog *l, uint32_t from)
+{
+	return (l->reader.head ? l->head_page : l->scratch) + from;
+}
+
+static void target(struct alog *l, struct io *io, uint32_t from)
+{
+	uint32_t copy;
+
+	io_target(l, io, l->reader.zone);
+	io->pub.offset = from;
+	if (!l->reader.head)
+		return;
+	copy = from / head_bytes(&l->cfg);
+	head_target(l, io, copy);
+	io->pub.offset = from % head_bytes(&l->cfg);
+}
+
+static void send_piece(struct alog *l, uint32_t from, uint32_t bytes)
+{
+	struct io *io = io_get(l, IO_READ);
+
+	assert(io);
+	io->pub.op = XSEG_OP_READ;
+	io->pub.once = true;
+	io->from = from;
+	target(l, io, from);
+	io_pages(l, io, room(l, from), bytes);
+	l->reader.out++;
+	io_send(l, io);
+}
+
+bool read_pump(struct alog *l)
+{
+	struct reader *r = &l->reader;
+	bool did = false;
+	uint32_t bytes;
+
+	if (!r->active)
+		return false;
+	while (r->next < r->to && r->out < ALOG_READ_IOS && l->io_free) {
+		bytes = r->to - r->next < r->piece ? r->to - r->next : r->piece;
+		send_piece(l, r->next, bytes);
+		r->next += bytes;
+		did = true;
+	}
+	if (r->next < r->to || r->out)
+		return did;
+	r->active = false;
+	r->then(l);
+	return true;
+}
+
+/* From there on a page at a time. Pieces behind it that are out come twice, which does no harm. */
+static void again_by_pages(struct alog *l, uint32_t from)
+{
+	l->reader.piece = ALOG_PAGE;
+	if (l->reader.next > from)
+		l->reader.next = from;
+}
+
+void read_done(struct alog *l, struct io *io, int64_t result)
+{
+	uint32_t from = (uint32_t)io->from, bytes = io->pub.size;
+	uint64_t have = result > 0 ? (uint64_t)result : 0;
+
+	l->reader.out--;
+	io_put(l, io);
+	if (have < bytes)
+		memset(room(l, from) + have, 0, bytes - have);
+	l->reader.absent |= result == -ENOENT;
+	if (result >= 0 || result == -ENOENT)
+		return;
+	if (bytes > ALOG_PAGE && !l->reader.head)
+		again_by_pages(l, from);
+	else
+		l->reader.bad++;
+}
+
+/* ---- from the tail ---- */
+
+/* The page of the stream that has this page of a zone. UINT64_MAX: it is not in the ring. */
+static uint64_t find_page(const struct alog *l, const struct zone *z, uint32_t page)
+{
+	uint64_t k = z->base + page;
+
+	if (z->old) {
+		if (l->s.written >= l->s.recovered)
+			return UINT64_MAX;
+		for (k = tail_first(l); k * ALOG_PAGE < l->s.recovered; k++)
+			if (tail_slot(l, k)->zone == z->id && tail_slot(l, k)->page == page)
+				return k;
+		return UINT64_MAX;
+	}
+	if (k < tail_first(l) || k >= l->s.next_page || tail_slot(l, k)->zone != z->id ||
+		tail_slot(l, k)->page != page)
+		return UINT64_MAX;
+	return k;
+}
+
+bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to)
+{
+	const struct zone *z = zone_find(l, zone);
+	uint8_t *data = to;
+	uint32_t part;
+	uint64_t k;
+
+	for (; bytes; bytes -= part, from += part, data += part) {
+		k = z ? find_page(l, z, from / ALOG_PAGE) : UINT64_MAX;
+		if (k == UINT64_MAX)
+			return false;
+		part = ALOG_PAGE - from % ALOG_PAGE;
+		if (part > bytes)
+			part = bytes;
+		memcpy(data, tail_page(l, k) + from % ALOG_PAGE, part);
+	}
+	return true;
+}

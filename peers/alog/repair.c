@@ -1,0 +1,134 @@
+/* repair - zones in doubt after a failed write or a failed FLUSH are left.
+ *
+ * Contract: see inside.h.
+ *
+ *   from    to      when                                            by
+ *   NONE    WAIT    a write or a FLUSH has failed                   repair_begin
+ *   any     WAIT    another one has failed: the range grows         repair_begin
+ *   WAIT    COPY    the pause is over, the scratch is free          repair_pump
+ *   COPY    SETTLE  the live records of all zones in doubt are copied
+ *   SETTLE  NONE    all copies are written
+ *
+ * The range of ids is in the arena before anything is done about it, and leaves it when the last of
+ * these zones is deleted. A successor that finds a range begins in WAIT.
+ *
+ * Invariants
+ *   L2  A failed append closes its zone, and is appended anew before anything at or behind its
+ *       place is promised (G1 of flush.c). No zone at or behind the failed one is called flushed
+ *       before the failed one is dying in the head (`doomed` in zone.c, grave.c).
+ *   L8  A failed FLUSH puts all zones into doubt that no good FLUSH covers. Their copies, and all
+ *       later pages, are written with FUA until a FLUSH succeeds. So promises go on while the store
+ *       fails each FLUSH, and the deletion of the bad zones is the way to mend the store.
+ */
+#include <assert.h>
+
+#include "peers/alog/inside.h"
+
+void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bool fua)
+{
+	struct repair *r = &l->repair;
+
+	if (low > high)
+		return;
+	doubt_note(l, low, high);
+	low = doubt_low(l);
+	high = doubt_high(l);
+	if (r->state == REPAIR_NONE || hold < r->hold)
+		r->hold = hold;
+	if (r->state != REPAIR_WAIT) {
+		r->retry_ns = l->now + r->pause_ns;
+		r->pause_ns = r->pause_ns ? 2 * r->pause_ns : ALOG_RETRY_NS;
+		if (r->pause_ns > ALOG_RETRY_MAX_NS)
+			r->pause_ns = ALOG_RETRY_MAX_NS;
+	}
+	r->state = REPAIR_WAIT;
+	r->fua |= fua;
+	r->until = UINT64_MAX;
+	l->stats.repairs++;
+	for (uint32_t i = 0; i < l->z.nr; i++) {
+		struct zone *z = &l->z.table[i];
+
+		if (z->state != ZONE_FREE && z->id >= low && z->id <= high)
+			z->doomed = true;
+	}
+	if (l->z.open && l->z.open->doomed)
+		zone_close(l);
+	copy_stop(l);
+}
+
+/* The next zone of the range from `at` on. What was emptied before needs its pages no more. */
+static struct zone *next_zone(struct alog *l)
+{
+	struct zone *z;
+
+	for (; l->repair.at <= doubt_high(l); l->repair.at++) {
+		z = l->repair.at < l->head.next_id ? zone_find(l, l->repair.at) : NULL;
+		if (!z)
+			continue;
+		if (z->state == ZONE_CLOSED)
+			return z;
+		tail_drop(l, z->id);
+		write_advance(l);
+	}
+	return NULL;
+}
+
+static bool copy_next(struct alog *l)
+{
+	struct zone *z;
+
+	if (l->job != JOB_NONE)
+		return false;
+	z = next_zone(l);
+	if (z) {
+		l->repair.at = z->id + 1;
+		return copy_begin(l, z, true);
+	}
+	l->repair.until = l->s.end;
+	l->repair.state = REPAIR_SETTLE;
+	return true;
+}
+
+static bool settle(struct alog *l)
+{
+	struct repair *r = &l->repair;
+
+	alog_push(l, r->until);
+	if (l->s.written < r->until)
+		return false;
+	r->state = REPAIR_NONE;
+	r->pause_ns = 0;
+	r->flush_ns = l->now;
+	l->s.flushed |= r->fua;			/* all that was not was in doubt, and is copied */
+	write_advance(l);
+	return true;
+}
+
+bool repair_pump(struct alog *l)
+{
+	struct repair *r = &l->repair;
+
+	switch (r->state) {
+	case REPAIR_NONE:
+		return false;
+	case REPAIR_WAIT:
+		if (l->now < r->retry_ns || l->job != JOB_NONE)
+			return false;
+		r->at = doubt_low(l);
+		r->state = REPAIR_COPY;
+		return true;
+	case REPAIR_COPY:
+		return copy_next(l);
+	case REPAIR_SETTLE:
+		return settle(l);
+	}
+	return false;
+}
+
+void repair_probed(struct alog *l, bool ok)
+{
+	if (ok && l->repair.state == REPAIR_NONE)
+		l->repair.fua = false;
+	else
+		l->repair.flush_ns = l->now + ALOG_RETRY_NS;
+}

@@ -1,0 +1,174 @@
+/* alog_record_test - record headers, zone headers and footers: they verify where they were written,
+ * and nowhere else (F1 to F3 of record.h). */
+#include "peers/alog/record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define ZONE_BYTES 65536u
+
+static const uint8_t uuid[16] = { 1, 2, 3 }, other[16] = { 1, 2, 4 };
+
+static struct alog_record sample(void)
+{
+	return (struct alog_record){ .identity = { 11, 22 }, .sequence = 33, .version = 44,
+		.key_bytes = 5, .value_bytes = 600, .data_crc = 66, .expiry = 77, .client = 88,
+		.type = ALOG_VALUE, .flags = ALOG_MORE };
+}
+
+static void a_header_is_read_as_it_was_written(void **state)
+{
+	struct alog_record rec = sample(), back;
+	struct alog_header h;
+	uint32_t seed = alog_seed(uuid, 9, 3);
+
+	(void)state;
+	alog_header_encode(&rec, seed, 4096, &h);
+	assert_true(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
+	assert_memory_equal(back.identity, rec.identity, sizeof(rec.identity));
+	assert_int_equal(back.sequence, 33);
+	assert_int_equal(back.version, 44);
+	assert_int_equal(back.key_bytes, 5);
+	assert_int_equal(back.value_bytes, 600);
+	assert_int_equal(back.data_crc, 66);
+	assert_int_equal(back.expiry, 77);
+	assert_int_equal(back.client, 88);
+	assert_int_equal(back.type, ALOG_VALUE);
+	assert_int_equal(back.flags, ALOG_MORE);
+}
+
+static void a_header_of_another_log_zone_epoch_or_place_is_refused(void **state)
+{
+	struct alog_record rec = sample(), back;
+	struct alog_header h;
+
+	(void)state;
+	alog_header_encode(&rec, alog_seed(uuid, 9, 3), 4096, &h);
+	assert_false(alog_header_decode(&h, alog_seed(other, 9, 3), 4096, ZONE_BYTES, &back));
+	assert_false(alog_header_decode(&h, alog_seed(uuid, 8, 3), 4096, ZONE_BYTES, &back));
+	assert_false(alog_header_decode(&h, alog_seed(uuid, 9, 4), 4096, ZONE_BYTES, &back));
+	assert_false(alog_header_decode(&h, alog_seed(uuid, 9, 3), 4104, ZONE_BYTES, &back));
+}
+
+static void each_flipped_bit_of_a_header_is_found(void **state)
+{
+	struct alog_record rec = sample(), back;
+	struct alog_header h;
+	uint32_t seed = alog_seed(uuid, 9, 3);
+
+	(void)state;
+	alog_header_encode(&rec, seed, 4096, &h);
+	for (unsigned bit = 0; bit < sizeof(h) * 8; bit++) {
+		((uint8_t *)&h)[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_false(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
+		((uint8_t *)&h)[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+static void a_record_that_is_longer_than_its_room_is_refused(void **state)
+{
+	struct alog_record rec = sample(), back;
+	struct alog_header h;
+	uint32_t seed = alog_seed(uuid, 9, 3), bytes = alog_record_bytes(5, 600);
+
+	(void)state;
+	alog_header_encode(&rec, seed, 4096, &h);
+	assert_true(alog_header_decode(&h, seed, 4096, bytes, &back));
+	assert_false(alog_header_decode(&h, seed, 4096, bytes - 8, &back));
+	assert_false(alog_header_decode(&h, seed, 4096, 8, &back));
+	rec.value_bytes = UINT32_MAX - 70;	/* a sum that would wrap */
+	alog_header_encode(&rec, seed, 4096, &h);
+	assert_false(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
+}
+
+static void zeroes_are_no_header(void **state)
+{
+	struct alog_record rec;
+	static const uint8_t zeroes[ALOG_ZONE_HEAD_END];
+	struct alog_zone_info info;
+	struct alog_footer f;
+
+	(void)state;
+	assert_false(alog_header_decode(zeroes, alog_seed(uuid, 9, 3), 0, ZONE_BYTES, &rec));
+	assert_false(alog_zone_decode(uuid, 9, zeroes, &info));
+	assert_false(alog_footer_decode(uuid, 9, ZONE_BYTES, zeroes, &f));
+}
+
+static void a_zone_header_tells_the_epoch(void **state)
+{
+	struct alog_zone_info info = { .epoch = 7, .durable = 5, .previous = 8 }, back;
+	uint8_t to[ALOG_ZONE_HEAD_END];
+
+	(void)state;
+	alog_zone_encode(uuid, 9, &info, to);
+	assert_true(alog_zone_decode(uuid, 9, to, &back));
+	assert_memory_equal(&back, &info, sizeof(info));
+	assert_false(alog_zone_decode(uuid, 10, to, &back));
+	assert_false(alog_zone_decode(other, 9, to, &back));
+	to[ALOG_ZONE_HEAD_END - 1] ^= 1;
+	assert_false(alog_zone_decode(uuid, 9, to, &back));
+}
+
+static struct alog_footer footer(uint32_t nr, uint32_t end)
+{
+	struct alog_footer f = { .epoch = 7, .nr = nr, .end = end };
+
+	alog_footer_encode(uuid, 9, ZONE_BYTES, &f);
+	return f;
+}
+
+static void a_footer_that_does_not_fit_its_zone_is_refused(void **state)
+{
+	struct alog_footer f = footer(10, 4096), back;
+
+	(void)state;
+	assert_true(alog_footer_decode(uuid, 9, ZONE_BYTES, &f, &back));
+	assert_false(alog_footer_decode(uuid, 9, ZONE_BYTES / 2, &f, &back));
+	f = footer(ZONE_BYTES, 4096);
+	assert_false(alog_footer_decode(uuid, 9, ZONE_BYTES, &f, &back));
+	f = footer(10, alog_hints_at(ZONE_BYTES, 10) + 8);
+	assert_false(alog_footer_decode(uuid, 9, ZONE_BYTES, &f, &back));
+	f = footer(UINT32_MAX / ALOG_HINT_BYTES + 2, 4096);
+	assert_false(alog_footer_decode(uuid, 9, ZONE_BYTES, &f, &back));
+}
+
+static void a_hint_that_leaves_the_records_is_refused(void **state)
+{
+	struct alog_footer f = footer(1, 4096);
+	struct alog_hint ok = { .place = 1024, .bytes = 3072, .type = ALOG_VALUE }, h = ok;
+
+	(void)state;
+	assert_true(alog_hint_ok(&ok, &f));
+	h.bytes += 8;
+	assert_false(alog_hint_ok(&h, &f));
+	h.bytes = UINT32_MAX - 7;
+	assert_false(alog_hint_ok(&h, &f));
+	h = ok;
+	h.place = 0;
+	assert_false(alog_hint_ok(&h, &f));
+	h = ok;
+	h.place = UINT32_MAX - 7;
+	assert_false(alog_hint_ok(&h, &f));
+	h = ok;
+	h.type = ALOG_ZONE;
+	assert_false(alog_hint_ok(&h, &f));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_header_is_read_as_it_was_written),
+		cmocka_unit_test(a_header_of_another_log_zone_epoch_or_place_is_refused),
+		cmocka_unit_test(each_flipped_bit_of_a_header_is_found),
+		cmocka_unit_test(a_record_that_is_longer_than_its_room_is_refused),
+		cmocka_unit_test(zeroes_are_no_header),
+		cmocka_unit_test(a_zone_header_tells_the_epoch),
+		cmocka_unit_test(a_footer_that_does_not_fit_its_zone_is_refused),
+		cmocka_unit_test(a_hint_that_leaves_the_records_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

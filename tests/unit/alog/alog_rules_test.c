@@ -1,0 +1,632 @@
+/* alog_rules_test - the log's rules L1 to L8, each by the sequence that breaks a log without it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/rig/alog_rig.h"
+
+static struct ar *rig;
+
+static void begin_sized(uint32_t zones, uint32_t zone_pages)
+{
+	struct alog_config cfg = { .prefix = "log", .zones = zones,
+		.zone_bytes = zone_pages * ALOG_PAGE, .tail_pages = 64, .reserve = 3,
+		.uuid = { 9, 8, 7 }, .owner = 5 };
+
+	rig = ar_create(4711, &cfg);
+	assert_true(ar_open(rig));
+}
+
+static void begin(void)
+{
+	begin_sized(12, 8);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ar_destroy(rig);
+	rig = NULL;
+	return 0;
+}
+
+static struct alog_stats stats(void)
+{
+	struct alog_stats s;
+
+	alog_stats(rig->log, &s);
+	return s;
+}
+
+static void put_many(uint32_t nr, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		ar_put_now(rig, i % AR_KEYS, bytes, false);
+}
+
+/* Answers requests of this kind only, until none is out. */
+static uint32_t out_of(uint8_t op)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < rig->nr_out; i++)
+		nr += rig->out[i].io->op == op;
+	return nr;
+}
+
+/* ---- L1 ---- */
+
+static void a_flush_is_sent_only_when_all_before_it_is_written(void **state)
+{
+	(void)state;
+	begin();
+	put_many(3, 3000);
+	alog_force(rig->log, alog_end(rig->log));
+	ar_poll(rig);
+	assert_int_not_equal(out_of(XSEG_OP_WRITE), 0);
+	while (out_of(XSEG_OP_WRITE)) {
+		assert_int_equal(out_of(XSEG_OP_FLUSH), 0);
+		assert_int_equal(alog_stable(rig->log), 0);
+		assert_true(ar_step(rig));
+	}
+	ar_poll(rig);
+	assert_int_equal(out_of(XSEG_OP_FLUSH), 1);
+	assert_int_equal(alog_stable(rig->log), 0);
+	ar_settle(rig);
+	assert_int_equal(alog_stable(rig->log), alog_end(rig->log));
+}
+
+static void two_groups_may_be_out_and_no_third(void **state)
+{
+	(void)state;
+	begin();
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(ar_put(rig, i, 100, false), 0);
+		alog_force(rig->log, alog_end(rig->log));
+		for (uint32_t n = 0; n < 4; n++) {
+			ar_poll(rig);
+			while (out_of(XSEG_OP_WRITE))
+				ar_step(rig);
+		}
+	}
+	assert_in_range(out_of(XSEG_OP_FLUSH), 0, 2);
+	ar_settle(rig);
+	assert_int_equal(alog_stable(rig->log), alog_end(rig->log));
+}
+
+static void an_append_that_nobody_forces_waits_for_no_request(void **state)
+{
+	(void)state;
+	begin();
+	rig->stuck = true;
+	assert_int_equal(ar_put(rig, 1, 100, false), 0);
+	ar_poll(rig);
+	assert_int_equal(rig->nr_out, 0);
+	ar_kill(rig);
+	rig->stuck = false;
+	assert_true(ar_open(rig));
+	assert_int_equal(rig->index[1].type, ALOG_VALUE);
+}
+
+/* ---- L2 ---- */
+
+static void a_failed_append_is_appended_anew_before_it_is_promised(void **state)
+{
+	uint64_t zone, wanted;
+
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 500, false);
+	zone = rig->index[1].zone;
+	rig->fail_write = 1000;
+	wanted = alog_end(rig->log);
+	alog_force(rig->log, wanted);
+	ar_poll(rig);
+	while (out_of(XSEG_OP_WRITE))
+		ar_step(rig);
+	rig->fail_write = 0;
+	ar_settle(rig);
+	assert_int_equal(stats().repairs, 1);
+	assert_int_not_equal(rig->index[1].zone, zone);
+	assert_true(alog_stable(rig->log) >= wanted);
+	ar_note_promises(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_equal(rig->index[1].type, ALOG_VALUE);
+}
+
+static void a_store_that_refuses_for_long_loses_nothing(void **state)
+{
+	(void)state;
+	begin();
+	put_many(6, 700);
+	rig->fail_write = 700;
+	alog_force(rig->log, alog_end(rig->log));
+	for (uint32_t i = 0; i < 400; i++) {
+		ar_poll(rig);
+		ar_step(rig);
+		rig->now += 50000000;
+	}
+	rig->fail_write = 0;
+	ar_force_now(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	for (uint32_t k = 0; k < 6; k++)
+		assert_int_equal(rig->index[k].type, ALOG_VALUE);
+}
+
+/* ---- L3 ---- */
+
+static void nothing_is_appended_to_a_zone_of_an_earlier_opening(void **state)
+{
+	uint64_t zone;
+
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 100, false);
+	zone = rig->index[1].zone;
+	ar_kill(rig);
+	assert_true(ar_open(rig));
+	ar_put_now(rig, 2, 100, false);
+	assert_true(rig->index[2].zone > zone);
+	ar_force_now(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	ar_put_now(rig, 3, 100, false);
+	assert_true(rig->index[3].zone > rig->index[2].zone);
+}
+
+static void an_id_is_used_once_even_if_the_opening_that_had_it_wrote_nothing(void **state)
+{
+	uint64_t last = 0;
+
+	(void)state;
+	begin();
+	for (uint32_t i = 0; i < 6; i++) {
+		ar_put_now(rig, 1, 100, false);
+		assert_true(rig->index[1].zone > last);
+		last = rig->index[1].zone;
+		ar_cut(rig);			/* nothing of it was flushed */
+		assert_true(ar_open(rig));
+	}
+}
+
+static void a_record_of_an_earlier_epoch_in_its_place_is_not_believed(void **state)
+{
+	struct ar_object *old, *now;
+	uint64_t zone;
+
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 100, false);
+	ar_force_now(rig);
+	old = ar_zone(rig, rig->index[1].zone);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	ar_put_now(rig, 2, 100, false);
+	ar_force_now(rig);
+	zone = rig->index[2].zone;
+	now = ar_zone(rig, zone);
+	/* the old record's bytes behind the new one */
+	memcpy(now->durable + 2048, old->durable + ALOG_ZONE_HEAD_END, 168);
+	memcpy(now->now + 2048, old->durable + ALOG_ZONE_HEAD_END, 168);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_equal(rig->index[1].count, 1);
+}
+
+/* ---- L4 ---- */
+
+static uint64_t seal_one(uint32_t key)
+{
+	uint64_t zone;
+
+	ar_put_now(rig, key, 200, false);
+	zone = rig->index[key].zone;
+	for (uint32_t k = key + 5; k < AR_KEYS; k++) {
+		ar_put_now(rig, k, 900, false);
+		if (rig->index[k].zone > zone)
+			break;
+	}
+	return zone;
+}
+
+static void hints_bring_the_index_back_of_what_was_flushed(void **state)
+{
+	(void)state;
+	begin_sized(12, 4);
+	seal_one(1);
+	ar_force_now(rig);
+	seal_one(20);			/* a later zone's header tells of the flush */
+	ar_force_now(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_not_equal(stats().opened_by_hints, 0);
+	ar_check_values(rig);
+}
+
+static void hints_whose_records_are_lost_are_not_believed(void **state)
+{
+	struct ar_object *o;
+	uint64_t zone;
+
+	(void)state;
+	begin();
+	zone = seal_one(1);
+	ar_settle(rig);
+	ar_kill(rig);
+	/* power fails: of the zone all is kept but the second page */
+	o = ar_zone(rig, zone);
+	for (uint32_t i = rig->first_op; i < rig->nr_ops; i++) {
+		struct ar_op *op = &rig->op[i];
+
+		op->durable = true;
+		if (op->object == o && op->offset <= 4096 && op->offset + op->size > 4096)
+			memset(op->data + (4096 - op->offset), 0, 4096);
+	}
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_not_equal(rig->damages[ALOG_HOLE], 0);
+	assert_int_equal(stats().opened_by_hints, 0);
+	/* and they stay so when a flush has made that stable */
+	ar_force_now(rig);
+	ar_put_now(rig, 5, 100, false);
+	ar_force_now(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	ar_check_values(rig);
+}
+
+/* ---- L5, L6 ---- */
+
+static void a_zone_with_promised_records_stays_until_their_superseders_are_stable(void **state)
+{
+	(void)state;
+	begin();
+	for (uint32_t k = 0; k < 40; k++)
+		ar_put_now(rig, k, 200, false);
+	ar_force_now(rig);
+	/* all of the first zone is dead, and nothing is flushed */
+	for (uint32_t i = 0; i < 120; i++) {
+		assert_int_equal(ar_put(rig, i % 40, 700, false), 0);
+		ar_settle(rig);
+	}
+	assert_true(stats().zones >= 3);
+	assert_int_equal(stats().zones_deleted, 0);
+	assert_true(alog_stable(rig->log) < alog_end(rig->log));
+	ar_cut(rig);
+	assert_true(ar_open(rig));		/* the promised values, or newer ones */
+	for (uint32_t k = 0; k < 40; k++)
+		assert_int_equal(rig->index[k].type, ALOG_VALUE);
+}
+
+static void zones_of_which_nothing_was_promised_go_without_a_flush(void **state)
+{
+	(void)state;
+	begin();
+	for (uint32_t i = 0; i < 40 * 20; i++) {
+		assert_int_equal(ar_put(rig, i % 40, 200, false), 0);
+		ar_settle(rig);
+	}
+	assert_int_equal(rig->nr_flushes, 0);
+	assert_true(stats().zones_deleted >= 3);
+	ar_check_values(rig);
+}
+
+/* ---- L7 ---- */
+
+static void a_deleted_key_stays_deleted_when_its_tombstone_is_gone(void **state)
+{
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 200, false);
+	ar_force_now(rig);
+	ar_put_now(rig, 1, 0, true);
+	ar_force_now(rig);
+	for (uint32_t i = 0; i < 600 && rig->index[1].type != ALOG_NOTHING; i++) {
+		ar_put_now(rig, 2 + i * 7 % 43, 4000, false);
+		ar_force_now(rig);
+	}
+	assert_int_equal(rig->index[1].type, ALOG_NOTHING);
+	for (uint32_t i = 0; i < 5; i++) {
+		ar_cut(rig);
+		assert_true(ar_open(rig));
+		assert_int_equal(rig->index[1].type, ALOG_NOTHING);
+		put_many(20, 300);
+		ar_put_now(rig, 1, 0, true);
+	}
+}
+
+static void the_highest_sequence_counts_wherever_it_stands(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 100, false);
+	first = rig->index[1].zone;
+	for (uint32_t i = 0; i < 400 && rig->index[1].zone == first; i++) {
+		ar_put_now(rig, 2 + i * 7 % 43, 4000, false);	/* compaction copies it */
+		ar_force_now(rig);
+	}
+	assert_true(rig->index[1].zone > first);
+	assert_true(rig->index[1].sequence < rig->index[2].sequence);
+	ar_put_now(rig, 1, 120, false);
+	ar_force_now(rig);
+	ar_forget(rig);
+	assert_true(ar_open(rig));
+	ar_check_values(rig);
+}
+
+/* ---- L8 ---- */
+
+static void one_failed_flush_is_not_for_ever(void **state)
+{
+	uint32_t fua;
+
+	(void)state;
+	begin();
+	put_many(5, 800);
+	alog_force(rig->log, alog_end(rig->log));
+	rig->fail_flush = 1000;
+	for (uint32_t i = 0; i < 60 && !rig->nr_flushes; i++) {
+		ar_poll(rig);
+		ar_step(rig);
+	}
+	fua = rig->nr_fua;
+	/* each FLUSH fails, and what is forced becomes stable all the same */
+	for (uint32_t i = 0; i < 2000 && alog_stable(rig->log) < alog_end(rig->log); i++) {
+		if (alog_failed(rig->log))
+			break;
+		alog_poll(rig->log, rig->now += 1000000);
+		ar_step(rig);
+	}
+	if (alog_failed(rig->log)) {		/* the store has lost some of it for good */
+		assert_int_equal(alog_failed(rig->log), -EIO);
+		ar_kill(rig);
+		assert_true(ar_open(rig));
+	} else {
+		assert_int_equal(alog_stable(rig->log), alog_end(rig->log));
+		assert_true(rig->nr_fua > fua);
+	}
+	rig->fail_flush = 0;
+	put_many(5, 800);
+	ar_force_now(rig);
+	for (uint32_t i = 0; i < rig->nr_objects; i++)
+		assert_false(rig->object[i].bad);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	ar_check_values(rig);
+}
+
+/* ---- space ---- */
+
+static void a_full_log_refuses_puts_and_takes_deletions(void **state)
+{
+	uint32_t nr = 0;
+	int rc;
+
+	(void)state;
+	begin();
+	do {
+		rc = ar_put(rig, nr % AR_KEYS, 6000, false);
+		if (rc == 0)
+			nr++;
+		else
+			ar_settle(rig);
+	} while (rc != -ENOSPC && nr < 1000);
+	assert_int_equal(rc, -ENOSPC);
+	for (uint32_t k = 0; k < 30; k++)
+		assert_int_equal(ar_put(rig, k, 0, true), 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		alog_force(rig->log, alog_end(rig->log));
+		ar_settle(rig);
+	}
+	ar_put_now(rig, 40, 1000, false);
+	ar_check_values(rig);
+}
+
+static void a_tail_that_is_full_makes_appends_wait(void **state)
+{
+	int rc = 0;
+
+	(void)state;
+	begin();
+	rig->stuck = true;
+	for (uint32_t i = 0; i < 100 && !rc; i++)
+		rc = ar_put(rig, i % AR_KEYS, 3000, false);
+	assert_int_equal(rc, -EAGAIN);
+	rig->stuck = false;
+	ar_settle(rig);
+	assert_int_equal(ar_put(rig, 1, 3000, false), 0);
+}
+
+static void what_is_too_long_is_refused(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(ar_put(rig, 1, rig->cost.record_max, false), -E2BIG);
+	assert_int_equal(ar_put(rig, 1, rig->cost.record_max - 80, false), 0);
+}
+
+/* ---- heads ---- */
+
+static void the_log_opens_with_one_head_and_not_with_none(void **state)
+{
+	struct ar_object *h[2];
+
+	(void)state;
+	begin();
+	put_many(40, 700);
+	for (int i = 0; i < 2; i++) {
+		alog_words_write(rig->log);
+		ar_force_now(rig);
+	}
+	ar_cut(rig);
+	h[0] = ar_find(rig, "+log:head.0", false);
+	h[1] = ar_find(rig, "+log:head.1", false);
+	for (int i = 0; i < 2; i++) {
+		memset(h[i]->now + 64, 0x5a, 100);
+		memset(h[i]->durable + 64, 0x5a, 100);
+		assert_true(ar_open(rig));
+		assert_int_equal(rig->damages[ALOG_BAD_HEAD], i + 1);
+		put_many(3, 100);
+		ar_force_now(rig);
+		ar_cut(rig);
+	}
+	for (int i = 0; i < 2; i++)
+		memset(h[i]->now + 64, 0x5a, 100);
+	rig->log = alog_create(&rig->cfg, &rig->user, rig->arena, rig->scratch);
+	for (int i = 0; i < 20; i++) {
+		alog_poll(rig->log, 1);
+		ar_step(rig);
+	}
+	assert_int_equal(alog_failed(rig->log), -EBADMSG);
+}
+
+static void a_tail_whose_log_was_opened_elsewhere_is_refused(void **state)
+{
+	uint8_t *kept;
+
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 100, false);
+	ar_kill(rig);
+	kept = malloc(rig->cost.arena_bytes);
+	memcpy(kept, rig->arena, rig->cost.arena_bytes);
+	ar_forget(rig);
+	assert_true(ar_open(rig));
+	ar_kill(rig);
+	memcpy(rig->arena, kept, rig->cost.arena_bytes);
+	free(kept);
+	rig->log = alog_create(&rig->cfg, &rig->user, rig->arena, rig->scratch);
+	for (int i = 0; i < 20; i++) {
+		alog_poll(rig->log, 1);
+		ar_step(rig);
+	}
+	assert_int_equal(alog_failed(rig->log), -ESTALE);
+}
+
+/* ---- damage ---- */
+
+static void a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other(void **state)
+{
+	struct ar_object *o;
+	uint64_t zone;
+	uint32_t at;
+
+	(void)state;
+	begin();
+	seal_one(1);
+	ar_force_now(rig);
+	seal_one(5);
+	ar_put_now(rig, 3, 200, false);
+	ar_force_now(rig);
+	at = rig->index[3].place;
+	zone = rig->index[3].zone;
+	ar_put_now(rig, 4, 200, false);
+	ar_force_now(rig);
+	o = ar_zone(rig, zone);
+	o->durable[at + 100] ^= 1;
+	rig->key[3].damaged = true;
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_equal(rig->index[4].type, ALOG_VALUE);
+	assert_int_not_equal(rig->damages[ALOG_BAD_RECORD] + rig->damages[ALOG_HOLE], 0);
+}
+
+/* ---- walks ---- */
+
+static uint32_t walked, walked_bad, walks_over;
+
+static void walk_record(void *ctx, uint64_t zone, const struct alog_hint *hint,
+	const struct alog_record *rec, const void *data)
+{
+	(void)ctx;
+	(void)zone;
+	assert_int_equal(rec != NULL, data != NULL);
+	if (rec)
+		assert_int_equal(rec->sequence, hint->sequence);
+	walked += rec != NULL;
+	walked_bad += rec == NULL;
+}
+
+static void walk_over(void *ctx)
+{
+	(void)ctx;
+	walks_over++;
+}
+
+static void a_walk_tells_each_record_and_holds_what_there_was(void **state)
+{
+	struct alog_walk walk = { .record = walk_record, .over = walk_over, .hold = true };
+	struct ar_object *o;
+	uint64_t deleted;
+
+	(void)state;
+	begin();
+	put_many(46, 900);
+	ar_force_now(rig);
+	walked = walked_bad = walks_over = 0;
+	deleted = stats().zones_deleted;
+	assert_int_equal(alog_walk(rig->log, &walk), 0);
+	assert_int_equal(alog_walk(rig->log, &walk), -EBUSY);
+	put_many(40, 200);			/* meanwhile what it tells is superseded */
+	alog_force(rig->log, alog_end(rig->log));
+	while (!walks_over) {
+		ar_poll(rig);
+		ar_step(rig);
+		assert_true(walks_over || stats().zones_deleted == deleted);
+	}
+	assert_in_range(walked, 46, 86);
+	assert_int_equal(walked_bad, 0);
+	ar_force_now(rig);
+	/* a flipped bit is told */
+	o = ar_zone(rig, rig->index[40].zone);
+	o->now[rig->index[40].place + 200] ^= 4;
+	while (rig->index[1].place == 0 || alog_read_tail(rig->log, rig->index[40].zone,
+			rig->index[40].place, 8, &deleted))
+		put_many(4, 3000);		/* out of the tail */
+	walked_bad = walks_over = 0;
+	walk.hold = false;
+	assert_int_equal(alog_walk(rig->log, &walk), 0);
+	ar_settle(rig);
+	assert_int_equal(walks_over, 1);
+	assert_int_not_equal(walked_bad, 0);
+}
+
+#define RULE(test) cmocka_unit_test_teardown(test, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RULE(a_flush_is_sent_only_when_all_before_it_is_written),
+		RULE(two_groups_may_be_out_and_no_third),
+		RULE(an_append_that_nobody_forces_waits_for_no_request),
+		RULE(a_failed_append_is_appended_anew_before_it_is_promised),
+		RULE(a_store_that_refuses_for_long_loses_nothing),
+		RULE(nothing_is_appended_to_a_zone_of_an_earlier_opening),
+		RULE(an_id_is_used_once_even_if_the_opening_that_had_it_wrote_nothing),
+		RULE(a_record_of_an_earlier_epoch_in_its_place_is_not_believed),
+		RULE(hints_bring_the_index_back_of_what_was_flushed),
+		RULE(hints_whose_records_are_lost_are_not_believed),
+		RULE(a_zone_with_promised_records_stays_until_their_superseders_are_stable),
+		RULE(zones_of_which_nothing_was_promised_go_without_a_flush),
+		RULE(a_deleted_key_stays_deleted_when_its_tombstone_is_gone),
+		RULE(the_highest_sequence_counts_wherever_it_stands),
+		RULE(one_failed_flush_is_not_for_ever),
+		RULE(a_full_log_refuses_puts_and_takes_deletions),
+		RULE(a_tail_that_is_full_makes_appends_wait),
+		RULE(what_is_too_long_is_refused),
+		RULE(the_log_opens_with_one_head_and_not_with_none),
+		RULE(a_tail_whose_log_was_opened_elsewhere_is_refused),
+		RULE(a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other),
+		RULE(a_walk_tells_each_record_and_holds_what_there_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
