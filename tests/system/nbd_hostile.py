@@ -10,11 +10,16 @@
     hold SOCKET          clients that stand still; says "held", then "handshake ended" when the
                          export ended the handshake of a silent client, and stays until its input
                          ends
+    lost SOCKET NBDKIT   small writes under way when volumed stops: each is answered once. The
+                         nbdkit, a process, can open no more descriptors meanwhile
 """
+import errno
 import os
 import random
+import resource
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -263,4 +268,27 @@ def hold(path):
     sys.stdin.read()
 
 
-{"work": work, "leave": leave, "idle": idle, "fill": fill, "hold": hold}[sys.argv[1]](*sys.argv[2:])
+def lost(path, nbdkit):
+    s = connect(path)
+    before = resource.prlimit(int(nbdkit), resource.RLIMIT_NOFILE)
+    resource.prlimit(int(nbdkit), resource.RLIMIT_NOFILE, (3, before[1]))
+    s.sendall(small_writes(12))
+    s.settimeout(1)
+    try:
+        raise AssertionError(f"the store is not slow: {s.recv(16)}")
+    except TimeoutError:
+        s.settimeout(100)
+    subprocess.run(["xseg", "peer", "stop", "volumed", "--force"], check=True)
+    answers = [struct.unpack(">IIQ", exactly(s, 16)) for _ in range(12)]
+    assert sorted(answers) == [(0x67446698, errno.EIO, handle) for handle in range(12)], answers
+    resource.prlimit(int(nbdkit), resource.RLIMIT_NOFILE, before)
+    subprocess.run(["xseg", "peer", "set", "memd", "latency=0"], check=True)
+    subprocess.run(["xseg", "peer", "start", "volumed"], check=True)
+    # nothing more was answered, and the next write has a new queue
+    s.sendall(request(WRITE, 99, 4 * MIB, 4096) + bytes(4096))
+    assert answer(s, {}) == (99, b"")
+    s.sendall(request(DISC, 0, 0, 0))
+    assert s.recv(1) == b""
+
+
+{"work": work, "leave": leave, "idle": idle, "fill": fill, "hold": hold, "lost": lost}[sys.argv[1]](*sys.argv[2:])

@@ -186,6 +186,18 @@ t "clients stand still" wait_for 60 grep -q held hold.log
 kill -KILL "$server"
 t "an export that is killed ends nbdkit, whoever stands still" wait_for 60 is_gone "$child"
 let_go
+
+# ---- their small writes are lost ----
+
+export_up lost disk
+child=$(pgrep -P "$server")
+t "writes wait for the store" xseg cache set cached policy=write-through
+t "the store is slow" xseg peer set memd latency=15s
+t "small writes are answered once if volumed goes, also without descriptors to wait by" \
+	hostile lost "$TMP/lost.sock" "$child"
+is "nbdkit is the one that it was" "$(pgrep -P "$server")" "$child"
+export_down "$server"
+
 t "the segment is sound" wait_for 60 xseg check
 nbdkit_is_clean
 t "all stops" xseg down

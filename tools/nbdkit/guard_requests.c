@@ -172,7 +172,8 @@ static void wait_for_writes(struct conn *c)
 		pause_small_writes(c);
 	ops->leave();
 	wait_for_both(c);
-	reap(c, 0);
+	if (c->nr_written)
+		reap(c, 0);
 }
 
 static uint64_t long_word(const uint8_t *at)
