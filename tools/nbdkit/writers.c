@@ -117,13 +117,31 @@ static void writer_put(void *arg)
 
 /* ---- writes ------------------------------------------------------------------------------ */
 
-static int queue_open(struct writer *w, struct xseg_error *err)
+static int queue_open(struct xseg_queue **queue, struct xseg_error *err)
 {
 	struct xseg_queue_params params = { .depth = WRITER_DEPTH,
 		.copy_bytes = COPY_BYTES,
 		.direct = XSEG_DIRECT_NEVER };
 
-	return xseg_queue_create(pool.volume, &params, &w->queue, err);
+	return xseg_queue_create(pool.volume, &params, queue, err);
+}
+
+/* The queue of a new writer, if the segment then has room for one queue more: its last requests are
+ * for clients and commands. */
+static int spare_queue_open(struct writer *w, struct xseg_error *err)
+{
+	struct xseg_queue *more = NULL;
+	int rc = queue_open(&w->queue, err);
+
+	if (rc)
+		return rc;
+	rc = queue_open(&more, err);
+	if (rc) {
+		xseg_queue_destroy(w->queue);
+		w->queue = NULL;
+	}
+	xseg_queue_destroy(more);
+	return rc;
 }
 
 /* The next write makes a new one. */
@@ -163,7 +181,7 @@ static int writer_submit(void *arg, const struct writer_io *io)
 		.offset = io->offset,
 		.size = io->size,
 		.cookie = write };
-	rc = !w->queue && queue_open(w, &err) ? -EIO : send(w, write, io->data);
+	rc = !w->queue && queue_open(&w->queue, &err) ? -EIO : send(w, write, io->data);
 	if (rc == -ENOTCONN)
 		drop_lost_queue(w);
 	if (rc < 0)
@@ -235,7 +253,7 @@ int writers_open(struct xseg_volume *volume, struct xseg_error *err)
 	for (unsigned i = 0; i < WRITERS; i++) {
 		struct writer *w = &pool.all[i];
 
-		rc = queue_open(w, err);
+		rc = spare_queue_open(w, err);
 		if (rc)
 			return rc;
 		for (unsigned k = 0; k < WRITER_DEPTH; k++)
