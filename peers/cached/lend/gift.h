@@ -13,7 +13,6 @@ struct cport;
 struct creq;
 struct xreq;
 
-
 bool gifts_open(struct cached *k);	/* before serving; false: out of memory */
 /* Whether the page that the write gives for its i-th bucket, a whole one, may be taken; whether the
  * page of a slot may be lent in exchange. */

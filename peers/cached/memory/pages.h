@@ -239,5 +239,4 @@ uint32_t nr_owned(struct cached *k);		/* pages that it has, those that leave too
 extern const struct xstates extent_states;
 void extents_check(struct cached *k);
 
-
 #endif

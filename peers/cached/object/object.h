@@ -51,7 +51,6 @@ _Static_assert(offsetof(struct arena_object, version) - ARENA_SLOTS ==
 		       OBJECT_CHUNKS == XSEG_SLOTS_CHUNKS && CHUNK_SLOTS == XSEG_CHUNK_SLOTS,
 	"as readers see it");
 
-
 /* ---- private ---- */
 
 /* what it may be asked to do for itself */

@@ -195,7 +195,6 @@ void volume_count_writes(struct volume_block *b, uint64_t nr, uint64_t bytes);
 /* sum over the ports */
 uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);
 
-
 /* ---- settings.c: the word of a volume's settings ---- */
 #define SETTINGS_PAGES_MAX ((1ull << 30) - 1)
 bool settings_ok(uint64_t word);		/* a predecessor can have stored that */
@@ -205,6 +204,5 @@ void settings_share(uint64_t word, uint32_t *min, uint32_t *max);	/* pages; 0: n
 uint64_t settings_with_share(uint64_t word, uint32_t min, uint32_t max);
 /* The policy that is promised to the volume's new writes. */
 const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id);
-
 
 #endif

@@ -389,7 +389,10 @@ static void door_renewed(void)
 #define PAUSE_MIN 128u
 #define PAUSE_MAX 2048u
 
-static bool pays(void) { return xseg_direct_pays(d, VOLUME, OBJECT); }
+static bool pays(void)
+{
+	return xseg_direct_pays(d, VOLUME, OBJECT);
+}
 
 /* So many tries, of which the first `found` succeed. */
 static void try_some(uint32_t found, uint32_t nr)
