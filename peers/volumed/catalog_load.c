@@ -38,6 +38,7 @@
 #include <string.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/say/lost.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 
@@ -105,7 +106,8 @@ static void load_publish(struct peer_port *pp)
 	struct vd_catalog *c = &vd->catalog;
 	struct vd_volume *v;
 	struct vd_meta meta;
-	uint32_t nr, lost;
+	char words[LOST_MAX];
+	uint32_t nr, damaged, lost;
 
 	c->next_identity = vd_identities_end(vd);
 	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
@@ -114,12 +116,13 @@ static void load_publish(struct peer_port *pp)
 		vd_volume_become(pp, v, &meta);
 	}
 	nr = atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed);
+	damaged = atomic_load_explicit(&vd->nr_damaged, memory_order_relaxed);
 	lost = atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + vd_orphans_nr(vd);
 	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
 	if (vd_damage(vd))
-		log_error("%s: the catalogue of volumes is damaged: %s; %u volume%s not served; "
+		log_error("%s: the catalogue of volumes is damaged: %s; %s; "
 			  "see 'xseg -s %s volume recover --list'",
-			pp->peer->name, vd_damage(vd), lost, lost == 1 ? " is" : "s are",
+			pp->peer->name, vd_damage(vd), lost_tell(words, damaged, lost),
 			pp->peer->segment);
 	XKILL(CATALOG_READ);
 	load_end(pp, VD_LOADED);
