@@ -25,8 +25,9 @@
  * is mended before an admin asks for it (recover.c).
  *
  * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
- * tries if the others tell of volumes. While none does, the store itself counts as failing, and
- * reading is retried. The catalogue is not changed until an object that was given up is recovered.
+ * tries if the others tell of volumes, or if the store answers for the header. So the objects of
+ * volumes tell when catalogue and copy are both given up. Else the store itself counts as failing,
+ * and reading is retried. The catalogue is not changed until an object that was given up is recovered.
  *
  * Contract: port 0's thread. It begins when the predecessor's requests have been drained
  * (`wanted`), and goes on by replies. vd_load_poll() tries it again each second. Meanwhile requests
@@ -38,6 +39,7 @@
 #include <string.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/say/lost.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 
@@ -97,6 +99,14 @@ void vd_damage_set(struct volumed *vd, const char *damage)
 	atomic_store_explicit(&vd->catalog.loading->damage, damage, memory_order_relaxed);
 }
 
+const char *vd_unreadable(const struct volumed *vd)
+{
+	for (enum vd_load_step step = VD_LOAD_COPY; step < VD_LOAD_LIST; step++)
+		if (vd->catalog.loading->unreadable[step])
+			return vd_load_target(step);
+	return NULL;
+}
+
 /* ---- the end ----------------------------------------------------------------------------- */
 
 static void load_publish(struct peer_port *pp)
@@ -105,7 +115,8 @@ static void load_publish(struct peer_port *pp)
 	struct vd_catalog *c = &vd->catalog;
 	struct vd_volume *v;
 	struct vd_meta meta;
-	uint32_t nr, lost;
+	char words[LOST_MAX];
+	uint32_t nr, damaged, lost;
 
 	c->next_identity = vd_identities_end(vd);
 	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
@@ -114,12 +125,13 @@ static void load_publish(struct peer_port *pp)
 		vd_volume_become(pp, v, &meta);
 	}
 	nr = atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed);
+	damaged = atomic_load_explicit(&vd->nr_damaged, memory_order_relaxed);
 	lost = atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + vd_orphans_nr(vd);
 	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
 	if (vd_damage(vd))
-		log_error("%s: the catalogue of volumes is damaged: %s; %u volume%s not served; "
+		log_error("%s: the catalogue of volumes is damaged: %s; %s; "
 			  "see 'xseg -s %s volume recover --list'",
-			pp->peer->name, vd_damage(vd), lost, lost == 1 ? " is" : "s are",
+			pp->peer->name, vd_damage(vd), lost_tell(words, damaged, lost),
 			pp->peer->segment);
 	XKILL(CATALOG_READ);
 	load_end(pp, VD_LOADED);
@@ -270,6 +282,8 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 
 	if (t->right[0] && t->right[1])
 		return "its recovery has not finished";
+	if (l->unreadable[VD_LOAD_RECORDS] && l->unreadable[VD_LOAD_COPY])
+		return "the objects " VD_CATALOG " and " VD_CATALOG_COPY " cannot be read";
 	if (l->unreadable[VD_LOAD_RECORDS])
 		return "the object " VD_CATALOG " cannot be read";
 	if (!t->count[1] && (t->count[0] || (!l->head_rc && l->head.count)))
@@ -394,7 +408,7 @@ static void load_judge(struct peer_port *pp)
 		c->mends = true;
 	} else if (is_older(vd, &t)) {
 		bring_over(vd, &t);
-	} else if (l->head_rc == -ENOENT && !t.count[0] && !t.count[1]) {
+	} else if (l->head_rc == -ENOENT && !t.count[0] && !t.count[1] && !vd_unreadable(vd)) {
 		c->head = (struct vd_head){ .next_identity = 1 };
 		list_begin(pp, NULL);
 		return;
@@ -409,15 +423,8 @@ static void load_judge(struct peer_port *pp)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-const char *vd_unreadable(const struct volumed *vd)
-{
-	for (enum vd_load_step step = VD_LOAD_COPY; step < VD_LOAD_LIST; step++)
-		if (vd->catalog.loading->unreadable[step])
-			return vd_load_target(step);
-	return NULL;
-}
-
-/* The next object; after the last all is judged, if it tells of anything. Else the store fails. */
+/* The next object; after the last all is judged. Without a record or an answer for the header, the
+ * store fails. */
 static void step_next(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
@@ -430,7 +437,7 @@ static void step_next(struct peer_port *pp)
 	}
 	for (uint32_t slot = 0; slot < VD_SLOTS && !any; slot++)
 		any = l->sum[0][slot] || l->sum[1][slot];
-	if (any || !(l->unreadable[0] || l->unreadable[1] || l->unreadable[2])) {
+	if (any || !l->unreadable[VD_LOAD_HEAD]) {
 		load_judge(pp);
 		return;
 	}

@@ -6,7 +6,9 @@
  *   ASKED    LOOKING  nothing else is on its way to the catalogue; records   look_begin
  *                     are not certain, and an object with records was not
  *                     read when the catalogue was
- *   LOOKING  MENDING  that object still cannot be read, or is gone           looked
+ *   LOOKING  LOOKING  that object still cannot be read, or is gone, and      looked
+ *                     there is another one
+ *   LOOKING  MENDING  the same, and there is no other one                    looked
  *   LOOKING  IDLE     it can be read (K3), or the store fails                looked
  *   ASKED    MENDING  nothing else is on its way to the catalogue; else      mend_begin
  *   MENDING  ORPHANS  copy, catalogue and header are written whole           vd_recover_poll
@@ -47,7 +49,7 @@ static const struct xstates states = {
 	.what = "recovery of volumes",
 	XSTATE(VD_RECOVER_, IDLE, TO(ASKED)),
 	XSTATE(VD_RECOVER_, ASKED, TO(LOOKING) | TO(MENDING)),
-	XSTATE(VD_RECOVER_, LOOKING, TO(MENDING) | TO(IDLE)),
+	XSTATE(VD_RECOVER_, LOOKING, TO(LOOKING) | TO(MENDING) | TO(IDLE)),
 	XSTATE(VD_RECOVER_, MENDING, TO(ORPHANS) | TO(IDLE)),
 	XSTATE(VD_RECOVER_, ORPHANS, TO(HEAD) | TO(IDLE)),
 	XSTATE(VD_RECOVER_, HEAD, TO(IDLE)),
@@ -176,44 +178,53 @@ static void mend_begin(struct peer_port *pp)
 	vd_catalog_mend(pp);
 }
 
-/* ---- an object that was given up (K3) ---------------------------------------------------- */
+/* ---- objects that were given up (K3) ----------------------------------------------------- */
 
-/* The object with records that was given up, if the others do not prove what it had; else
+/* The next object with records that was given up, if the others do not prove what it had; else
  * VD_LOAD_END. A recovery that has written some of it before is past that. */
-static enum vd_load_step to_look_at(const struct volumed *vd)
+static enum vd_load_step to_look_at(const struct volumed *vd, enum vd_load_step k)
 {
 	const struct vd_catalog *c = &vd->catalog;
-	enum vd_load_step k;
 
-	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
+	for (; k <= VD_LOAD_RECORDS; k++)
 		if (c->loading->unreadable[k] && (c->head.flags & VD_HEAD_UNSURE) && !c->mends)
 			return k;
 	return VD_LOAD_END;
 }
 
+static void look_begin(struct peer_port *pp, enum vd_load_step first);
+
 static void looked(struct peer_port *pp, struct xreq *r)
 {
 	struct volumed *vd = vd_of(pp);
+	struct vd_recover *rec = &vd->recover;
 	int64_t result = r->result;
 
 	xseg_req_free(pp->port, r);
 	vd->catalog.r = NULL;
 	if (result == -EIO || result == -ENOENT) {
-		mend_begin(pp);
+		look_begin(pp, rec->looks_at + 1);
 		return;
 	}
 	if (result >= 0)
-		vd->recover.readable = vd_load_target(to_look_at(vd));
+		rec->readable = vd_load_target(rec->looks_at);
 	recover_end(pp, result >= 0 ? -EBUSY : (int)result);
 }
 
-static void look_begin(struct peer_port *pp, enum vd_load_step k)
+/* Mending begins when no object is left to look at. */
+static void look_begin(struct peer_port *pp, enum vd_load_step first)
 {
 	struct volumed *vd = vd_of(pp);
-	struct xreq *r = vd_catalog_request(
-		pp, vd_load_target(k), XSEG_OP_READ, 0, VD_RECORD_BYTES, 0);
+	enum vd_load_step k = to_look_at(vd, first);
+	struct xreq *r;
 	int rc;
 
+	if (k == VD_LOAD_END) {
+		mend_begin(pp);
+		return;
+	}
+	vd->recover.looks_at = k;
+	r = vd_catalog_request(pp, vd_load_target(k), XSEG_OP_READ, 0, VD_RECORD_BYTES, 0);
 	step_set(&vd->recover, VD_RECOVER_LOOKING);
 	if (!r) {
 		recover_end(pp, -ENOBUFS);
@@ -321,16 +332,10 @@ void vd_recover_poll(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 	struct vd_recover *rec = &vd_of(pp)->recover;
-	enum vd_load_step k;
 	int rc;
 
-	if (rec->step == VD_RECOVER_ASKED && c->write == VD_WRITE_NONE) {
-		k = to_look_at(vd_of(pp));
-		if (k == VD_LOAD_END)
-			mend_begin(pp);
-		else
-			look_begin(pp, k);
-	}
+	if (rec->step == VD_RECOVER_ASKED && c->write == VD_WRITE_NONE)
+		look_begin(pp, VD_LOAD_COPY);
 	if (rec->step == VD_RECOVER_MENDING && is_mended(c, &rc))
 		mended(pp, rc);
 	if (rec->step == VD_RECOVER_ORPHANS && !rec->sent && c->write == VD_WRITE_NONE)

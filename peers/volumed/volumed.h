@@ -278,6 +278,7 @@ struct vd_recover {
 	uint32_t orphan;			/* ORPHANS: the place of the next one */
 	struct vd_volume *v;			/* for whose record this is */
 	bool sent;				/* it is on its way */
+	uint32_t looks_at;			/* LOOKING: enum vd_load_step of the object */
 	/* refused: this object of the catalogue was given up, and can be read by now; or NULL */
 	const char *readable;
 };

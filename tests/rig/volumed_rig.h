@@ -45,6 +45,7 @@ static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
 static uint32_t fail_done;			/* so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
 static const char *wrong_target;		/* all else of it does, until it is deleted */
+static const char *wrong_too;			/* the same of this one */
 static bool hold;				/* requests are kept until it is false */
 static bool hold_writes;			/* so are writes of volumes */
 static bool knows_no_zeroes, missing_is_enoent;
@@ -166,6 +167,11 @@ static inline int64_t store_do(struct xseg *seg, struct xreq *r)
 	}
 }
 
+static inline bool is_wrong(const char *target, const struct xreq *r)
+{
+	return target && !strcmp(r->target, target);
+}
+
 static inline void store_serve(struct peer_port *pp, struct xreq *r)
 {
 	bool may_fail = r->op == fail_op || fail_op == XSEG_NR_OPS;
@@ -175,12 +181,12 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 		peer_answer(pp, r, -EIO);
 		return;
 	}
-	if (wrong_target && !strcmp(r->target, wrong_target)) {
+	if (is_wrong(wrong_target, r) || is_wrong(wrong_too, r)) {
 		if (r->op != XSEG_OP_DELETE) {
 			peer_answer(pp, r, -EIO);
 			return;
 		}
-		wrong_target = NULL;
+		*(is_wrong(wrong_too, r) ? &wrong_too : &wrong_target) = NULL;
 	}
 	if (may_fail && fail_after) {
 		fail_after--;
@@ -327,7 +333,7 @@ static inline int setup_with(uint32_t threads, const char *object_size, const ch
 {
 	fail_op = -1;
 	fail_after = fail_count = fail_done = 0;
-	fail_target = NULL;
+	fail_target = wrong_target = wrong_too = NULL;
 	hold = hold_writes = knows_no_zeroes = missing_is_enoent = knows_no_list = false;
 	list_room = 8;
 	nr_made = 0;

@@ -435,11 +435,12 @@ static void it_can_be_recovered_after_an_error_at_any_io(void **state)
 	snapshot_free(&s);
 }
 
-/* Until a restart has read what it can; an object that is EIO is read four times. */
+/* Until a restart has read what it can; an object that is EIO is read four times. Two
+ * objects can be so. */
 static void restart_with_tries(void)
 {
 	restart();
-	for (int n = 0; n < 4; n++) {
+	for (int n = 0; n < 7; n++) {
 		pass_ns(400 * MS);
 		steps(100);
 	}
@@ -568,6 +569,104 @@ static void killed_while_it_is_written_anew_it_can_be_recovered_again(void **sta
 	snapshot_free(&s);
 }
 
+/* Catalogue and copy are wrong; the header is there, or was never written. */
+static void both_wrong_do(const struct snapshot *s, bool with_head)
+{
+	objects_set(s);
+	if (!with_head)
+		object_cut(HEAD, 0);
+	wrong_too = object_name[RECORDS];
+	wrong_target = object_name[COPY];
+	restart_with_tries();
+	assert_true(is_damaged());
+	nr_notes = 0;
+}
+
+static void by_identity_expect(char name[3][40])
+{
+	for (uint32_t i = 0; i < 3; i++)
+		volume_expect(i, name[i]);
+}
+
+static void names_by_identity(char name[3][40])
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(is_there(names[i]));
+		snprintf(name[i], sizeof(name[i]), "recovered-%.16s", of(names[i]) + 1);
+	}
+}
+
+static void without_catalogue_and_copy_the_objects_tell(void **state)
+{
+	struct snapshot s;
+	char name[3][40];
+
+	(void)state;
+	volumes_make();
+	names_by_identity(name);
+	snapshot_take(&s);
+	for (int with_head = 0; with_head < 2; with_head++) {
+		both_wrong_do(&s, with_head);
+		assert_true(says("the objects :catalog and :catalog.copy cannot be read"));
+		assert_true(says("volumes=0") && says("lost=3"));
+		assert_int_equal(admin("volume create d size=4M"), -EBUSY);
+		assert_true(admin("volume lost") > 0);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_true(says(name[i]) && says("found_in=objects") && !says("usable=no"));
+		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 0);
+		assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 0);
+		recover_all();
+		by_identity_expect(name);
+		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 2);
+	}
+	snapshot_free(&s);
+}
+
+/* Either of the two may know all volumes, so each is read again before both are replaced. */
+static void of_two_given_up_none_is_replaced_while_one_can_be_read(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = COPY; i <= RECORDS; i++) {
+		both_wrong_do(&s, true);
+		*(i == COPY ? &wrong_target : &wrong_too) = NULL;
+		assert_int_equal(admin("volume recover"), -EBUSY);
+		assert_true(says(object_name[i]) && says("can be read again"));
+		assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 0);
+		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 0);
+		restart_with_tries();
+		all_expect();
+		recover_all();
+		all_expect();
+	}
+	snapshot_free(&s);
+}
+
+static void killed_while_both_are_written_anew_it_can_be_recovered_again(void **state)
+{
+	struct snapshot s;
+	struct xreq *r;
+	char name[3][40];
+
+	(void)state;
+	volumes_make();
+	names_by_identity(name);
+	snapshot_take(&s);
+	for (uint32_t n = 0; n < 400; n += 7) {
+		both_wrong_do(&s, true);
+		r = send_admin("volume recover", 0);
+		steps(n);
+		restart_with_tries();
+		assert_true(admin_result(r) > 0);
+		recover_all();
+		by_identity_expect(name);
+	}
+	snapshot_free(&s);
+}
+
 /* A change that a kill leaves half written, while there is damage. */
 static void a_change_that_is_killed_beside_damage_costs_no_volume(void **state)
 {
@@ -626,6 +725,9 @@ int main(void)
 		T(an_object_that_is_well_again_is_written_as_it_is),
 		T(an_object_that_is_well_again_is_not_replaced_by_a_guess),
 		T(killed_while_it_is_written_anew_it_can_be_recovered_again),
+		T(without_catalogue_and_copy_the_objects_tell),
+		T(of_two_given_up_none_is_replaced_while_one_can_be_read),
+		T(killed_while_both_are_written_anew_it_can_be_recovered_again),
 		T(a_change_that_is_killed_beside_damage_costs_no_volume),
 		T(a_sound_catalogue_has_nothing_to_recover),
 	};

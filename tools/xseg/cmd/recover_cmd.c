@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "peers/common/options/cli.h"
+#include "peers/common/say/lost.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/damage.h"
@@ -132,7 +133,7 @@ static void print_notes(const struct lost_list *list)
 
 static int show_list(struct tool *t, const struct damage *d, struct lost_list *list)
 {
-	char line[DAMAGE_MAX], hinted[DAMAGE_MAX];
+	char line[DAMAGE_MAX], hinted[DAMAGE_MAX], none[LOST_MAX];
 	int rc;
 
 	if (t->json)
@@ -144,7 +145,7 @@ static int show_list(struct tool *t, const struct damage *d, struct lost_list *l
 	snprintf(line, sizeof(line),
 		"the catalogue is damaged: %s; %s; 'xseg volume recover' mends it%s", d->reason,
 		json_array_size(list->array) ? "volumes are lost"
-					     : "all volumes that it had are served",
+					     : lost_tell(none, 0, 0),
 		json_array_size(list->array) ? " and brings back these:" : "");
 	printf("%s\n", tool_hints(hinted, sizeof(hinted), line));
 	if (!json_array_size(list->array))

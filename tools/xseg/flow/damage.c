@@ -1,8 +1,8 @@
 /* damage - see the header. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/say/lost.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/flow/damage.h"
 
@@ -90,7 +90,7 @@ void damage_ask(const struct tool *t, struct xseg *seg, struct damage *d)
 
 const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
 {
-	char records[64] = "", lost[64] = "";
+	char lost[LOST_MAX];
 
 	*buf = '\0';
 	if (!d->reason[0] && d->unread[0])
@@ -99,15 +99,8 @@ const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
 			"see the log for the store's error", d->unread);
 	if (!d->reason[0])
 		return buf;
-	if (d->records)
-		snprintf(records, sizeof(records), "%" PRIu64 " record%s cannot be read", d->records,
-			d->records == 1 ? "" : "s");
-	if (d->lost)
-		snprintf(lost, sizeof(lost), "%s%" PRIu64 " volume%s not served",
-			d->records ? ", " : "", d->lost, d->lost == 1 ? " is" : "s are");
 	snprintf(buf, DAMAGE_MAX,
-		"the catalogue of volumes is damaged: %s; %s%s%s; see 'xseg volume recover --list'",
-		d->reason, records, lost,
-		d->records || d->lost ? "" : "all volumes that it had are served");
+		"the catalogue of volumes is damaged: %s; %s; see 'xseg volume recover --list'",
+		d->reason, lost_tell(lost, d->records, d->lost));
 	return buf;
 }
