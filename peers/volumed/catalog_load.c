@@ -25,9 +25,11 @@
  * is mended before an admin asks for it (recover.c).
  *
  * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
- * tries if the others tell of volumes, or if the store answers for the header. So the objects of
+ * tries if the others tell of volumes, or if the store answers for the header twice. Between the
+ * two answers the others are tried again, since an outage may just have ended. So the objects of
  * volumes tell when catalogue and copy are both given up. Else the store itself counts as failing,
- * and reading is retried. The catalogue is not changed until an object that was given up is recovered.
+ * and reading is retried. The catalogue is not changed until an object that was given up is
+ * recovered.
  *
  * Contract: port 0's thread. It begins when the predecessor's requests have been drained
  * (`wanted`), and goes on by replies. vd_load_poll() tries it again each second. Meanwhile requests
@@ -423,12 +425,12 @@ static void load_judge(struct peer_port *pp)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/* The next object; after the last all is judged. Without a record or an answer for the header, the
- * store fails. */
+/* The next object; after the last all is judged. Without a record and without two answers for the
+ * header, the store fails. */
 static void step_next(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
-	bool any = false;
+	bool any = false, answers, again;
 
 	l->read = l->failed = 0;
 	if (l->step != VD_LOAD_HEAD) {
@@ -437,13 +439,17 @@ static void step_next(struct peer_port *pp)
 	}
 	for (uint32_t slot = 0; slot < VD_SLOTS && !any; slot++)
 		any = l->sum[0][slot] || l->sum[1][slot];
-	if (any || !l->unreadable[VD_LOAD_HEAD]) {
+	answers = !l->unreadable[VD_LOAD_HEAD];
+	again = answers && vd_unreadable(vd_of(pp)) && !l->head_answered;
+	l->head_answered = answers;
+	if (any || (answers && !again)) {
 		load_judge(pp);
 		return;
 	}
 	memset(l->unreadable, 0, sizeof(l->unreadable));
 	l->step = VD_LOAD_COPY;
-	load_failed(pp, -EIO);
+	if (!again)
+		load_failed(pp, -EIO);
 }
 
 /* An object that is EIO: it is asked for again soon, since volumes wait for the catalogue, or is

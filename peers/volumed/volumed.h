@@ -470,6 +470,7 @@ struct vd_loading {
 	uint32_t read;				/* records of this object */
 	uint32_t failed;			/* times that this object was not read */
 	bool unreadable[VD_LOAD_LIST];		/* by step: given up, and not written since */
+	bool head_answered;			/* in the round before, without a record */
 	uint64_t cursor;			/* of the LIST */
 	/* as read, by slot; the catalogue's records are in the table itself */
 	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
