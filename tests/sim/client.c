@@ -567,7 +567,7 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 			", and no fault was set",
 			xseg_op_name(io->op), io->volume, io->first, io->nr, r->result);
 	if (refused)
-		keeper_refused(s, io);
+		keeper_refused(s, io, r->result);
 	else if (is_write(io->op))
 		write_answer(s, io, good, r->flags & XSEG_REQ_FUA);
 	else if (io->op == XSEG_OP_READ)

@@ -19,7 +19,8 @@
  *   V1  it is refused (-ENXIO; -ENOENT if the volume is gone) only if it reaches beyond the
  *       smallest size, and is done only if it does not reach beyond the largest
  *   V2  a write that is refused was not done, not even half of it (oracle.h); also if it was
- *       split, and volumed was killed meanwhile
+ *       split, and volumed was killed meanwhile. A removal of the volume ends a split write in any
+ *       case, so one that gets -ENOENT may be half done
  *   V3  a request with the id of a volume that is gone is refused, also when there is another
  *       volume of that name
  *   V4  a new volume, and the part by which a volume has grown, is zeroes until it is written
@@ -147,12 +148,21 @@ bool keeper_may_refuse(const struct io *io, int64_t result)
 	return (result == -ENXIO && io->least < end_of(io)) || (result == gone && !io->least);
 }
 
-void keeper_refused(struct sim *s, const struct io *io)
+static bool may_be_half_done(const struct sim *s, const struct io *io, int64_t result)
+{
+	uint32_t sectors = s->plan.object_size / ORACLE_SECTOR;
+
+	return result == -ENOENT && io->first / sectors != (io->first + io->nr - 1) / sectors;
+}
+
+void keeper_refused(struct sim *s, const struct io *io, int64_t result)
 {
 	s->nr_refused++;
 	if (io->op == XSEG_OP_READ || io->ranged)
 		oracle_read_drop(&s->oracle, io->begin);
-	if (is_write(io->op) && !oracle_write_refused(&s->oracle, io->write))
+	if (is_write(io->op) && may_be_half_done(s, io, result))
+		oracle_write_end(&s->oracle, io->write, false);
+	else if (is_write(io->op) && !oracle_write_refused(&s->oracle, io->write))
 		sim_fail(s, "%s", s->oracle.error);
 }
 

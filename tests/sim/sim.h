@@ -404,7 +404,7 @@ bool keeper_is_making(const struct sim *s, const struct item *it);
 void keeper_lost(struct sim *s, bool power);
 void keeper_note_io(const struct sim *s, struct io *io);	/* it is sent */
 bool keeper_may_refuse(const struct io *io, int64_t result);	/* whether that answer may be */
-void keeper_refused(struct sim *s, const struct io *io);	/* it was */
+void keeper_refused(struct sim *s, const struct io *io, int64_t result);	/* it was */
 void keeper_check_done(struct sim *s, const struct io *io);
 bool keeper_settled(struct sim *s);		/* all jobs are over */
 void keeper_check_leaks(struct sim *s);

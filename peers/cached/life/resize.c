@@ -179,8 +179,10 @@ static uint64_t leave_some(struct cport *ps, uint32_t nr)
 	struct cached *k = ps->cache;
 
 	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS; i++) {
-		if (!loans_fit(k, rest_pages(k)))
+		if (!loans_fit(k, rest_pages(k))) {
+			kick_all(k);	/* an idle port keeps unused credit until it polls */
 			return ps->pp->now_ns + RETRY_MIN_NS;
+		}
 		if (!extent_leave(k))
 			return ps->pp->now_ns + RETRY_MAX_NS;
 		loans_recount(k);
