@@ -6,7 +6,7 @@
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/flow/damage.h"
 
-#define ASK_NS	(2 * TOOL_SECOND)
+#define ASK_NS	(4 * TOOL_SECOND) /* volumed gives objects up after 3 s (catalog_load.c) */
 #define LOOK_NS (TOOL_SECOND / 50)
 
 void damage_add(struct damage *d, const char *answer)
