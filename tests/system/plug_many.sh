@@ -5,6 +5,7 @@
 # tags: san
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
+. "$root/tests/lib/plugging.sh"
 . "$root/tests/lib/uppers.sh"
 need xseg xseg-host xbench volumed cached memd relay jq
 
@@ -44,29 +45,9 @@ plug_and_unplug()	# UPPER[,UPPER...]
 	done
 }
 
-is_in()	# STATE
+kill_peer()	# NAME
 {
-	[ "$(xseg --json cache status cached | jq -r .state)" = "$1" ]
-}
-
-# while_killing VICTIM STATE COMMAND...: kills the peer, or the command, soon after the command was
-# started; the cache comes into that state. Where the command had not asked yet, or was refused
-# since the peer was dead, it is run again.
-while_killing()
-{
-	local victim=$1 state=$2 pid
-	shift 2
-	"$@" >"$TMP/command.out" 2>&1 &
-	pid=$!
-	sleep 0.00$((RANDOM % 9 + 1))
-	if [ "$victim" = command ]; then
-		kill -KILL $pid
-	else
-		kill -KILL "$(peer_field "$victim" pid)"
-	fi >/dev/null 2>&1
-	wait $pid 2>/dev/null
-	wait_for 60 all_serve
-	wait_for 1 is_in "$state" || { "$@" && is_in "$state"; }
+	kill -KILL "$(peer_field "$1" pid)"
 }
 
 kill_each()	# UPPER[,UPPER...]
