@@ -468,7 +468,7 @@ static bool is_possible(struct xseg_peer *peer, uint64_t plug)
 {
 	struct xseg *seg = peer->seg;
 
-	return xseg_plug_uppers(peer) && 
+	return xseg_plug_uppers(peer) &&
 	       (plug_op(plug) == XSEG_PLUG_LEAVE
 			       ? lower_of(seg, peer->index) == plug_lower(plug)
 			       : is_there(seg, plug_lower(plug)));

@@ -152,8 +152,9 @@ static int parse(struct options *o, int argc, char **argv, struct xseg_error *er
 	rc = cli_parse(groups, argc, argv, err);
 	if (rc < 0 || o->help)
 		return rc < 0 ? rc : 0;
-	if (rc < argc)
-		return xseg_fail(err, -EINVAL, "'%.60s' is not an option; see --help", argv[rc]);
+	rc = cli_only_options(rc, argc, argv, err);
+	if (rc)
+		return rc;
 	rc = check_sizes(o, err);
 	return rc ? rc : choose_cpus(o, err);
 }

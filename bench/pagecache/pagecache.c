@@ -367,8 +367,9 @@ static int parse(struct options *o, int argc, char **argv, struct xseg_error *er
 	rc = cli_parse(groups, argc, argv, err);
 	if (rc < 0 || o->help)
 		return rc < 0 ? rc : 0;
-	if (rc < argc)
-		return xseg_fail(err, -EINVAL, "'%.60s' is not an option; see --help", argv[rc]);
+	rc = cli_only_options(rc, argc, argv, err);
+	if (rc)
+		return rc;
 	o->nr_cpus = cpus_parse(o->cpus, o->cpu, err);
 	return o->nr_cpus < 0 ? o->nr_cpus : check(o, err);
 }

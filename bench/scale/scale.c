@@ -398,8 +398,8 @@ int main(int argc, char **argv)
 
 	opt_set_defaults(scale_opts, &o);
 	rc = cli_parse(groups, argc, argv, &err);
-	if (rc >= 0 && rc < argc)
-		rc = xseg_fail(&err, -EINVAL, "'%.60s' is not an option; see --help", argv[rc]);
+	if (rc >= 0)
+		rc = cli_only_options(rc, argc, argv, &err);
 	if (rc >= 0 && o.help) {
 		printf("Usage: bench-scale [OPTION...]\nHits in one thread, to be counted by "
 			"valgrind --tool=callgrind.\n");

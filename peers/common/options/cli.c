@@ -186,6 +186,13 @@ int cli_parse(const struct cli_group *groups, int argc, char **argv, struct xseg
 	return i;
 }
 
+int cli_only_options(int at, int argc, char **argv, struct xseg_error *err)
+{
+	if (at == argc)
+		return 0;
+	return xseg_fail(err, -EINVAL, "'%.60s' is not an option; see --help", argv[at]);
+}
+
 int cli_check_name(const char *text, struct xseg_error *err)
 {
 	if (!xseg_name_ok(text))

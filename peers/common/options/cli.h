@@ -36,6 +36,9 @@ int cli_end(const char *program, int code) XSEG_MUST_CHECK;
  * saying where the options are told. */
 int cli_parse(const struct cli_group *groups, int argc, char **argv,
 	      struct xseg_error *err) XSEG_MUST_CHECK;
+/* For a program that takes options only; `at` is from cli_parse(). 0, or -EINVAL with a line in err
+ * that names the first argument that is no option. */
+int cli_only_options(int at, int argc, char **argv, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Aligned, for a terminal of 80 columns: name, argument, help, range, default. */
 void cli_print_options(FILE *out, const struct opt *table);

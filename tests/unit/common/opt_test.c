@@ -317,6 +317,16 @@ static int parse(const char *const *words)
 	return cli_parse(groups, argc, argv, &error);
 }
 
+static void a_program_that_takes_options_only_names_what_is_none(void **state)
+{
+	char *argv[] = { "prog", "rest", NULL };
+
+	(void)state;
+	assert_int_equal(cli_only_options(2, 2, argv, &error), 0);
+	assert_int_equal(cli_only_options(1, 2, argv, &error), -EINVAL);
+	assert_string_equal(error.text, "'rest' is not an option; see --help");
+}
+
 #define PARSE(...) parse((const char *const[]){ "prog", __VA_ARGS__, NULL })
 
 static void options_take_their_value_in_every_form(void **state)
@@ -515,6 +525,8 @@ int main(void)
 		cmocka_unit_test_setup(lists_grow_and_an_empty_text_empties_them, fresh),
 		cmocka_unit_test(dashes_and_underscores_are_the_same),
 		cmocka_unit_test_setup(a_required_option_is_missed, fresh),
+		cmocka_unit_test_setup(
+			a_program_that_takes_options_only_names_what_is_none, fresh),
 		cmocka_unit_test_setup(options_take_their_value_in_every_form, fresh),
 		cmocka_unit_test_setup(a_wrong_command_line_names_the_nearest_option, fresh),
 		cmocka_unit_test(help_names_every_option_with_range_and_default),
