@@ -37,17 +37,17 @@
  * words are read by atomic loads, though another process may write them as plain data.
  *
  * Whether a try pays (xseg_direct_pays()). A failed try costs a few loads. Its request asks for a
- * mark, and the cache pays for the mark when the page leaves its slot. So a caller that need not try
- * asks first. Each place of known[] counts the tries of its objects, TRIES in a row. If fewer than
- * ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. Such a row ends
- * as soon as ENOUGH cannot be reached any more. The pause doubles after each further row in vain, up
- * to PAUSE_MAX. A row after one in vain ends earlier: after TRIES_AGAIN tries, if all have failed.
- * The first row needs more, since the cache marks whole chunks only after some loans. When a path
- * opens, all begin anew.
+ * mark, and the cache pays for the mark when the page leaves its slot. So a caller that need not
+ * try asks first. Each place of known[] counts the tries of its objects, TRIES in a row. If fewer
+ * than ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. Such a row
+ * ends as soon as ENOUGH cannot be reached any more. The pause doubles after each further row in
+ * vain, up to PAUSE_MAX. A row after one in vain ends earlier: after TRIES_AGAIN tries, if all have
+ * failed. The first row needs more, since the cache marks whole chunks only after some loans. When
+ * a path opens, all begin anew.
  *
  * Recency: one byte for each page. A reader sets it if it is not set. The cache clears it when the
- * page comes up for eviction. The reader counts its reads at the cache's peer, and a client's in the
- * block of its volume.
+ * page comes up for eviction. The reader counts its reads at the cache's peer, and a client's in
+ * the block of its volume.
  *
  * Contract: a reader belongs to the thread of its port. Open, shut, max: any thread of the peer,
  * one at a time.

@@ -5,9 +5,9 @@
  * them is sent. The loans of an answer say where its object is. So the first read of an object
  * sends a request. Later reads of it need none, as long as the cache has their data.
  *
- * Each read with XSEG_IO_DIRECT is tried. All other reads of a queue with XSEG_DIRECT_AUTO are tried
- * while that pays (xseg_direct_pays()). If it does not, the request is the same as that of a queue
- * with XSEG_DIRECT_NEVER.
+ * Each read with XSEG_IO_DIRECT is tried. All other reads of a queue with XSEG_DIRECT_AUTO are
+ * tried while that pays (xseg_direct_pays()). If it does not, the request is the same as that of a
+ * queue with XSEG_DIRECT_NEVER.
  *
  * Contract: the queue's thread. Nothing here blocks or allocates.
  */

@@ -783,8 +783,8 @@ void xseg_direct_destroy(struct xseg_direct *d);
  * its end is nothing that the caller may look at. */
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
 /* Whether a read of that object is worth a try, by how the last ones went; a try is a call of
- * xseg_direct_read(). For a caller that can as well send a request without XSEG_REQ_DIRECT, once for
- * each read. */
+ * xseg_direct_read(). For a caller that can as well send a request without XSEG_REQ_DIRECT, once
+ * for each read. */
 bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object);
 /* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where
  * the object is, if it says that. */
@@ -872,8 +872,8 @@ bool xseg_port_blocks_partner(const struct xport *port);
  * (The idea: halt polling, Linux virt/kvm/kvm_main.c.) */
 uint64_t xseg_poll_adapt(uint64_t poll_ns, uint64_t waited_ns);
 
-/* Client's wait: polls for up to 50 us with sched_yield, then sleeps. It yields after each look while
- * a partner waits for this processor. True when the port has work. */
+/* Client's wait: polls for up to 50 us with sched_yield, then sleeps. It yields after each look
+ * while a partner waits for this processor. True when the port has work. */
 bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);
 
 /* ---- administration ---------------------------------------------------------------------- */

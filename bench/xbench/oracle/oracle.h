@@ -30,10 +30,10 @@
  *
  * Contract: any thread may call all functions at any time, but create, destroy and those for a
  * state file. begin functions are called before the request is submitted, end functions after its
- * reply was taken. A read without a request begins before the cache's tables are looked at, and ends
- * after its data was looked at. A read: its floor is set to xb_oracle_now(), then to the result of
- * xb_oracle_read_begin() (its issue time), and cleared after xb_oracle_read_end(). A write: its
- * issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
+ * reply was taken. A read without a request begins before the cache's tables are looked at, and
+ * ends after its data was looked at. A read: its floor is set to xb_oracle_now(), then to the
+ * result of xb_oracle_read_begin() (its issue time), and cleared after xb_oracle_read_end(). A
+ * write: its issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
  *
  * Invariants:
  *   M1  nr of nodes of a sector that is at rest is 0; else it has at least one node

@@ -278,7 +278,7 @@ static int set_segment(struct reading *in, const char *key, const char *value)
 
 	if (!o)
 		return fail_name(in, in->line, "[segment] has no ", key,
-				 "; it has name, memory, requests, ports, huge, mode, group and owner");
+			"; it has name, memory, requests, ports, huge, mode, group and owner");
 	return set_own(in, segment_opts, o, &in->stack->segment, value);
 }
 

@@ -142,9 +142,9 @@ static void a_write_is_seen_at_once(void **state)
 
 /* ---- whether it pays ---- */
 
-/* Each page is written before it is read, so no read is found. Soon few are looked for, and the rest
- * are the requests of a queue that never looks: the cache writes to the caller's page, and lends
- * none. */
+/* Each page is written before it is read, so no read is found. Soon few are looked for, and the
+ * rest are the requests of a queue that never looks: the cache writes to the caller's page, and
+ * lends none. */
 static void reads_of_new_data_are_seldom_looked_for(void **state)
 {
 	struct clientrig *g = *state;

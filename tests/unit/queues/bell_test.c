@@ -194,8 +194,8 @@ static void share_no_processor(void)
 	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
 }
 
-/* Both run on the same processor, the client has sent to the server, and the server is asleep, as of
- * that word. */
+/* Both run on the same processor, the client has sent to the server, and the server is asleep, as
+ * of that word. */
 static void share_a_processor(uint32_t slept)
 {
 	cpu_set_t one;
@@ -273,7 +273,7 @@ static void one_answered_before_another_sent_is_no_partner(void **state)
 	share_a_processor(5);
 	xseg_req_answer(s, segrig_request(s), 0);
 	xseg_port_flush(s);
-	assert_true(xseg_port_blocks_partner(s));		/* the first client, which is awake */
+	assert_true(xseg_port_blocks_partner(s));	/* the first client, which is awake */
 	sends(port);
 	segrig_request(s);			/* whose answer comes from another peer, perhaps */
 	assert_false(xseg_port_blocks_partner(s));

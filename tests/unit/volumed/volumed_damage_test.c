@@ -612,7 +612,8 @@ static void without_catalogue_and_copy_the_objects_tell(void **state)
 		assert_int_equal(admin("volume create d size=4M"), -EBUSY);
 		assert_true(admin("volume lost") > 0);
 		for (uint32_t i = 0; i < 3; i++)
-			assert_true(says(name[i]) && says("found_in=objects") && !says("usable=no"));
+			assert_true(says(name[i]) && says("found_in=objects") &&
+				!says("usable=no"));
 		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 0);
 		assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 0);
 		recover_all();

@@ -102,7 +102,8 @@ static int load_lost(struct client *c, uint32_t peer, struct lost_list *list)
 		if (rc < 0)
 			return client_fail(c, rc, NULL, "volume recover");
 		next = client_number(c->text, "next");
-		for (line = strtok_r(c->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		for (line = strtok_r(c->text, "\n", &save); line;
+			line = strtok_r(NULL, "\n", &save)) {
 			if (strncmp(line, "lost=", 5))
 				continue;
 			read_lost(line, &l);
