@@ -6,8 +6,8 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host kvd cached memd kv_load jq
 
-seconds=${LONG:+30}
-seconds=${seconds:-4}
+rounds=${LONG:+30}			# kills
+rounds=${rounds:-3}
 
 # write_stack FILE SIZE OPTION...: of the kvd called kv
 write_stack()
@@ -96,16 +96,15 @@ expect_exit 4 "another kvd with its prefix is refused" \
 
 # ---- kills under load ----
 
-start load kv_load "$XSEG_SEGMENT" kv load 3000 "$seconds" 3000 "$TMP/state" fua
+start load kv_load "$XSEG_SEGMENT" kv load 3000 $((rounds * 3 / 2)) 3000 "$TMP/state" fua
 load=$started
 kills=0
-while kill -0 "$load" 2>/dev/null; do
-	sleep 0.4
-	! xseg peer kill kv >/dev/null 2>&1 || kills=$((kills + 1))
+while [ $kills -lt $rounds ]; do
+	sleep 1.$((RANDOM % 900 + 100))	# of life, or the supervisor takes its time
+	wait_for 60 state_is kv running && xseg peer kill kv >/dev/null && kills=$((kills + 1))
 done
 wait "$load"
 is "a load saw nothing lost or done twice in $kills kills" "$?" 0
-t "it was killed more than once" [ "$kills" -gt 1 ]
 t "all values are as they should be" kv verify "$TMP/state"
 t "the cache is killed, and kvd" xseg peer kill cached
 t "kvd too" xseg peer kill kv
