@@ -31,12 +31,15 @@ peer_info() { kv info; }
 
 # ---- what is refused at the start ----
 
-for wrong in 'prefix = volumed:reserved' 'threads = 2:one thread' 'sync = often:never, written' \
-	'size = 1M:too small' 'preload = most:preload' 'tail = 100:tail'; do
+for wrong in 'prefix = volumed:reserved' 'sync = often:never, written' 'preload = most:preload' \
+	'reserve = 99:reserve'; do
 	write_stack wrong.conf 32M "${wrong%%:*}"
-	[ "${wrong%%:*}" != "size = 1M" ] || write_stack wrong.conf 1M
 	expect_err 2 "${wrong#*:}" "a stack with ${wrong%%:*} is refused" xseg up wrong.conf
 done
+write_stack wrong.conf 1M
+expect_err 2 "too small" "so is a size of 1M" xseg up wrong.conf
+write_stack wrong.conf 32M "threads = 2"
+expect_err 1 "one thread" "and more than one thread" xseg up wrong.conf
 
 # ---- commands ----
 
