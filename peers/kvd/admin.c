@@ -47,11 +47,11 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 
 	alog_stats(k->log, &s);
 	kv_add(t, "state=%s\nprefix=%s\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n",
-		states[k->state], k->cfg.prefix, k->index.keys, k->keys_max);
+		states[k->state], k->cfg.prefix, k->index.keys, k->opt.keys_max);
 	kv_add(t, "live_bytes=%" PRIu64 "\nlog_bytes=%" PRIu64 "\nsize_bytes=%" PRIu64
 		  "\nzones=%u\nzones_free=%u\nindex_bytes=%" PRIu64 "\n",
-		k->index.live_bytes, (uint64_t)s.zones * k->cfg.zone_bytes, k->size_bytes,
-		s.zones, s.zones_free, index_bytes(k->keys_max));
+		k->index.live_bytes, (uint64_t)s.zones * k->cfg.zone_bytes, k->opt.size_bytes,
+		s.zones, s.zones_free, index_bytes(k->opt.keys_max));
 	kv_add(t, "puts=%" PRIu64 "\ngets=%" PRIu64 "\ndeletes=%" PRIu64 "\nhits=%" PRIu64
 		  "\nmisses=%" PRIu64 "\n", counted(k, KS_PUTS), counted(k, KS_GETS),
 		counted(k, KS_DELETES), counted(k, KS_HITS), counted(k, KS_MISSES));
@@ -65,7 +65,7 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 	kv_add(t, "bad_records=%" PRIu64 "\nholes=%" PRIu64 "\ndirty_bytes=%" PRIu64
 		  "\nopened_ns=%" PRIu64 "\nopened_by_scan=%u\nsync=%s\n",
 		counted(k, KS_BAD_RECORDS), s.holes, counted(k, KS_DIRTY_BYTES), k->opened_ns,
-		s.opened_by_scan, k->sync_text);
+		s.opened_by_scan, k->opt.sync_text);
 	return (int64_t)t->used;
 }
 
