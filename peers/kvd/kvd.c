@@ -198,6 +198,7 @@ static void answer_all(struct kvd *k, struct kvd_fifo *q)
 /* What a predecessor had begun comes first. */
 static void go_on(struct kvd *k)
 {
+	kvd_preload_begin(k);
 	kvd_changes_poll(k);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
@@ -209,7 +210,7 @@ static void go_on(struct kvd *k)
 static void settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
-	bool busy = k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
+	bool busy = k->verify.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
 		    k->q.stable.first || k->q.begun.first;
 
 	k->settled = false;

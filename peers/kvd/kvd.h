@@ -19,6 +19,8 @@
  *   begun.c     changes that a predecessor had begun
  *   value.c     new values that are made of old ones: APPEND, INCR and so on
  *   record.c    reads of kvd's own, and whether a record verifies
+ *   preload.c   reading zones at the start
+ *   verify.c    the command that reads all
  *   admin.c     commands and counters
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
@@ -42,6 +44,7 @@
 
 #include "peers/alog/alog.h"
 #include "peers/common/runtime/peer.h"
+#include "peers/common/say/kv.h"
 #include "peers/kvd/index.h"
 #include "xseg/kv_wire.h"
 
@@ -64,7 +67,7 @@ enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
 
 enum kvd_stat {
 	KS_PUTS, KS_GETS, KS_DELETES, KS_HITS, KS_MISSES, KS_SCANS, KS_LOOKS, KS_BAD_RECORDS,
-	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES, KVD_NR_STATS
+	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES, KVD_NR_STATS
 };
 
 struct kvd_fifo {				/* requests by ->next */
@@ -169,6 +172,20 @@ struct kvd_time {				/* date.c */
 	uint64_t s, written;			/* kvd's; and as of the last write of the head */
 };
 
+struct kvd_preload {
+	uint64_t zone, lowest, left;		/* goes down; bytes */
+	uint32_t from;
+	bool begun;
+};
+
+#define KVD_VERIFY_BYTES 16384u
+struct kvd_verify {
+	struct xreq *r;				/* the command; NULL: none is under way */
+	uint64_t records, bytes, live, bad, bad_live;
+	char *buf;
+	struct kv_text text;
+};
+
 /* Of the zone that is being emptied: how much of it was kept for having been got. */
 struct kvd_evicted {
 	uint64_t zone, kept;
@@ -204,6 +221,8 @@ struct kvd {
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
+	struct kvd_preload preload;
+	struct kvd_verify verify;
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
 
 	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
@@ -343,6 +362,13 @@ bool kvd_needs_value(uint8_t kind);
 /* A record of a key and a value can be, and can be read (B3). */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 
+
+/* ---- preload.c ---- */
+void kvd_preload_begin(struct kvd *k);		/* once */
+
+/* ---- verify.c ---- */
+int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
+void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 
 /* ---- admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);

@@ -220,11 +220,12 @@ static int make_lists(struct kvd *k)
 	k->now.value = malloc(XSEG_REQ_BYTES);
 	k->now.record = malloc(XSEG_REQ_BYTES);
 	k->now.key = malloc(KV_KEY_MAX);
+	k->verify.buf = malloc(KVD_VERIFY_BYTES);
 	k->now.work = calloc(KV_BATCH_MAX, sizeof(*k->now.work));
 	k->now.put = calloc(KV_BATCH_MAX, sizeof(*k->now.put));
 	k->now.at = calloc(KV_BATCH_MAX, sizeof(*k->now.at));
 	k->jobs.facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->jobs.facts));
-	if (!k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
+	if (!k->verify.buf || !k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
 		!k->now.put || !k->now.at || !k->jobs.facts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < KVD_JOBS; i++) {
@@ -291,6 +292,7 @@ void kvd_life_fini(struct kvd *k)
 	alog_destroy(k->log);
 	index_close(&k->index);
 	free(k->mem.extent);
+	free(k->verify.buf);
 	free(k->context);
 	free(k->now.batch);
 	free(k->now.value);
@@ -390,6 +392,7 @@ static void fail_answers(struct kvd *k, int error)
 static void reopen(struct kvd *k)
 {
 	fail_answers(k, -EIO);
+	kvd_verify_fail(k, -EIO);
 	k->state = KVD_OPENING;
 	if (k->log_out || k->reads.out)
 		return;

@@ -585,6 +585,58 @@ static void a_damaged_record_is_an_error_and_counted_once(void **state)
 	assert_true(kr_has("key", "new"));
 }
 
+/* ---- verify, preload ---- */
+
+static bool verify_says(const char *what)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+	char text[2000];
+	bool says;
+
+	r->op = XSEG_OP_ADMIN;
+	r->size = KV_PAGE;
+	kw_pages(r, kr_slot(0), 1);
+	xseg_req_write_data(kr.seg, r, 0, "verify", 7);
+	assert_true(kr_call(r) > 0);
+	xseg_req_read_data(kr.seg, r, 0, text, sizeof(text) - 1);
+	text[r->result] = '\0';
+	says = strstr(text, what) != NULL;
+	if (!says)
+		print_message("%s", text);
+	xseg_req_free(kr.port, r);
+	return says;
+}
+
+static void verify_finds_what_is_damaged(void **state)
+{
+	(void)state;
+	assert_int_equal(kr_put("key", "a value that will be damaged"), 0);
+	push_out_of_the_tail();
+	assert_true(verify_says("\nbad=0\nbad_live=0\n"));
+	assert_true(verify_says("live=14\n"));
+	damage("key");
+	assert_true(verify_says("bad=1\nbad_live=1\n"));
+	assert_true(verify_says("live=yes\n"));
+}
+
+static void preload_reads_the_zones(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	push_out_of_the_tail();
+	kr_stop();
+	reads = stored(PEER_STAT_READ_BYTES);
+	kr_start("preload=all");
+	kr_settle();
+	assert_true(kr_counter(KS_PRELOADED_BYTES) >= 256 << 10);
+	assert_true(stored(PEER_STAT_READ_BYTES) - reads >= kr_counter(KS_PRELOADED_BYTES));
+	kr_stop();
+	kr_start("preload=256k");
+	assert_in_range(kr_counter(KS_PRELOADED_BYTES), 512 << 10, 4 << 20);
+	assert_true(kr_has("filler3", "x"));
+}
+
 /* ---- what is full: K22 ---- */
 
 static void a_full_index_refuses_new_keys_only(void **state)
@@ -850,6 +902,8 @@ int main(void)
 		T(a_flush_with_nothing_new_goes_below),
 		T(what_has_expired_never_comes_back),
 		T(a_damaged_record_is_an_error_and_counted_once),
+		T(verify_finds_what_is_damaged),
+		T(preload_reads_the_zones),
 		T(a_full_index_refuses_new_keys_only),
 		T(a_full_log_refuses_puts_and_takes_deletes),
 		T(a_full_log_evicts_what_was_not_got),
