@@ -57,7 +57,8 @@ bool xrecord_decode(
 	if (h.type == XRECORD_NOTHING || h.type >= XRECORD_FOOTER)
 		return false;
 	if (h.key_bytes > XRECORD_KEY_MAX || h.value_bytes > XRECORD_ZONE_MAX ||
-		xrecord_bytes(h.key_bytes, h.value_bytes) > room)
+		place > XRECORD_ZONE_MAX ||
+		xrecord_bytes_at(place, h.key_bytes, h.value_bytes, h.flags) > room)
 		return false;
 	if (h.crc != xrecord_sum(&h, seed, place))
 		return false;

@@ -11,6 +11,8 @@
  *   F1  The CRC of a header is seeded with the log's UUID, the zone, the epoch and the place. So a
  *       header verifies only where the log wrote it, in the opening that wrote it.
  *   F3  A record is whole if its header verifies, and key with value do. Both CRCs are needed.
+ *   F4  The value of a PAGED record begins at a page of the zone, and the record ends at a page. The
+ *       key stands in front of the value, and a gap between header and key.
  */
 #ifndef XTYPES_XRECORD_H
 #define XTYPES_XRECORD_H
@@ -23,10 +25,12 @@
 #define XRECORD_KEY_MAX	     65536u
 #define XRECORD_ZONE_MAX     (4u << 20)
 
-/* ZONE and FOOTER are the log's own blocks, which have the same CRC. */
+#define XRECORD_PAGE	     4096u
+
+/* ZONE, FILLER and FOOTER are the log's own blocks, which have the same CRC. */
 enum xrecord_type {
-	XRECORD_NOTHING, XRECORD_VALUE, XRECORD_TOMBSTONE, XRECORD_ZONE, XRECORD_FOOTER,
-	XRECORD_NR_TYPES
+	XRECORD_NOTHING, XRECORD_VALUE, XRECORD_TOMBSTONE, XRECORD_ZONE, XRECORD_FILLER,
+	XRECORD_FOOTER, XRECORD_NR_TYPES
 };
 
 /* MORE, CONTINUED, PACKED and PAGED are the log's (peers/alog/record.h). */
@@ -56,11 +60,33 @@ struct xrecord_header {
 };
 _Static_assert(sizeof(struct xrecord_header) == XRECORD_HEADER_BYTES, "the header of a record");
 
-/* The bytes that a record takes in its zone. The lengths are within their limits. */
+static inline uint32_t xrecord_round(uint32_t n, uint32_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* The bytes that a record that is not PAGED takes in its zone. The lengths are within limits. */
 static inline uint32_t xrecord_bytes(uint32_t key_bytes, uint32_t value_bytes)
 {
-	return (XRECORD_HEADER_BYTES + key_bytes + value_bytes + XRECORD_ALIGN - 1) /
-	       XRECORD_ALIGN * XRECORD_ALIGN;
+	return xrecord_round(XRECORD_HEADER_BYTES + key_bytes + value_bytes, XRECORD_ALIGN);
+}
+
+/* From the begin of a record at this place to its key; its value follows the key (F4). */
+static inline uint32_t xrecord_data_at(uint32_t place, uint32_t key_bytes, uint8_t flags)
+{
+	if (!(flags & XRECORD_PAGED))
+		return XRECORD_HEADER_BYTES;
+	return xrecord_round(place + XRECORD_HEADER_BYTES + key_bytes, XRECORD_PAGE) - key_bytes -
+	       place;
+}
+
+static inline uint32_t xrecord_bytes_at(
+	uint32_t place, uint32_t key_bytes, uint32_t value_bytes, uint8_t flags)
+{
+	if (!(flags & XRECORD_PAGED))
+		return xrecord_bytes(key_bytes, value_bytes);
+	return xrecord_data_at(place, key_bytes, flags) + key_bytes +
+	       xrecord_round(value_bytes, XRECORD_PAGE);
 }
 
 /* What the CRC of each header of that zone begins with, as written in the opening `epoch`. */

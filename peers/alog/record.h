@@ -5,7 +5,7 @@
  * length is checked against the zone before it is used. Numbers are in the machine's byte order.
  *
  * Invariants
- *   F1, F3  of xtypes/xrecord.h
+ *   F1, F3, F4  of xtypes/xrecord.h
  *   F2  The headers of a zone and of its hints bear epoch 0 in their seed, since the epoch is read
  *       from them.
  */
@@ -30,20 +30,24 @@
  * its parts. */
 enum alog_type {
 	ALOG_NOTHING = XRECORD_NOTHING, ALOG_VALUE = XRECORD_VALUE,
-	ALOG_TOMBSTONE = XRECORD_TOMBSTONE, ALOG_ZONE = XRECORD_ZONE, ALOG_FOOTER = XRECORD_FOOTER,
-	ALOG_NR_TYPES = XRECORD_NR_TYPES
+	ALOG_TOMBSTONE = XRECORD_TOMBSTONE, ALOG_ZONE = XRECORD_ZONE,
+	ALOG_FILLER = XRECORD_FILLER,		/* in place of a record that was not finished */
+	ALOG_FOOTER = XRECORD_FOOTER, ALOG_NR_TYPES = XRECORD_NR_TYPES
 };
 
 enum alog_flag {
 	ALOG_MORE = XRECORD_MORE,		/* the next record belongs to the same batch */
 	ALOG_PACKED = XRECORD_PACKED,		/* the value is compressed: reserved */
-	ALOG_PAGED = XRECORD_PAGED,		/* the value begins at a page: reserved */
+	ALOG_PAGED = XRECORD_PAGED,		/* the value begins at a page */
 	ALOG_CONTINUED = XRECORD_CONTINUED	/* the record before it belongs to the same batch */
 };
 
 #define alog_record	   xrecord
 #define alog_header	   xrecord_header
+#define alog_round	   xrecord_round
 #define alog_record_bytes  xrecord_bytes
+#define alog_data_at	   xrecord_data_at
+#define alog_bytes_at	   xrecord_bytes_at
 #define alog_seed	   xrecord_seed
 #define alog_header_encode xrecord_encode
 #define alog_header_decode xrecord_decode
@@ -77,11 +81,6 @@ struct alog_footer {
 	uint32_t unused2[9];
 };
 _Static_assert(sizeof(struct alog_footer) == ALOG_FOOTER_BYTES, "the footer of a zone");
-
-static inline uint32_t alog_round(uint32_t n, uint32_t to)
-{
-	return (n + to - 1) / to * to;
-}
 
 /* Where the hints begin. */
 static inline uint32_t alog_hints_at(uint32_t zone_bytes, uint32_t nr)

@@ -86,6 +86,32 @@ static void a_record_longer_than_its_room_or_a_zone_is_refused(void **state)
 	assert_false(xrecord_decode(&h, 1, 0, UINT32_MAX, &back));
 }
 
+/* F4 */
+static void a_paged_record_has_its_value_at_a_page_and_ends_at_one(void **state)
+{
+	struct xrecord rec = sample(), back;
+	struct xrecord_header h;
+
+	(void)state;
+	for (uint32_t place = 0; place < 3 * XRECORD_PAGE; place += XRECORD_ALIGN) {
+		uint32_t key = 1 + place % 5000,
+			 at = xrecord_data_at(place, key, XRECORD_PAGED),
+			 bytes = xrecord_bytes_at(place, key, 40000, XRECORD_PAGED);
+
+		assert_true(at >= XRECORD_HEADER_BYTES);
+		assert_true(at < XRECORD_HEADER_BYTES + XRECORD_PAGE);
+		assert_int_equal((place + at + key) % XRECORD_PAGE, 0);
+		assert_int_equal((place + bytes) % XRECORD_PAGE, 0);
+		assert_true(bytes >= at + key + 40000);
+		rec.flags = XRECORD_PAGED;
+		rec.key_bytes = key;
+		rec.value_bytes = 40000;
+		xrecord_encode(&rec, 1, place, &h);
+		assert_true(xrecord_decode(&h, 1, place, bytes, &back));
+		assert_false(xrecord_decode(&h, 1, place, bytes - 1, &back));
+	}
+}
+
 static void a_header_of_no_type_or_of_a_footer_is_refused(void **state)
 {
 	static const uint8_t types[] = { XRECORD_NOTHING, XRECORD_FOOTER, 200 };
@@ -120,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_header_at_any_address_is_read),
 		cmocka_unit_test(a_header_of_another_place_or_seed_is_refused),
 		cmocka_unit_test(a_record_longer_than_its_room_or_a_zone_is_refused),
+		cmocka_unit_test(a_paged_record_has_its_value_at_a_page_and_ends_at_one),
 		cmocka_unit_test(a_header_of_no_type_or_of_a_footer_is_refused),
 		cmocka_unit_test(the_form_stays),
 	};
