@@ -225,6 +225,7 @@ struct vd_admin {
 	/* Port 0's thread. */
 	struct vd_fifo queue;
 	struct vd_fifo begun;		/* of those that a predecessor had, what it had begun */
+	struct vd_fifo questions;	/* need no change to end first (A3) */
 	enum vd_change change;
 	struct xreq *r;			/* WRITING, UNDOING: who asked; NULL: is answered */
 	struct vd_volume *v;
