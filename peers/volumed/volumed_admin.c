@@ -605,6 +605,11 @@ static int64_t say_unread(struct peer_port *pp, int error, struct kv_text *t)
 		return REASON(t, error,
 			"the catalogue of volumes is of another version of volumed; nothing is "
 			"served and nothing is changed, start the version that made it");
+	if (vd_of(pp)->catalog.loading->refused)
+		return REASON(t, error,
+			"no object of the catalogue of volumes can be read: %s; see the log of the "
+			"store, and if all else of it can be read, run 'xseg -s %s volume recover'",
+			strerror(-error), pp->peer->segment);
 	return REASON(t, error,
 		"the catalogue of volumes cannot be read: %s; see the logs of %s and of the store",
 		error == -ENOTCONN ? "it has no downstream" : strerror(-error), pp->peer->name);
@@ -620,6 +625,10 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	kv_next_word(&cursor, &value);
 	word = kv_next_word(&cursor, &value);
 	c = value ? NULL : find_command(word);
+	if (error && c && c->run == run_recover && vd_load_give_up(vd)) {
+		vd_fifo_push(&vd->admin.queue, r);	/* until the catalogue is read so */
+		return LATER;
+	}
 	if (error)
 		return say_unread(pp, error, t);
 	if (!c)
