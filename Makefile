@@ -450,8 +450,8 @@ Libs.private: -lpthread
 endef
 export PC_FILE
 
-# Prints the public headers: volume.h, and the headers that it includes.
-headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
+# Prints the public headers: volume.h and kv.h, and the headers that they include.
+headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h xseg/kv.h | tr -d '\\:'
 # Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside
 # itself.
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
