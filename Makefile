@@ -319,6 +319,8 @@ $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 # This one damages what was looked at.
 $(BUILD)/tests/cached_adopt_test: private LDFLAGS += -Wl,--wrap=xseg_peer_adopt
+# In this one an idle port polls when it is kicked (tests/rig/cached_rig.c).
+$(BUILD)/tests/cached_resize_test: private LDFLAGS += -Wl,--wrap=peer_port_kick
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # In these no tick wakes a reactor, and in the last one nothing a client (tests/rig/no_tick.h).

@@ -289,11 +289,11 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 		kvd_count(k, KS_BAD_RECORDS, 1);
 		log_error("%s: %u bytes at %u of +%s:%016llx are damaged; that value is lost, "
 			"or an older one of its key shows; see 'xseg kv verify'",
-			name, bytes, place, k->prefix, z);
+			name, bytes, place, k->cfg.prefix, z);
 		break;
 	case ALOG_BAD_HINTS:
 		log_error("%s: the end or the begin of +%s:%016llx is damaged: older values of "
-			"lost keys may show; see 'xseg kv verify'", name, k->prefix, z);
+			"lost keys may show; see 'xseg kv verify'", name, k->cfg.prefix, z);
 		break;
 	case ALOG_BAD_HEAD:
 		log_warn("%s: one of the two heads of the log is damaged; the other one is used "
@@ -301,7 +301,7 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 		break;
 	case ALOG_HOLE:
 		log_info("%s: %u bytes at %u of +%s:%016llx were not stable when the power "
-			"failed; they were not promised", name, bytes, place, k->prefix, z);
+			"failed; they were not promised", name, bytes, place, k->cfg.prefix, z);
 		break;
 	}
 }

@@ -294,13 +294,19 @@ static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 	board_return(r, false);
 }
 
-/* Whether a partner of one of its ports waits for its processor. */
+/* Whether a partner of one of its ports waits for its processor. The port of a guest can be closed
+ * at any time by the guest's home, unless a thread is inside (A3). */
 static bool blocks_partner(const struct reactor *r)
 {
-	for (uint32_t i = 0; i < r->nr_seats; i++)
-		if (xseg_port_blocks_partner(r->seat[i]->pp->port))
-			return true;
-	return false;
+	bool blocks = false;
+
+	for (uint32_t i = 0; i < r->nr_seats && !blocks; i++) {
+		if (!seat_enter(r->seat[i]))
+			continue;
+		blocks = xseg_port_blocks_partner(r->seat[i]->pp->port);
+		seat_leave(r->seat[i]);
+	}
+	return blocks;
 }
 
 static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
