@@ -2,7 +2,7 @@
 #
 # Sources are found by wildcard: a new file, peer, tool or test needs no line here. Where a folder ends
 # with a slash, the rooms in it, folders of one more level, belong to it.
-#   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
+#   xtypes/*.c xseg/             build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
 #                                xseg/libxseg.map says
 #   peers/common/                build/libpeer.a
 #   peers/alog/                  build/libalog.a
@@ -80,7 +80,7 @@ endif
 PEERS := $(notdir $(patsubst %/,%,$(wildcard peers/*/)))
 PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 
-XSEG_SRC := $(wildcard xtypes/*.c xseg/*.c)
+XSEG_SRC := $(wildcard xtypes/*.c) $(call sources,xseg)
 COMMON_SRC := $(call sources,peers/common)
 ALOG_SRC := $(call sources,peers/alog)
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
@@ -104,7 +104,7 @@ UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(ALOG_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
+STYLED = $(wildcard $(foreach d,xtypes xseg xseg/* peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
 	tests/* tests/*/*,$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a

@@ -35,7 +35,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/kv_inside.h"
+#include "xseg/client/kv_inside.h"
 #include "xtypes/xstate.h"
 
 #define BATCH 32u

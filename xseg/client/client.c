@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "xseg/client.h"
+#include "xseg/client/client.h"
 
 /* ---- clients ----------------------------------------------------------------------------- */
 

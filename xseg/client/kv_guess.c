@@ -11,7 +11,7 @@
  *
  * Contract: the queue's thread; no call of another file.
  */
-#include "xseg/kv_inside.h"
+#include "xseg/client/kv_inside.h"
 
 #define STEP   256u
 #define SINGLE 16u		/* up to so many pages each number has a class of its own */

@@ -16,7 +16,7 @@
 #ifndef XSEG_KV_INSIDE_H
 #define XSEG_KV_INSIDE_H
 
-#include "xseg/client.h"
+#include "xseg/client/client.h"
 #include "xseg/kv.h"
 #include "xseg/kv_wire.h"
 

@@ -2,7 +2,7 @@
  *
  * Contract: the queue's thread; waits.
  */
-#include "xseg/kv_inside.h"
+#include "xseg/client/kv_inside.h"
 
 static int64_t run(struct xseg_kv_queue *q, enum xseg_kv_op op, const void *key,
 	uint32_t key_bytes, void *value, uint64_t bytes)

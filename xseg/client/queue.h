@@ -14,7 +14,7 @@
 #ifndef XSEG_QUEUE_H
 #define XSEG_QUEUE_H
 
-#include "xseg/client.h"
+#include "xseg/client/client.h"
 #include "xseg/volume.h"
 
 struct xseg_volume {

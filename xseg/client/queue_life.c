@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 #define DEPTH	    32u
 #define DEPTH_MAX   1024u

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/kv_inside.h"
+#include "xseg/client/kv_inside.h"
 #include "xtypes/xcrc.h"
 #include "xtypes/xrecord.h"
 

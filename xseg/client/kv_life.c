@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "xseg/kv_inside.h"
+#include "xseg/client/kv_inside.h"
 
 #define DEPTH	   32u
 #define DEPTH_MAX  1024u

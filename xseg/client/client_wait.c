@@ -27,7 +27,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "xseg/client.h"
+#include "xseg/client/client.h"
 
 #define TICK_NS 1000000000ull
 #define LOOKS	256u		/* before what was lent goes back, and the thread to sleep */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 #define SECOND 1000000000ull
 

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 static uint32_t least(uint64_t a, uint64_t b)
 {

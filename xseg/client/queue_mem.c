@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 #define LINE_BYTES 64u
 

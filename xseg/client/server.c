@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "xseg/client.h"
+#include "xseg/client/client.h"
 
 #define START_NS 10000000ull	/* between looks at a server that is being started */
 

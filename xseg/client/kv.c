@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xseg/kv_inside.h"
+#include "xseg/client/kv_inside.h"
 
 #define SECOND 1000000000ull
 

@@ -48,7 +48,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 #include "xtypes/xstate.h"
 
 #define BATCH 32u

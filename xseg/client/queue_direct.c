@@ -11,7 +11,7 @@
  *
  * Contract: the queue's thread. Nothing here blocks or allocates.
  */
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 /* Where the range is in its object. False: it is in more than one. */
 static bool place_of(const struct xseg_queue *q, uint64_t offset, uint32_t size, uint64_t *object,
