@@ -48,7 +48,10 @@ struct alog_io {
 enum alog_verdict {
 	ALOG_DEAD,				/* nothing needs this record */
 	ALOG_LIVE,				/* the index has it at this place */
-	ALOG_EXPIRED				/* the same; kept as a tombstone without value */
+	ALOG_EXPIRED,				/* the same; kept as a tombstone without value */
+	/* it goes though nothing supersedes it; no other record of its identity is left, and
+	 * alog_dead() was called for it */
+	ALOG_EVICTED
 };
 
 enum alog_damage {
@@ -93,6 +96,9 @@ struct alog_config {
 	uint32_t reserve;	/* zones that callers cannot fill: for tombstones and copies */
 	uint8_t uuid[16];			/* of a log that is new */
 	uint64_t owner;				/* of the segment: tells its arenas from others */
+	/* Space is made by emptying the zone that was closed first, whatever it has. judge() says
+	 * which of its records go. */
+	bool evicts;
 };
 
 /* What a log of this configuration needs. -EINVAL: it cannot be. */
@@ -145,6 +151,9 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
  * sequence and place are noted before. The next append has just this place. Errors as above. */
 int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struct alog_place *at)
 	XSEG_MUST_CHECK;
+/* A log that evicts: the zone that was closed first is emptied now, though there is space. False:
+ * there is none. */
+bool alog_evict(struct alog *l);
 /* The record of this place and length is superseded, or its key is deleted. */
 void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes);
 

@@ -6,7 +6,7 @@
  * fewer than the reserve and a margin: by cost and benefit, as in the log-structured file system of
  * Rosenblum and Ousterhout (1991): (1 - u) age / (1 + u), where u is the live part. Copies are paid
  * for by appends: each appended byte gives credit, and more of it the fewer zones are free. At the
- * reserve copies need no credit.
+ * reserve copies need no credit. A log that evicts takes the zone that was closed first.
  */
 #include "peers/alog/inside.h"
 
@@ -34,6 +34,8 @@ static bool is_better(const struct alog *l, const struct zone *z, const struct z
 		return true;
 	if (span_is_long(l))
 		return z->id < than->id;
+	if (l->cfg.evicts)
+		return z->sequence < than->sequence;
 	return score(l, z) > score(l, than);
 }
 
@@ -70,7 +72,18 @@ bool choose_pump(struct alog *l)
 	if (l->job != JOB_NONE || l->repair.state != REPAIR_NONE || !serves(l))
 		return false;
 	z = without_life(l);
-	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) || span_is_long(l)))
+	if (!z && (l->evict || space_soon(l) < l->cfg.reserve + space_margin(l) ||
+			  span_is_long(l))) {
 		z = best(l);
+		if (l->evict)
+			l->credit = l->cfg.zone_bytes;
+		l->evict = false;
+	}
 	return z && copy_begin(l, z, false);
+}
+
+bool alog_evict(struct alog *l)
+{
+	l->evict = l->cfg.evicts && best(l);
+	return l->evict || l->job == JOB_COPY || l->g.nr;
 }

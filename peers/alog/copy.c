@@ -86,8 +86,10 @@ static void take_record(struct alog *l, struct parcel *p, const struct alog_reco
 		put->rec.type = ALOG_TOMBSTONE;
 		put->rec.key_bytes = put->rec.value_bytes = put->rec.data_crc = 0;
 	}
-	if (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE)
+	if (v == ALOG_EVICTED || (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE))
 		c->zone->drops = true;
+	if (v == ALOG_EVICTED)
+		v = ALOG_DEAD;
 	c->verdict[p->nr] = v;
 	p->lives |= v != ALOG_DEAD;
 	p->bytes += alog_record_bytes(put->rec.key_bytes, put->rec.value_bytes);

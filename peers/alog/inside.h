@@ -232,6 +232,7 @@ struct alog {
 	struct head head;
 	struct walker w;
 	uint64_t credit;			/* bytes that compaction may copy */
+	bool evict;				/* alog_evict() was called */
 
 	struct io *io, *io_free;
 	uint32_t io_out[IO_NR_KINDS];
