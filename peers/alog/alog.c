@@ -197,6 +197,7 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	earlier(&next, now_ns, l->repair.retry_ns);
 	earlier(&next, now_ns, l->repair.flush_ns);
 	earlier(&next, now_ns, l->g.retry_ns);
+	earlier(&next, now_ns, walk_patience(l));
 	return next;
 }
 

@@ -166,17 +166,40 @@ bool alog_idle(const struct alog *l);
  * below. */
 bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to);
 
-/* Tells each record of the log, good or bad, zone after zone. With `hold` no zone is deleted before
- * the walk is over. `data` is key and value; NULL: they do not verify, or are not there. */
+/* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while the
+ * log is used. Reads are marked `once`.
+ *
+ * With `hold` no zone is deleted before it was told, and all records with a sequence below `before`
+ * of alog_walk_state() are a consistent state: of each identity the highest one counts. A hold
+ * breaks if a repair begins, or if callers need space while the user lets the walk wait.
+ *
+ * `data` is key and value; NULL: they do not verify, or are not there. It is valid in the call. */
 struct alog_walk {
 	void (*record)(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		const struct alog_record *rec, const void *data);
-	void (*over)(void *ctx);
+	void (*over)(void *ctx);		/* also if the hold breaks: see `error` */
 	void *ctx;
 	bool hold;
+	/* May be NULL. Whether a record of so many bytes may be told; false: the walk waits for
+	 * alog_walk_go(), and others use the scratch meanwhile. */
+	bool (*ready)(void *ctx, uint32_t bytes);
+	/* May be NULL. Beside records: a zone's header, its hints, pages that cannot be read. */
+	void (*bad)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
+		uint32_t bytes);
 };
-/* -EBUSY: a walk is under way. */
+/* -EBUSY: a walk is under way, or a repair, which a hold cannot begin in. */
 int alog_walk(struct alog *l, const struct alog_walk *walk) XSEG_MUST_CHECK;
+void alog_walk_go(struct alog *l);
+/* Ends it without a further upcall of it. */
+void alog_walk_stop(struct alog *l);
+
+struct alog_walk_state {
+	uint64_t before;			/* the sequence at its begin */
+	uint32_t zones, told;
+	int error;	/* of the last: 0; -EIO: a repair broke the hold; -ENOSPC: callers did */
+	bool active, waits;
+};
+void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 
 /* ---- figures, and words of the user ---- */
 

@@ -10,9 +10,11 @@
  */
 #include "peers/alog/inside.h"
 
+/* All of it is written: its pages may leave the tail. */
 static bool may_be_chosen(const struct alog *l, const struct zone *z)
 {
-	return z->state == ZONE_CLOSED && !z->doomed && (z->old || z->to <= l->s.written);
+	return z->state == ZONE_CLOSED && !z->doomed &&
+	       (z->old ? l->s.recovered <= l->s.written : z->to <= l->s.written);
 }
 
 /* Beyond the span that the head's bits are for: the zone with the lowest id. */

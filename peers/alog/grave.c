@@ -69,10 +69,11 @@ bool grave_pump(struct alog *l)
 	struct zone *z;
 	struct io *io;
 
-	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns ||
-		(l->w.active && l->w.walk.hold))
+	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns)
 		return false;
 	z = &l->z.table[g->list[g->from]];
+	if (walk_holds(l, z))
+		return false;
 	if (!may_go(l, z)) {
 		ask_for_flush(l, z);
 		return false;

@@ -82,6 +82,7 @@ struct zone {
 	bool sealed, believed;			/* has a footer; its hints count (L4) */
 	bool sick;				/* its header is lost: it is to be emptied soon */
 	bool drops;				/* EMPTY: its compaction dropped a tombstone (L7) */
+	bool untold;				/* a walk has to tell it */
 	bool doomed;				/* in doubt: it is left, and never called flushed */
 	uint64_t mark;				/* doomed, EMPTY: of the head that says so */
 };
@@ -133,6 +134,7 @@ struct reader {
 	void (*then)(struct alog *l);
 	uint64_t zone;
 	uint32_t from, to, next;
+	uint64_t pin;				/* T4: page of the stream */
 	uint32_t out;				/* requests */
 	uint32_t piece;				/* 1 MiB, or a page where that failed */
 	bool active, head;
@@ -208,8 +210,12 @@ struct graves {
 
 struct walker {
 	struct alog_walk walk;
+	struct alog_walk_state state;
 	uint64_t at, until;			/* ids */
-	bool active, reading;
+	uint64_t image;				/* l->images: the scratch has the zone `at` */
+	uint64_t waits_ns;			/* since when */
+	uint32_t told;				/* records of the zone */
+	bool begun, hinted, chains;		/* how the zone is told, from its first record on */
 };
 
 struct alog {
@@ -232,6 +238,7 @@ struct alog {
 	struct head head;
 	struct walker w;
 	uint64_t credit;			/* bytes that compaction may copy */
+	uint64_t images;			/* readings into the scratch */
 
 	struct io *io, *io_free;
 	uint32_t io_out[IO_NR_KINDS];
@@ -272,6 +279,7 @@ void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from,
 	uint64_t begun);
 void tail_publish(struct alog *l, uint64_t end);
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image);
+uint64_t tail_pin(const struct alog *l, uint64_t zone);
 uint64_t tail_first(const struct alog *l);	/* page of the stream */
 /* The zone's pages are wanted no more. The caller looks what is written then (write_advance()). */
 void tail_drop(struct alog *l, uint64_t zone);
@@ -375,6 +383,9 @@ void grave_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- walk.c ---- */
 bool walk_pump(struct alog *l);
+bool walk_holds(const struct alog *l, const struct zone *z);
+void walk_break(struct alog *l, int error);	/* if it holds */
+uint64_t walk_patience(const struct alog *l);	/* until when it may wait; ALOG_NEVER */
 
 static inline bool serves(const struct alog *l)
 {

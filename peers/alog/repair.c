@@ -20,7 +20,7 @@
  *       later pages, are written with FUA until a FLUSH succeeds. So promises go on while the store
  *       fails each FLUSH, and the deletion of the bad zones is the way to mend the store.
  */
-#include <assert.h>
+#include <errno.h>
 
 #include "peers/alog/inside.h"
 
@@ -54,6 +54,7 @@ void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bo
 	if (l->z.open && l->z.open->doomed)
 		zone_close(l);
 	copy_stop(l);
+	walk_break(l, -EIO);
 }
 
 /* The next zone of the range from `at` on. What was emptied before needs its pages no more. */

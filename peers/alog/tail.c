@@ -13,6 +13,8 @@
  *       reaches that began in it. So what has to be appended anew is whole in the ring.
  *   T3  Callers and copies fill half of the ring. The other half is for a repair, whose copies of
  *       the first half fit.
+ *   T4  A page that was not written when a reading of its zone began stays until the reading ends:
+ *       the store may have answered with what was there before.
  */
 #include <assert.h>
 #include <errno.h>
@@ -50,10 +52,24 @@ static uint64_t needed_from(const struct alog *l)
 	return (page * ALOG_PAGE - tail_slot(l, page)->back) / ALOG_PAGE;
 }
 
+/* T4: from which page on the zone is in the ring alone. UINT64_MAX: it is below. */
+uint64_t tail_pin(const struct alog *l, uint64_t zone)
+{
+	uint64_t k = needed_from(l) > tail_first(l) ? needed_from(l) : tail_first(l);
+
+	for (; k < l->s.next_page; k++)
+		if (tail_slot(l, k)->zone == zone)
+			return k;
+	return UINT64_MAX;
+}
+
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use)
 {
 	uint32_t limit = use == TAIL_REPAIR ? l->cfg.tail_pages : l->cfg.tail_pages / 2;
 	uint64_t first = tail_first(l), needed = needed_from(l);
+
+	if (l->reader.active && needed > l->reader.pin)
+		needed = l->reader.pin;
 
 	while (l->s.next_page + pages - first > limit && first < needed)
 		first++;

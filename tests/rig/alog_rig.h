@@ -62,6 +62,13 @@ struct ar_out {
 	bool done;				/* it has its effect, and is not answered */
 };
 
+struct ar_backup {				/* of the last ar_backup() */
+	struct ar_entry want[AR_KEYS], got[AR_KEYS];
+	uint64_t before;
+	uint32_t told, bad, over, waits_in;
+	int error;
+};
+
 struct ar {
 	struct alog *log;
 	struct alog_config cfg;
@@ -89,6 +96,7 @@ struct ar {
 	bool refuse_send;
 	bool cold, cut, positions_gone;	/* how the last process ended */
 
+	struct ar_backup backup;
 	uint32_t damages[4], nr_lost, nr_gone, nr_copied, nr_found;
 	uint32_t nr_writes, nr_fua, nr_flushes, nr_deletes;
 	uint64_t copied_bytes;
@@ -126,5 +134,8 @@ void ar_force_now(struct ar *a);
 void ar_note_promises(struct ar *a);
 /* Each key is read, from the tail or the store, and compared with the index and the oracle. */
 void ar_check_values(struct ar *a);
+/* Begins a backup, which fails the test if it is not the state of now. It waits before one in so
+ * many records for alog_walk_go(); 0: never. False: one is under way. */
+bool ar_backup(struct ar *a, uint32_t waits_in);
 
 #endif

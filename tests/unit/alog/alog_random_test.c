@@ -4,7 +4,7 @@
  *
  * After each opening: all that was forced or flushed is there, all that was appended is there if
  * the arena is, no batch shows by halves, no version shows that was once undone, and each value is
- * what was put.
+ * what was put. A backup is the state of the moment at which it began.
  *
  *      alog_random_test [FIRST [LAST]]		these seeds; a failure prints its seed
  */
@@ -22,7 +22,7 @@
 static uint64_t first_seed = 1, last_seed;
 
 struct plan {
-	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in;
+	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in, backup_in;
 	bool faults, kills, cuts;
 };
 
@@ -59,6 +59,10 @@ static void work(struct ar *a)
 	for (uint32_t i = 0; i < puts; i++) {
 		if (ar_random(a, 3))
 			one_put(a);
+		if (plan.backup_in && ar_random(a, plan.backup_in) == 0)
+			(void)ar_backup(a, ar_random(a, 2) * 30);
+		if (ar_random(a, 8) == 0)
+			alog_walk_go(a->log);
 		ar_poll(a);
 		for (uint32_t n = ar_random(a, 4); n; n--)
 			ar_step(a);
@@ -72,6 +76,7 @@ static void work(struct ar *a)
 static void settle(struct ar *a)
 {
 	a->fail_write = a->fail_flush = 0;
+	alog_walk_stop(a->log);
 	ar_force_now(a);
 	ar_check_values(a);
 }
@@ -105,6 +110,7 @@ static void choose_plan(struct ar *a)
 		.force_in = ar_random(a, 3) ? 2 + ar_random(a, 60) : 0,
 		.delete_in = ar_random(a, 3) ? 2 + ar_random(a, 20) : 0,
 		.batch_in = ar_random(a, 2) ? 3 + ar_random(a, 20) : 0,
+		.backup_in = ar_random(a, 3) ? 0 : 10 + ar_random(a, 100),
 		.faults = ar_random(a, 3) == 0,
 		.kills = ar_random(a, 2), .cuts = ar_random(a, 4) != 0 };
 }
