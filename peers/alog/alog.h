@@ -38,6 +38,7 @@ struct alog_io {
 	uint8_t op;				/* enum xseg_op: READ, WRITE, FLUSH or DELETE */
 	bool fua;
 	bool once;				/* a cache below need not keep this */
+	bool lent;				/* WRITE: of pages that alog_append_paged() lists */
 	uint16_t nr_pages;
 	uint32_t offset, size;
 	char target[XSEG_TARGET_MAX];
@@ -83,6 +84,9 @@ struct alog_user {
 	void (*lost)(void *ctx, uint64_t zone);
 	void (*damage)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
 		uint32_t bytes);
+	/* The page of the segment with this index, which alog_append_paged() lists. NULL if the user
+	 * lends none. */
+	const void *(*at)(void *ctx, uint32_t page);
 };
 
 struct alog_config {
@@ -145,6 +149,19 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
  * sequence and place are noted before. The next append has just this place. Errors as above. */
 int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struct alog_place *at)
 	XSEG_MUST_CHECK;
+/* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
+ * and more. `page` has an index for each page of the value. The log does not copy these pages: its
+ * writes list them, and it reads them by at(). They have to stay as they are until alog_written()
+ * has reached at->end; then the append is to be answered. NULL: put->value is copied.
+ *
+ * A kill before that undoes it: the successor puts a filler in its place, and does not tell it by
+ * found(). It is found only if a copy of it was made. So a reader that must not see it come and go
+ * waits for alog_written(). */
+int alog_append_paged(struct alog *l, const struct alog_put *put, const uint32_t *page,
+	struct alog_place *at) XSEG_MUST_CHECK;
+int alog_next_paged(struct alog *l, uint32_t key_bytes, uint32_t value_bytes,
+	struct alog_place *at) XSEG_MUST_CHECK;
+
 /* The record of this place and length is superseded, or its key is deleted. */
 void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes);
 

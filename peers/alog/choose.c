@@ -74,5 +74,5 @@ bool choose_pump(struct alog *l)
 	z = without_life(l);
 	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) || span_is_long(l)))
 		z = best(l);
-	return z && copy_begin(l, z, false);
+	return z && copy_begin(l, z, COPY_COMPACT);
 }

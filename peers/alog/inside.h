@@ -28,6 +28,8 @@ struct alog_slot {
 	uint64_t zone;				/* 0: none; its content does not count */
 	uint32_t page;				/* of the zone */
 	uint32_t back;	/* stream bytes back to the begin of the append that its first byte is of */
+	uint32_t lent;				/* a page of the segment has the content: index + 1 */
+	uint32_t unused;
 };
 
 struct alog_arena {
@@ -41,6 +43,7 @@ struct alog_arena {
 	_Atomic uint64_t end;			/* position: all below is appended */
 	_Atomic uint64_t stable;		/* position: all below is on stable storage */
 	_Atomic uint64_t doubt_low, doubt_high;	/* ids; low 0: none is in doubt */
+	_Atomic uint64_t filled_low, filled_high;	/* ids: zones that got fillers (T5) */
 	struct alog_slot slot[];
 };
 
@@ -93,7 +96,7 @@ struct group {
 	bool used, sent;
 };
 
-enum repair_state { REPAIR_NONE, REPAIR_WAIT, REPAIR_COPY, REPAIR_SETTLE };
+enum repair_state { REPAIR_NONE, REPAIR_WAIT, REPAIR_TAIL, REPAIR_COPY, REPAIR_SETTLE };
 
 struct repair {
 	enum repair_state state;
@@ -108,7 +111,12 @@ struct repair {
 /* What the scratch is used for: one at a time. */
 enum job { JOB_NONE, JOB_OPEN, JOB_COPY, JOB_WALK };
 
-enum copy_state { COPY_NONE, COPY_READ, COPY_FIRST, COPY_SECOND, COPY_REST };
+enum copy_state { COPY_NONE, COPY_READ, COPY_RUN };
+enum copy_why {
+	COPY_COMPACT,
+	COPY_TAIL,				/* a repair: what the tail alone may have */
+	COPY_REST				/* a repair: what is left */
+};
 
 struct scan {
 	const uint8_t *image;
@@ -122,8 +130,8 @@ struct copier {
 	enum copy_state state;
 	struct zone *zone;			/* NULL while it reads: given up */
 	struct scan scan;
-	uint32_t split;				/* records from here on are copied first */
-	bool repair;
+	uint32_t split;				/* TAIL: records that end before it are left */
+	enum copy_why why;
 	struct alog_put *put;			/* ALOG_BATCH_MAX of each: a chain */
 	struct alog_place *at;
 	struct alog_hint *from;
@@ -183,6 +191,7 @@ struct stream {
 	uint64_t push, force;			/* wanted: written, stable */
 	uint64_t flush_sent;			/* `end` when the last FLUSH was sent */
 	uint64_t recovered;			/* `end` of a predecessor's tail */
+	uint64_t lent_from;			/* page: none before it is lent */
 	uint64_t sequence;			/* the next record's */
 	bool flushed;				/* all that the opening found is stable */
 };
@@ -252,6 +261,7 @@ void io_target(struct alog *l, struct io *io, uint64_t zone);
 void io_send(struct alog *l, struct io *io);
 void io_put(struct alog *l, struct io *io);
 void io_retry(struct alog *l);			/* sends what could not be sent */
+void io_page(struct io *io, uint32_t page);
 void io_pages(struct alog *l, struct io *io, uint8_t *at, uint32_t bytes);
 
 /* ---- zone.c ---- */
@@ -271,13 +281,16 @@ uint32_t zones_free(const struct alog *l);
 /* ---- tail.c ---- */
 enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REPAIR };
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use);
-uint8_t *tail_page(const struct alog *l, uint64_t k);
+uint8_t *tail_page(const struct alog *l, uint64_t k);	/* of the ring */
+const uint8_t *tail_content(const struct alog *l, uint64_t k);	/* of the ring, or lent */
 struct alog_slot *tail_slot(const struct alog *l, uint64_t k);
 struct page_state *tail_state(const struct alog *l, uint64_t k);
 void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun);
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun);
+void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
 void tail_publish(struct alog *l, uint64_t end);
+void tail_release(struct alog *l);		/* T5: lent pages that are not needed any more */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image);
 uint64_t tail_pin(const struct alog *l, uint64_t zone);
 uint64_t tail_first(const struct alog *l);	/* page of the stream */
@@ -289,7 +302,8 @@ int tail_recover(struct alog *l);
 
 /* ---- append.c ---- */
 int append_ready(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_use use, bool tombstone);
-void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, uint32_t bytes,
+/* `lent`: the pages of the value, if there is one record and it is PAGED; else NULL. */
+void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, const uint32_t *lent,
 	struct alog_place *at);
 
 /* ---- write.c ---- */
@@ -316,6 +330,8 @@ void grave_stable(struct alog *l, uint64_t deleted, bool flushed);
 void grave_count(struct alog *l, uint64_t id);	/* a DELETE of it is answered */
 
 /* ---- doubt.c ---- */
+bool filled_has(const struct alog *l, uint64_t id);
+void filled_note(struct alog *l, uint64_t id);
 uint64_t doubt_low(const struct alog *l);	/* 0: no zone is in doubt */
 uint64_t doubt_high(const struct alog *l);
 bool doubt_has(const struct alog *l, uint64_t id);
@@ -356,6 +372,12 @@ bool scan_is_whole(const struct scan *s, uint32_t at, struct alog_record *rec, u
 bool scan_hints_ok(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
 	struct alog_footer *f);
 void scan_hint(const struct alog_record *rec, uint32_t at, uint32_t bytes, struct alog_hint *h);
+/* Key and value of a record of an image. */
+static inline const uint8_t *scan_data(
+	const uint8_t *image, uint32_t at, const struct alog_record *rec)
+{
+	return image + at + alog_data_at(at, rec->key_bytes, rec->flags);
+}
 
 /* ---- read.c ---- */
 void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
@@ -369,7 +391,7 @@ bool open_pump(struct alog *l);
 void open_deleted(struct alog *l, struct io *io, int64_t result);
 
 /* ---- copy.c ---- */
-bool copy_begin(struct alog *l, struct zone *z, bool repair);
+bool copy_begin(struct alog *l, struct zone *z, enum copy_why why);
 bool copy_pump(struct alog *l);
 void copy_stop(struct alog *l);
 

@@ -25,7 +25,7 @@
 
 #include "peers/alog/inside.h"
 
-#define ARENA_MAGIC    0x314c4941544c4150ull	/* "PALTAIL1" */
+#define ARENA_MAGIC    0x324c4941544c4150ull	/* "PALTAIL2" */
 #define EPOCHS_TRIED   64u
 
 /* ---- the arena ---- */
@@ -85,6 +85,7 @@ static void make_arena(struct alog *l)
 	atomic_store_explicit(&a->end, 0, memory_order_relaxed);
 	atomic_store_explicit(&a->stable, 0, memory_order_relaxed);
 	atomic_store_explicit(&a->doubt_low, 0, memory_order_relaxed);
+	atomic_store_explicit(&a->filled_low, 0, memory_order_relaxed);
 	atomic_store_explicit(&a->born, l->head.epoch, memory_order_relaxed);
 	atomic_store_explicit(&a->epoch, l->head.epoch, memory_order_relaxed);
 	atomic_store_explicit(&a->next_epoch, l->head.epoch, memory_order_relaxed);
@@ -227,7 +228,7 @@ static bool may_believe(const struct alog *l, const struct zone *z)
 {
 	const struct opening *o = &l->opening;
 
-	if (bit_get(l->z.poor, l, z->id) || doubt_has(l, z->id))
+	if (bit_get(l->z.poor, l, z->id) || doubt_has(l, z->id) || filled_has(l, z->id))
 		return false;
 	if (z->id <= o->durable)
 		return true;
@@ -449,6 +450,7 @@ static bool serve(struct alog *l)
 	if (l->head.in.mark < l->opening.mark)
 		return false;
 	atomic_store_explicit(&l->arena->epoch, l->head.epoch, memory_order_release);
+	atomic_store_explicit(&l->arena->filled_low, 0, memory_order_release);
 	l->opening.state = OPEN_SERVES;
 	if (low)
 		repair_begin(l, low, high < l->head.next_id ? high : l->head.next_id - 1,

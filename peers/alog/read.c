@@ -144,7 +144,7 @@ bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes
 		part = ALOG_PAGE - from % ALOG_PAGE;
 		if (part > bytes)
 			part = bytes;
-		memcpy(data, tail_page(l, k) + from % ALOG_PAGE, part);
+		memcpy(data, tail_content(l, k) + from % ALOG_PAGE, part);
 	}
 	return true;
 }

@@ -58,7 +58,7 @@ bool alog_header_decode(const void *from, uint32_t seed, uint32_t place, uint32_
 	if (h.type == ALOG_NOTHING || h.type >= ALOG_FOOTER)
 		return false;
 	if (h.key_bytes > ALOG_KEY_MAX || h.value_bytes > ALOG_ZONE_MAX ||
-		alog_record_bytes(h.key_bytes, h.value_bytes) > room)
+		alog_bytes_at(place, h.key_bytes, h.value_bytes, h.flags) > room)
 		return false;
 	if (h.crc != sum_of(&h, seed, place))
 		return false;

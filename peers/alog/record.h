@@ -9,6 +9,8 @@
  *   F2  The headers of a zone and of its hints bear epoch 0 in their seed, since the epoch is read
  *       from them.
  *   F3  A record is whole if header, and key with value, verify. Both CRCs are needed.
+ *   F4  The value of a PAGED record begins at a page of the zone, and the record ends at a page. The
+ *       key stands in front of the value, and a gap between header and key.
  */
 #ifndef PEERS_ALOG_RECORD_H
 #define PEERS_ALOG_RECORD_H
@@ -23,14 +25,19 @@
 #define ALOG_FOOTER_BYTES  64u
 #define ALOG_HINT_BYTES	   40u
 #define ALOG_KEY_MAX	   65536u
+#define ALOG_PAGED_LEAST   32768u		/* of such values the copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
-enum alog_type { ALOG_NOTHING, ALOG_VALUE, ALOG_TOMBSTONE, ALOG_ZONE, ALOG_FOOTER, ALOG_NR_TYPES };
+enum alog_type {
+	ALOG_NOTHING, ALOG_VALUE, ALOG_TOMBSTONE, ALOG_ZONE,
+	ALOG_FILLER,				/* in place of a record that was not finished */
+	ALOG_FOOTER, ALOG_NR_TYPES
+};
 
 enum alog_flag {
 	ALOG_MORE = 1,				/* the next record belongs to the same batch */
 	ALOG_PACKED = 2,			/* the value is compressed: reserved */
-	ALOG_PAGED = 4,				/* the value begins at a page: reserved */
+	ALOG_PAGED = 4,				/* the value begins at a page: alog_data_at() */
 	ALOG_CONTINUED = 8			/* the record before it belongs to the same batch */
 };
 
@@ -90,10 +97,36 @@ static inline uint32_t alog_round(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* The bytes that a record takes in its zone. The lengths are within their limits. */
+/* The bytes that a record that is not PAGED takes in its zone. The lengths are within limits. */
 static inline uint32_t alog_record_bytes(uint32_t key_bytes, uint32_t value_bytes)
 {
 	return alog_round(ALOG_HEADER_BYTES + key_bytes + value_bytes, ALOG_ALIGN);
+}
+
+/* From the begin of a record at this place to its key; its value follows the key. */
+static inline uint32_t alog_data_at(uint32_t place, uint32_t key_bytes, uint8_t flags)
+{
+	if (!(flags & ALOG_PAGED))
+		return ALOG_HEADER_BYTES;
+	return alog_round(place + ALOG_HEADER_BYTES + key_bytes, ALOG_PAGE) - key_bytes - place;
+}
+
+static inline uint32_t alog_bytes_at(
+	uint32_t place, uint32_t key_bytes, uint32_t value_bytes, uint8_t flags)
+{
+	if (!(flags & ALOG_PAGED))
+		return alog_record_bytes(key_bytes, value_bytes);
+	return alog_data_at(place, key_bytes, flags) + key_bytes +
+	       alog_round(value_bytes, ALOG_PAGE);
+}
+
+/* The most that such a record takes, at whatever place. */
+static inline uint32_t alog_bytes_most(uint32_t key_bytes, uint32_t value_bytes, uint8_t flags)
+{
+	if (!(flags & ALOG_PAGED))
+		return alog_record_bytes(key_bytes, value_bytes);
+	return alog_round(ALOG_HEADER_BYTES + key_bytes, ALOG_ALIGN) + ALOG_PAGE - ALOG_ALIGN +
+	       alog_round(value_bytes, ALOG_PAGE);
 }
 
 /* Where the hints begin. */

@@ -125,7 +125,7 @@ static bool tell_scanned(struct alog *l, const struct zone *z)
 	while (more && (found = scan_next(&s, &rec, &at, &bytes)) != SCAN_END) {
 		scan_hint(&rec, at, bytes, &hint);
 		if (found == SCAN_RECORD) {
-			more = tell(l, nr++, &hint, &rec, s.image + at + ALOG_HEADER_BYTES);
+			more = tell(l, nr++, &hint, &rec, scan_data(s.image, at, &rec));
 		} else if (!l->w.chains) {
 			hint = (struct alog_hint){ .place = at, .bytes = bytes };
 			more = tell(l, nr++, &hint, NULL, NULL);
@@ -152,7 +152,7 @@ static bool tell_hinted(struct alog *l, const struct zone *z)
 				i * ALOG_HINT_BYTES, sizeof(hint));
 		whole = alog_hint_ok(&hint, &f) && scan_is_whole(&s, hint.place, &rec, &bytes);
 		more = tell(l, i, &hint, whole ? &rec : NULL,
-			whole ? l->scratch + hint.place + ALOG_HEADER_BYTES : NULL);
+			whole ? scan_data(s.image, hint.place, &rec) : NULL);
 	}
 	return more;
 }

@@ -21,12 +21,28 @@
 #define AR_OBJECTS  4096
 #define AR_OPS	    8192
 #define AR_IOS	    64
+#define AR_GHOSTS   64
+#define AR_LENT	    8				/* puts of lent pages at a time */
+#define AR_LENT_MAX 16				/* pages of one */
 
 struct ar_version {
 	uint64_t sequence, end;
 	uint32_t value;				/* 0: deleted */
 	uint32_t batch;				/* 0: by itself */
 	bool promised;
+	bool pending;				/* of lent pages, and not answered */
+};
+
+/* A put that was never answered, and that an opening undid. Until that is flushed, a loss of power
+ * may bring it back. */
+struct ar_ghost {
+	struct ar_version v;
+	uint32_t key;
+};
+
+struct ar_lent {				/* pages of a client, while the log has them */
+	uint64_t end;				/* 0: free */
+	uint32_t key;
 };
 
 struct ar_key {					/* the oracle's */
@@ -74,12 +90,16 @@ struct ar {
 	struct alog_config cfg;
 	struct alog_cost cost;
 	struct alog_user user;
-	uint8_t *arena, *scratch;
+	uint8_t *arena, *scratch, *client;
 	uint64_t seed, random, now;
 
 	struct ar_key key[AR_KEYS];
 	struct ar_entry index[AR_KEYS];
 	uint32_t next_value, next_batch;
+	struct ar_lent lent[AR_LENT];
+	struct ar_ghost ghost[AR_GHOSTS];
+	uint32_t nr_ghosts;
+	uint64_t ghosts_until;			/* position */
 
 	struct ar_object object[AR_OBJECTS];
 	uint32_t nr_objects;
@@ -127,6 +147,8 @@ bool ar_run(struct ar *a, void (*fn)(struct ar *a));
 /* ---- the user ---- */
 /* -EAGAIN: nothing was done. value 0 deletes. */
 int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete);
+/* The value begins at a page; `lend`: its pages are lent to the log until it is written. */
+int ar_put_paged(struct ar *a, uint32_t key, uint32_t value_bytes, bool lend);
 int ar_batch(struct ar *a, uint32_t first_key, uint32_t nr, uint32_t value_bytes);
 /* Puts, with polls and answers, until it is done. */
 void ar_put_now(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete);

@@ -48,8 +48,14 @@ struct ar_object *ar_zone(struct ar *a, uint64_t zone)
 
 static uint8_t *page_at(struct ar *a, uint32_t page)
 {
-	return page >> 20 ? a->scratch + (size_t)(page & 0xfffff) * ALOG_PAGE
-			  : a->arena + (size_t)page * ALOG_PAGE;
+	uint8_t *from[] = { a->arena, a->scratch, a->client };
+
+	return from[page >> 20] + (size_t)(page & 0xfffff) * ALOG_PAGE;
+}
+
+const void *ar_page_at(struct ar *a, uint32_t page)
+{
+	return page_at(a, page);
 }
 
 static void apply(struct ar *a, uint8_t **image, const struct ar_op *op, const uint8_t *keep)
@@ -286,12 +292,14 @@ bool ar_step(struct ar *a)
 	a->out[i] = a->out[--a->nr_out];
 	fold(a);
 	alog_done(a->log, io, result);
+	ar_answer_lent(a);
 	return true;
 }
 
 void ar_poll(struct ar *a)
 {
 	alog_poll(a->log, a->now);
+	ar_answer_lent(a);
 	if (alog_failed(a->log) == -EIO)
 		longjmp(a->killed, 1);		/* to be opened again */
 }
@@ -302,6 +310,7 @@ void ar_settle(struct ar *a)
 
 	for (int i = 0; i < 200000; i++) {
 		next = alog_poll(a->log, a->now);
+		ar_answer_lent(a);
 		if (alog_failed(a->log) == -EIO)
 			longjmp(a->killed, 1);
 		if (ar_step(a))

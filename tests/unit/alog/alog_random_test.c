@@ -1,6 +1,6 @@
 /* alog_random_test - thousands of short lives of a log, each from a seed: puts, deletions, batches,
- * forced ones, compaction in a log that is nearly full, failures of the store, kills in the middle
- * of an upcall or a send, and losses of power.
+ * forced ones, values that lend their pages, compaction in a log that is nearly full, failures of
+ * the store, kills in the middle of an upcall or a send, and losses of power.
  *
  * After each opening: all that was forced or flushed is there, all that was appended is there if
  * the arena is, no batch shows by halves, no version shows that was once undone, and each value is
@@ -22,7 +22,7 @@
 static uint64_t first_seed = 1, last_seed;
 
 struct plan {
-	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in, backup_in;
+	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in, backup_in, paged_in;
 	bool faults, kills, cuts;
 };
 
@@ -44,6 +44,8 @@ static void one_put(struct ar *a)
 
 	if (plan.batch_in && ar_random(a, plan.batch_in) == 0)
 		(void)ar_batch(a, key, 2 + ar_random(a, 4), ar_random(a, 600));
+	else if (plan.paged_in && ar_random(a, plan.paged_in) == 0)
+		(void)ar_put_paged(a, key, 1 + ar_random(a, 5 * ALOG_PAGE), ar_random(a, 3));
 	else
 		(void)ar_put(a, key, value_size(a), delete);
 	if (plan.force_in && ar_random(a, plan.force_in) == 0)
@@ -110,6 +112,7 @@ static void choose_plan(struct ar *a)
 		.force_in = ar_random(a, 3) ? 2 + ar_random(a, 60) : 0,
 		.delete_in = ar_random(a, 3) ? 2 + ar_random(a, 20) : 0,
 		.batch_in = ar_random(a, 2) ? 3 + ar_random(a, 20) : 0,
+		.paged_in = ar_random(a, 2) ? 2 + ar_random(a, 12) : 0,
 		.backup_in = ar_random(a, 3) ? 0 : 10 + ar_random(a, 100),
 		.faults = ar_random(a, 3) == 0,
 		.kills = ar_random(a, 2), .cuts = ar_random(a, 4) != 0 };
