@@ -97,6 +97,7 @@ struct alog_config {
 	uint32_t reserve;	/* zones that callers cannot fill: for tombstones and copies */
 	uint8_t uuid[16];			/* of a log that is new */
 	uint64_t owner;				/* of the segment: tells its arenas from others */
+	uint32_t own;				/* runs of own zones at a time, at most; 0: none */
 };
 
 /* What a log of this configuration needs. -EINVAL: it cannot be. */
@@ -177,6 +178,34 @@ void alog_force(struct alog *l, uint64_t pos);
 /* All is written, and nothing is out. */
 bool alog_idle(const struct alog *l);
 
+/* Asks for a FLUSH that begins after this call; the user has written to own zones. 1: it has
+ * succeeded. 0: not yet. -EIO: it has failed, and what was written is to be written anew, to other
+ * zones. The outcome is known until 1,024 later ones were asked for. */
+uint64_t alog_barrier(struct alog *l);
+int alog_barrier_state(const struct alog *l, uint64_t barrier);
+
+/* ---- own zones ----
+ *
+ * Objects of up to zone_bytes that the user writes and reads itself: the pieces of large values. They
+ * count against the size of the log. They are not copied, not scanned, and not told by a walk.
+ *
+ * A value: alog_own(); write its pieces; alog_barrier() when all are answered; when that has
+ * succeeded, append the record that names the run. So no record shows that has lost a piece. */
+
+/* nr ids, one behind the other. -EAGAIN: after a poll; -ENOSPC: no space, or no run is free. */
+int alog_own(struct alog *l, uint32_t nr, uint64_t *first) XSEG_MUST_CHECK;
+/* XSEG_TARGET_MAX bytes. */
+void alog_own_target(const struct alog *l, uint64_t id, char *to);
+/* No record that counts names the run any more, and nobody reads it, or needs it for a record that
+ * could not be appended. It is deleted when what superseded the record is as safe as the record
+ * was. -ENOENT: it is no run of alog_own() or alog_own_keep(). */
+int alog_own_free(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
+/* After an opening the user looks at each record that counts, and keeps what it names. Then all else
+ * that was found is deleted. -ENOENT: it was not found, so the value is damaged. -ENOSPC: more than
+ * `own`. */
+int alog_own_keep(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
+void alog_own_swept(struct alog *l);
+
 /* ---- reading ---- */
 
 /* Copies a range of a zone from the tail. False: the range is not in the tail any more, so it is
@@ -223,7 +252,7 @@ void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
-	uint32_t zones, zones_free, opened_by_hints, opened_by_scan;
+	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
 };
 void alog_stats(const struct alog *l, struct alog_stats *stats);
 

@@ -71,8 +71,10 @@ bool choose_pump(struct alog *l)
 
 	if (l->job != JOB_NONE || l->repair.state != REPAIR_NONE || !serves(l))
 		return false;
+	if (zones_free(l) >= l->cfg.reserve + l->own.wanted)
+		l->own.wanted = 0;
 	z = without_life(l);
-	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) || span_is_long(l)))
+	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted || span_is_long(l)))
 		z = best(l);
 	return z && copy_begin(l, z, COPY_COMPACT);
 }

@@ -204,8 +204,8 @@ bool copy_pump(struct alog *l)
 	if (l->job != JOB_COPY || c->state != COPY_RUN)
 		return false;
 	for (uint32_t i = 0; i < STEPS; i++) {
-		if (c->why == COPY_COMPACT && !l->credit && zones_free(l) > l->cfg.reserve && c->zone->live &&
-			!c->zone->sick)
+		if (c->why == COPY_COMPACT && !l->credit && c->zone->live && !c->zone->sick &&
+			zones_free(l) > l->cfg.reserve + l->own.wanted)
 			return i > 0;
 		before = c->scan;
 		p = next_parcel(l);

@@ -51,7 +51,7 @@ static bool is_dying(struct alog *l, struct zone *z)
 /* While there is space no flush is sent for deletions alone. */
 static void ask_for_flush(struct alog *l, const struct zone *z)
 {
-	if (zones_free(l) > l->cfg.reserve + 1 && !l->repair.fua)
+	if (zones_free(l) > l->cfg.reserve + 1 + l->own.wanted && !l->repair.fua)
 		return;
 	if (!zone_promised(l, z))
 		alog_push(l, z->after);

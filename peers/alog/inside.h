@@ -21,6 +21,7 @@
 #define ALOG_RETRY_NS	  100000000ull
 #define ALOG_RETRY_MAX_NS 5000000000ull
 #define ALOG_DELETED_MAX  1024u
+#define ALOG_BARRIERS	  1024u		/* of which the outcome is known */
 
 /* ---- the arena ---- */
 
@@ -56,13 +57,13 @@ struct page_state {
 };
 
 enum io_kind {
-	IO_PAGES, IO_FLUSH, IO_HEAD, IO_DELETE, IO_READ, IO_NR_KINDS
+	IO_PAGES, IO_FLUSH, IO_HEAD, IO_DELETE, IO_READ, IO_OWN, IO_NR_KINDS
 };
 
 struct io {
 	struct alog_io pub;
 	struct io *next;			/* free */
-	uint64_t from;				/* PAGES: page of the stream; READ: offset */
+	uint64_t from;				/* PAGES: page of the stream; READ: offset; OWN: run */
 	uint8_t kind, which;			/* FLUSH: group; HEAD: copy */
 	bool wanted;				/* to be sent at the next poll */
 };
@@ -90,9 +91,39 @@ struct zone {
 	uint64_t mark;				/* doomed, EMPTY: of the head that says so */
 };
 
+enum own_state { OWN_NONE, OWN_FOUND, OWN_LIVE, OWN_FREED, OWN_DELETING, OWN_DELETED };
+
+struct own_run {
+	uint64_t first;
+	uint32_t nr, gone;			/* gone: deleted of them */
+	uint64_t from;				/* position when it was taken */
+	uint64_t after;				/* FREED: V2; DELETED: its number among the deletions */
+	uint8_t state;
+	bool old;				/* of an earlier opening */
+	bool counted;				/* against the size of the log */
+};
+
+struct own_named {				/* in the head */
+	uint64_t first;
+	uint32_t nr, unused;
+};
+
+struct own {
+	struct own_run *run;
+	uint64_t next, in, on_its_way;		/* ids: all below `in` are reserved */
+	uint64_t deleted, stable;		/* runs */
+	uint64_t retry_ns;
+	uint32_t used;				/* zones */
+	uint32_t ask;				/* ids that the next head reserves at least */
+	uint32_t wanted;			/* zones that alog_own() did not find */
+	uint64_t seen;				/* of stable and written, when none might go */
+	bool leaving;				/* some are FREED or DELETING */
+};
+
 struct group {
 	uint64_t target;
-	uint64_t deleted;			/* DELETEs answered when it was sent */
+	uint64_t deleted, own_deleted;		/* DELETEs answered when it was sent */
+	uint64_t barrier;			/* barriers wanted when it was sent */
 	bool used, sent;
 };
 
@@ -194,6 +225,8 @@ struct stream {
 	uint64_t lent_from;			/* page: none before it is lent */
 	uint64_t sequence;			/* the next record's */
 	bool flushed;				/* all that the opening found is stable */
+	uint64_t barrier, barrier_over;		/* tickets: given out, and of which FLUSH is known */
+	uint64_t barrier_bad[ALOG_BARRIERS / 64];	/* by ticket % ALOG_BARRIERS: it failed */
 };
 
 struct zones {
@@ -238,6 +271,7 @@ struct alog {
 	struct stream s;
 	struct zones z;
 	struct graves g;
+	struct own own;
 	struct group group[2];
 	struct repair repair;
 	enum job job;
@@ -402,6 +436,15 @@ bool choose_pump(struct alog *l);
 void grave_add(struct alog *l, struct zone *z);
 bool grave_pump(struct alog *l);
 void grave_done(struct alog *l, struct io *io, int64_t result);
+
+/* ---- own.c ---- */
+uint32_t own_slots(const struct alog_config *cfg);
+void own_found(struct alog *l, uint64_t first, uint32_t nr);
+uint32_t own_write(const struct alog *l, struct own_named *to);
+bool own_leaves(const struct alog *l);
+bool own_pump(struct alog *l);
+void own_done(struct alog *l, struct io *io, int64_t result);
+void own_stable(struct alog *l, uint64_t deleted);
 
 /* ---- walk.c ---- */
 bool walk_pump(struct alog *l);

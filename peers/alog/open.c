@@ -99,6 +99,7 @@ static void make_arena(struct alog *l)
 static void new_log(struct alog *l)
 {
 	l->head.lowest = l->head.next_id = l->head.in.id = 1;
+	l->own.next = l->own.in = l->own.on_its_way = 1;
 	l->s.sequence = 1;
 	l->opening.owner = l->cfg.owner;
 }

@@ -43,7 +43,7 @@ bool space_gains(const struct alog *l, const struct zone *z)
 
 bool space_is_hopeless(const struct alog *l)
 {
-	if (l->g.nr || l->job == JOB_COPY || l->repair.state != REPAIR_NONE)
+	if (l->g.nr || own_leaves(l) || l->job == JOB_COPY || l->repair.state != REPAIR_NONE)
 		return false;
 	for (uint32_t i = 0; i < l->z.nr; i++)
 		if (l->z.table[i].state == ZONE_CLOSED && space_gains(l, &l->z.table[i]))

@@ -58,7 +58,9 @@ void zone_remove(struct alog *l, struct zone *z)
 
 uint32_t zones_free(const struct alog *l)
 {
-	return l->cfg.zones > l->z.used ? l->cfg.zones - l->z.used : 0;
+	uint32_t used = l->z.used + l->own.used;
+
+	return l->cfg.zones > used ? l->cfg.zones - used : 0;
 }
 
 /* L6: whether a flush has promised, or may promise, any of it. */

@@ -133,6 +133,9 @@ bool ar_step(struct ar *a);
 void ar_settle(struct ar *a);
 void ar_poll(struct ar *a);
 struct ar_object *ar_find(struct ar *a, const char *target, bool make);
+/* A page at the begin of this object is written, and answered, by the user itself. */
+void ar_write_page(struct ar *a, const char *target, uint64_t content);
+bool ar_has_page(struct ar *a, const char *target, uint64_t content);
 struct ar_object *ar_zone(struct ar *a, uint64_t zone);
 
 /* ---- ends and beginnings ---- */

@@ -140,6 +140,35 @@ static void do_change(struct ar *a, struct ar_out *out)
 	a->nr_deletes += out->io->op == XSEG_OP_DELETE;
 }
 
+static void fill_page(uint8_t *page, uint64_t content)
+{
+	for (uint32_t i = 0; i < ALOG_PAGE; i += sizeof(content))
+		memcpy(page + i, &content, sizeof(content));
+}
+
+void ar_write_page(struct ar *a, const char *target, uint64_t content)
+{
+	struct ar_op *op;
+
+	if (a->nr_ops == AR_OPS)
+		ar_fail(a, "too many operations for the rig", a->first_op);
+	op = &a->op[a->nr_ops++];
+	*op = (struct ar_op){ .object = ar_find(a, target, true), .size = ALOG_PAGE,
+		.data = malloc(ALOG_PAGE), .answered = true };
+	assert(op->data);
+	fill_page(op->data, content);
+	apply(a, &op->object->now, op, NULL);
+}
+
+bool ar_has_page(struct ar *a, const char *target, uint64_t content)
+{
+	const struct ar_object *o = ar_find(a, target, false);
+	uint8_t page[ALOG_PAGE];
+
+	fill_page(page, content);
+	return o && o->now && memcmp(o->now, page, ALOG_PAGE) == 0;
+}
+
 /* FLUSH: what it covers is settled when it arrives. */
 static void cover(struct ar *a, struct ar_out *out)
 {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "tests/rig/alog_rig.h"
 
 static struct ar *rig;
@@ -59,6 +61,25 @@ static inline uint32_t out_of(uint8_t op)
 	for (uint32_t i = 0; i < rig->nr_out; i++)
 		nr += rig->out[i].io->op == op;
 	return nr;
+}
+
+/* Answers one request of this kind, and leaves the others out. */
+static inline void answer(uint8_t op)
+{
+	static struct ar_out others[AR_IOS];
+	uint32_t nr = 0, found = AR_IOS;
+
+	for (uint32_t i = 0; i < rig->nr_out; i++)
+		if (found == AR_IOS && rig->out[i].io->op == op)
+			found = i;
+		else
+			others[nr++] = rig->out[i];
+	assert_in_range(found, 0, AR_IOS - 1);
+	rig->out[0] = rig->out[found];
+	rig->nr_out = 1;
+	assert_true(ar_step(rig));
+	memcpy(rig->out, others, nr * sizeof(others[0]));
+	rig->nr_out = nr;
 }
 
 static inline uint64_t seal_one(uint32_t key)

@@ -179,25 +179,6 @@ static void a_repair_breaks_a_backup(void **state)
 	assert_int_equal(rig->backup.error, 0);
 }
 
-/* Answers one request of this kind, and leaves the others out. */
-static void answer(uint8_t op)
-{
-	static struct ar_out others[AR_IOS];
-	uint32_t nr = 0, found = AR_IOS;
-
-	for (uint32_t i = 0; i < rig->nr_out; i++)
-		if (found == AR_IOS && rig->out[i].io->op == op)
-			found = i;
-		else
-			others[nr++] = rig->out[i];
-	assert_in_range(found, 0, AR_IOS - 1);
-	rig->out[0] = rig->out[found];
-	rig->nr_out = 1;
-	assert_true(ar_step(rig));
-	memcpy(rig->out, others, nr * sizeof(others[0]));
-	rig->nr_out = nr;
-}
-
 static void a_page_that_is_written_while_its_zone_is_read_is_told(void **state)
 {
 	uint32_t nr = 0;
