@@ -122,7 +122,7 @@ static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags
 	}
 	scan_hint(&rec, place, bytes, &l->z.hints[z->nr_hints++]);
 	z->end += bytes;
-	z->live += bytes;
+	zone_live(l, z, bytes);
 	z->total += bytes;
 	*at = (struct alog_place){ .zone = z->id, .sequence = rec.sequence, .place = place,
 		.bytes = bytes };
@@ -239,6 +239,6 @@ void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes)
 
 	if (!z)
 		return;
-	z->live -= bytes < z->live ? bytes : z->live;
+	zone_dead(l, z, bytes);
 	l->z.some_dead |= z->live == 0;
 }

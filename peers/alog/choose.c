@@ -3,10 +3,11 @@
  * Contract: see inside.h.
  *
  * A zone without a live record is emptied at once. Otherwise a zone is chosen if free zones are
- * fewer than the reserve and a margin: by cost and benefit, as in the log-structured file system of
- * Rosenblum and Ousterhout (1991): (1 - u) age / (1 + u), where u is the live part. Copies are paid
- * for by appends: each appended byte gives credit, and more of it the fewer zones are free. At the
- * reserve copies need no credit.
+ * fewer than the reserve and a margin: the one with the fewest live bytes. The age of a zone does
+ * not count, as it does in the log-structured file system of Rosenblum and Ousterhout (1991), because
+ * copies and puts share a zone here, so zones do not become hot and cold (docs/design/alog.md has the
+ * figures). Copies are paid for by appends: each appended byte gives credit, and more of it the fewer
+ * zones are free. At the reserve copies need no credit.
  */
 #include "peers/alog/inside.h"
 
@@ -23,20 +24,13 @@ static bool span_is_long(const struct alog *l)
 	return l->head.next_id - l->head.lowest > 4ull * l->cfg.zones;
 }
 
-static double score(const struct alog *l, const struct zone *z)
-{
-	double age = (double)(l->s.sequence - z->sequence + 1);
-
-	return (double)space_dead(l, z) * age / (l->cfg.zone_bytes + (double)z->live);
-}
-
 static bool is_better(const struct alog *l, const struct zone *z, const struct zone *than)
 {
 	if (!than)
 		return true;
 	if (span_is_long(l))
 		return z->id < than->id;
-	return score(l, z) > score(l, than);
+	return z->live < than->live;
 }
 
 static struct zone *best(struct alog *l)

@@ -184,7 +184,7 @@ static void end_zone(struct alog *l)
 		tell_gone(l);
 	if (why == COPY_COMPACT && z->live) {
 		l->user.lost(l->user.ctx, z->id);
-		z->live = 0;
+		zone_dead(l, z, z->live);
 	}
 	tail_drop(l, z->id);
 	write_advance(l);

@@ -76,7 +76,6 @@ struct zone {
 	uint64_t id, epoch;
 	uint64_t base;				/* page of the stream of its first page */
 	uint64_t from, to;			/* positions; 0: of an earlier process */
-	uint64_t sequence;			/* when it was closed: its age */
 	uint64_t after;				/* EMPTY: position that has to be stable (L5) */
 	uint32_t end;				/* where its records end */
 	uint32_t live, total;			/* bytes of records */
@@ -238,6 +237,7 @@ struct zones {
 	struct alog_hint *hints;		/* of the open zone */
 	uint32_t seed;				/* of the open zone */
 	uint32_t sealing;			/* bytes of hints and footer that are appended */
+	uint64_t live_bytes;			/* of all zones */
 	bool some_dead;				/* a closed zone may have no live record */
 };
 
@@ -462,6 +462,20 @@ static inline void log_fail(struct alog *l, int error)
 	l->opening.error = error;
 	l->opening.state = OPEN_FAILED;
 	l->job = JOB_NONE;
+}
+
+static inline void zone_live(struct alog *l, struct zone *z, uint32_t bytes)
+{
+	z->live += bytes;
+	l->z.live_bytes += bytes;
+}
+
+static inline void zone_dead(struct alog *l, struct zone *z, uint32_t bytes)
+{
+	if (bytes > z->live)
+		bytes = z->live;
+	z->live -= bytes;
+	l->z.live_bytes -= bytes;
 }
 
 static inline uint32_t zone_pages(const struct alog *l)

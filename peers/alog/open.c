@@ -216,10 +216,8 @@ static bool next_first(struct alog *l)
 
 static void tell_found(struct alog *l, struct zone *z, const struct alog_hint *hint)
 {
-	z->live += hint->bytes;
+	zone_live(l, z, hint->bytes);
 	z->total += hint->bytes;
-	if (z->sequence < hint->sequence)
-		z->sequence = hint->sequence;
 	l->stats.records++;
 	l->user.found(l->user.ctx, z->id, hint);
 }

@@ -6,9 +6,12 @@
 
 #define LEAST_GAIN 32u				/* a zone with less than this part dead is left */
 
+/* A part of the space that is not live: each zone of the margin is one that its dead records cannot
+ * fill, and a full log has few of these. */
 uint32_t space_margin(const struct alog *l)
 {
-	uint32_t part = l->cfg.zones / 32;
+	uint32_t live = (uint32_t)(l->z.live_bytes / l->cfg.zone_bytes) + l->own.used,
+		 part = live < l->cfg.zones ? (l->cfg.zones - live) / 32 : 0;
 
 	return part < 2 ? 2 : part;
 }

@@ -51,6 +51,7 @@ struct zone *zone_add(struct alog *l, uint64_t id)
 
 void zone_remove(struct alog *l, struct zone *z)
 {
+	zone_dead(l, z, z->live);
 	l->z.of_id[z->id % l->z.span] = 0;
 	z->state = ZONE_FREE;
 	l->z.used--;
@@ -141,7 +142,6 @@ static void closed(struct alog *l, bool sealed)
 	z->state = ZONE_CLOSED;
 	z->sealed = z->believed = sealed;
 	z->to = l->s.end;
-	z->sequence = l->s.sequence;
 	l->z.some_dead |= z->live == 0;
 	l->z.open = NULL;
 }

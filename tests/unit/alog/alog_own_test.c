@@ -298,8 +298,8 @@ static void a_flush_that_was_sent_before_meets_no_barrier(void **state)
 	assert_true(ar_open(rig));
 	ar_put_now(rig, 1, 100, false);
 	alog_force(rig->log, alog_end(rig->log));
-	while (!out_of(XSEG_OP_FLUSH))
-		go_on();
+	for (ar_poll(rig); !out_of(XSEG_OP_FLUSH); ar_poll(rig))
+		ar_step(rig);
 	ar_write_page(rig, "+log:own.x", 1);
 	barrier = alog_barrier(rig->log);
 	answer(XSEG_OP_FLUSH);
