@@ -122,9 +122,10 @@ void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
- * opened the log since this arena was written; -EINVAL: the log has another geometry; -EIO: it has
- * served, and the store has lost what it had answered. Then the log is to be destroyed when no
- * request is out, and created again: older versions of what was lost may show. */
+ * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO: words
+ * of the arena cannot be; -EIO: it has served, and the store has lost what it had answered. Then the
+ * log is to be destroyed when no request is out, and created again: older versions of what was lost
+ * may show. */
 int alog_failed(const struct alog *l);
 
 /* ---- appending ---- */

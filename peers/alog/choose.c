@@ -3,11 +3,13 @@
  * Contract: see inside.h.
  *
  * A zone without a live record is emptied at once. Otherwise a zone is chosen if free zones are
- * fewer than the reserve and a margin: the one with the fewest live bytes. The age of a zone does
- * not count, as it does in the log-structured file system of Rosenblum and Ousterhout (1991), because
- * copies and puts share a zone here, so zones do not become hot and cold (docs/design/alog.md has the
- * figures). Copies are paid for by appends: each appended byte gives credit, and more of it the fewer
- * zones are free. At the reserve copies need no credit.
+ * fewer than the reserve and a margin: the one with the fewest live bytes, and of equal ones the
+ * oldest. The log-structured file system of Rosenblum and Ousterhout (1991) weighs space with age.
+ * Here copies and puts share a zone, so zones do not become hot and cold, and age does not help
+ * (docs/design/alog.md has the figures).
+ *
+ * Copies are paid for by appends: each appended byte gives credit, and more of it the fewer zones
+ * are free. At the reserve copies need no credit.
  */
 #include "peers/alog/inside.h"
 
@@ -30,7 +32,7 @@ static bool is_better(const struct alog *l, const struct zone *z, const struct z
 		return true;
 	if (span_is_long(l))
 		return z->id < than->id;
-	return z->live < than->live;
+	return z->live == than->live ? z->sequence < than->sequence : z->live < than->live;
 }
 
 static struct zone *best(struct alog *l)

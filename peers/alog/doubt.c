@@ -43,6 +43,23 @@ void doubt_forget(struct alog *l)
 	atomic_store_explicit(&l->arena->doubt_low, 0, memory_order_release);
 }
 
+/* A predecessor's words are input: a range beyond the ids of the head is cut. Then it is known which
+ * zones are meant, or none. False: none is in doubt. */
+bool doubt_take_over(struct alog *l)
+{
+	uint64_t low = doubt_low(l), high = doubt_high(l);
+
+	if (!low)
+		return false;
+	if (low < l->head.lowest)
+		low = l->head.lowest;
+	if (high >= l->head.next_id)
+		high = l->head.next_id - 1;
+	atomic_store_explicit(&l->arena->doubt_high, high, memory_order_release);
+	atomic_store_explicit(&l->arena->doubt_low, low <= high ? low : 0, memory_order_release);
+	return low <= high;
+}
+
 /* T5: their hints do not count until a head says so (`poor`). */
 bool filled_has(const struct alog *l, uint64_t id)
 {

@@ -124,7 +124,7 @@ static void barriers_over(struct alog *l, uint64_t until, bool bad)
 	}
 }
 
-enum flush_end flush_done(struct alog *l, struct io *io, int64_t result)
+enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 {
 	struct group *g = &l->group[io->which];
 	struct group was = *g;

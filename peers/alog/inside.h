@@ -76,6 +76,7 @@ struct zone {
 	uint64_t id, epoch;
 	uint64_t base;				/* page of the stream of its first page */
 	uint64_t from, to;			/* positions; 0: of an earlier process */
+	uint64_t sequence;			/* when it was closed: its age */
 	uint64_t after;				/* EMPTY: position that has to be stable (L5) */
 	uint32_t end;				/* where its records end */
 	uint32_t live, total;			/* bytes of records */
@@ -352,7 +353,7 @@ void write_advance(struct alog *l);
 /* ---- flush.c ---- */
 bool flush_pump(struct alog *l);
 enum flush_end { FLUSH_GOOD, FLUSH_BAD, FLUSH_PROBED, FLUSH_PROBED_BAD };
-enum flush_end flush_done(struct alog *l, struct io *io, int64_t result);
+enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
 uint64_t flush_capped(const struct alog *l, uint64_t pos);
 void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 
@@ -370,6 +371,7 @@ uint64_t doubt_low(const struct alog *l);	/* 0: no zone is in doubt */
 uint64_t doubt_high(const struct alog *l);
 bool doubt_has(const struct alog *l, uint64_t id);
 void doubt_note(struct alog *l, uint64_t low, uint64_t high);
+bool doubt_take_over(struct alog *l);
 void doubt_forget(struct alog *l);		/* if no zone in doubt is left */
 
 /* ---- space.c ---- */

@@ -218,6 +218,8 @@ static void tell_found(struct alog *l, struct zone *z, const struct alog_hint *h
 {
 	zone_live(l, z, hint->bytes);
 	z->total += hint->bytes;
+	if (z->sequence < hint->sequence)
+		z->sequence = hint->sequence;
 	l->stats.records++;
 	l->user.found(l->user.ctx, z->id, hint);
 }
@@ -443,17 +445,13 @@ void open_deleted(struct alog *l, struct io *io, int64_t result)
 
 static bool serve(struct alog *l)
 {
-	uint64_t low = atomic_load_explicit(&l->arena->doubt_low, memory_order_relaxed),
-		 high = atomic_load_explicit(&l->arena->doubt_high, memory_order_relaxed);
-
 	if (l->head.in.mark < l->opening.mark)
 		return false;
 	atomic_store_explicit(&l->arena->epoch, l->head.epoch, memory_order_release);
 	atomic_store_explicit(&l->arena->filled_low, 0, memory_order_release);
 	l->opening.state = OPEN_SERVES;
-	if (low)
-		repair_begin(l, low, high < l->head.next_id ? high : l->head.next_id - 1,
-			l->s.stable, false);	/* if a FLUSH was it, the next one fails, too */
+	if (doubt_take_over(l))			/* if a FLUSH was it, the next one fails, too */
+		repair_begin(l, doubt_low(l), doubt_high(l), l->s.stable, false);
 	return true;
 }
 

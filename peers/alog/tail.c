@@ -301,7 +301,9 @@ int tail_recover(struct alog *l)
 	for (uint64_t k = first; k < last; k++) {
 		struct alog_slot *slot = tail_slot(l, k);
 
-		if (slot->page >= zone_pages(l) || slot->back > k * ALOG_PAGE)
+		if (slot->page >= zone_pages(l) || slot->back > k * ALOG_PAGE ||
+			(slot->zone && (slot->zone < l->head.lowest ||
+					       slot->zone >= l->head.next_id)))
 			return -EPROTO;
 		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE };
 	}

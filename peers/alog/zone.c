@@ -142,6 +142,7 @@ static void closed(struct alog *l, bool sealed)
 	z->state = ZONE_CLOSED;
 	z->sealed = z->believed = sealed;
 	z->to = l->s.end;
+	z->sequence = l->s.sequence;
 	l->z.some_dead |= z->live == 0;
 	l->z.open = NULL;
 }
