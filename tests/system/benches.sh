@@ -50,6 +50,9 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
 # ---- clients of others ----
 
+expect_err 2 "^bench-rival: give --path" "a store is wanted" bench-rival-socket
+expect_err 2 "^bench-rival: 'word' is not an option" "and no word" bench-rival-socket word
+t "help needs no store" bench-rival-socket --help
 for program in bench-rival-rocksdb bench-rival-leveldb; do
 	[ -x "$BUILD/bin/$program" ] || continue
 	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" \
@@ -82,6 +85,8 @@ done
 is "written pages, too" "$(json_of '.jobs[0].write.total_ios > 0' bench-pagecache --file=full \
 	--size=1M --runtime=20ms --rw=randwrite) $(json_of '.jobs[0].error' \
 	bench-pagecache --file=full --size=1M --runtime=20ms)" "true 0"
+expect_err 1 "not bound to CPU 1000: " "a CPU that is not there is named" \
+	bench-pagecache --file=full --size=1M --runtime=20ms --cpus=1000
 is "and CPU time is counted" "$(json_of '.client_cpu_ns > 0' \
 	bench-pagecache --file=full --size=1M --runtime=20ms)" true
 
