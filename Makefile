@@ -50,7 +50,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
 	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
-LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(SOSD_LIBS) -lm
+LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash -lsodium $(SOSD_LIBS) -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -450,8 +450,8 @@ Libs.private: -lpthread
 endef
 export PC_FILE
 
-# Prints the public headers: volume.h, and the headers that it includes.
-headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
+# Prints the public headers: volume.h and kv.h, and the headers that they include.
+headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h xseg/kv.h | tr -d '\\:'
 # Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside
 # itself.
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins

@@ -9,22 +9,30 @@
  * have at most XSEG_REQ_PAGES pages.
  *      KV_GET      The answer holds the record of the key. kvd sends the request on to the peer
  *                  that has it, or answers it from the tail. The note words say where the record
- *                  is (see kv_note_*). The client checks the record's sums and its key. With a
- *                  version that is not 0: only that version, else -ESTALE. -ENOENT: no such key.
- *                  -EMSGSIZE: the pages do not hold the record; the note words say its length;
- *                  none of it was read. -EIO: it is damaged. If a record does not verify, or has
- *                  another key or sequence, the client asks once more with the flag KV_LOOK and
- *                  the zone and place that failed. kvd then reads the record itself, and answers.
- *      KV_EXISTS   The answer is a struct kv_info_of_key. The index alone answers. -ENOENT.
+ *                  is (see kv_note_*). The client checks the record's sums and its key. It is not
+ *                  found if it has an expiry, and that is not later than the time in the notes.
+ *                  With a version that is not 0: only that version, else -ESTALE; the client
+ *                  compares it with the record's. -ENOENT: no such key. -EMSGSIZE: the pages do
+ *                  not hold the record; the note words say its length; none of it was read.
+ *                  -EIO: it is damaged. -EINVAL: with the flag XSEG_REQ_DIRECT. If a record does
+ *                  not verify, or has another key, the client asks once more with the flag KV_LOOK
+ *                  and the zone and place that failed. kvd then reads the record itself, and
+ *                  answers.
+ *      KV_EXISTS   The answer is a struct kv_info_of_key. -ENOENT.
  *      KV_SCAN     The answer is a struct kv_scan_head and entries, in the order of the index.
  *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
  *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
  *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
  *
  * A change is a WRITE. Its pages hold a struct kv_batch, `nr` times a struct kv_change, and keys
- * and values. All changes of a batch are done, or none is. FUA: answered when they survive a loss
- * of power. kvd writes the outcome of each change into its struct kv_change, in the client's
- * page, before it answers. The result is `size`, or an error of the batch as a whole.
+ * and values. All changes of a batch are done, or none is. No two are of the same key. FUA:
+ * answered when they survive a loss of power. kvd writes the outcome of each change into its struct
+ * kv_change, in the client's page, before it answers. The result is `size`, or an error of the
+ * batch as a whole: -EINVAL: it is malformed; -EPROTO: a data_crc is wrong; -EFBIG: it is larger
+ * than kv_info.record_max, or a record could not be read in one request; -ENOSPC: the log is full,
+ * or has as many keys as it can.
+ * A DELETE of an absent key without a condition has the result -ENOENT, and is no failure of the
+ * batch.
  *
  * A FLUSH covers all changes that were answered before it was sent.
  */
@@ -39,6 +47,8 @@
 #define KV_BATCH_MAX   1000u			/* changes */
 #define KV_PIECE_BYTES (1u << 20)		/* of a large value; the last piece may be shorter */
 #define KV_PAGE	       4096u
+#define KV_PAGES       257u			/* of a request: XSEG_REQ_PAGES */
+#define KV_RECORD_HEADER 64u			/* XRECORD_HEADER_BYTES */
 
 /* ---- queries ---- */
 
@@ -61,8 +71,9 @@ struct kv_query {
 };
 #define KV_QUERY_MAGIC 0x4b565131u
 
-/* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. */
-enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_SEQUENCE, KV_NOTE_EPOCH };
+/* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. TIME is kvd's, in
+ * seconds, when it looked. */
+enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_TIME, KV_NOTE_EPOCH };
 
 /* Place of the record in its zone, and its length in bytes. */
 static inline uint64_t kv_note_place(uint32_t place, uint32_t bytes)
@@ -77,6 +88,7 @@ static inline uint64_t kv_note_epoch(uint64_t epoch, uint32_t begin)
 	return epoch << 24 | (begin & 0xffffff);
 }
 
+/* Version, sequence and expiry are 0 if the index alone answered: the record was not read. */
 struct kv_info_of_key {
 	uint64_t version, sequence;
 	uint32_t record_bytes;			/* in the log, header and key included */
@@ -113,12 +125,12 @@ struct kv_info {
 enum kv_change_kind {
 	KV_PUT = 1,
 	KV_DELETE,
+	/* those below stand alone in their batch */
 	KV_APPEND,		/* the value is appended to what is there; -ENOENT without */
 	KV_PREPEND,
 	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
 	KV_DECR,				/* `amount` is taken away, down to 0 */
 	KV_TOUCH,				/* the expiry is changed, and nothing else */
-	/* those below stand alone in their batch */
 	/* the large value of the key is kept until KV_DROP, or until its client is gone */
 	KV_HOLD,
 	KV_DROP,				/* of `handle` */
@@ -131,6 +143,8 @@ enum kv_change_kind {
 
 enum kv_condition { KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION };
 
+#define KV_TTL 1u		/* of a change: `expiry`, unless 0, counts from now, by kvd's clock */
+
 struct kv_batch {
 	uint32_t magic;				/* KV_BATCH_MAGIC */
 	uint16_t nr, unused;
@@ -141,7 +155,7 @@ struct kv_batch {
  * and more begins at a page, so that it need not be copied. */
 struct kv_change {
 	uint8_t kind, condition;
-	uint16_t unused;
+	uint16_t flags;				/* KV_TTL */
 	uint32_t key_bytes, value_bytes;
 	uint32_t key_at, value_at;
 	uint32_t data_crc;			/* CRC32C of the key, then the value */
@@ -159,7 +173,26 @@ struct kv_change {
 	uint64_t number;	/* INCR, DECR: the value as it is now; BEGIN, HOLD: the handle */
 };
 
-/* The value of a record whose key has a large value: this, then a CRC32C for each piece. */
+static inline uint64_t kv_pages(uint64_t bytes)
+{
+	return (bytes + KV_PAGE - 1) / KV_PAGE;
+}
+
+/* A value is large if its record, wherever it begins in its page, does not fit into the pages of an
+ * answer beside the query, or if its put does not fit into a request. A put of it is refused with
+ * -E2BIG, and it is sent by BEGIN, PART and COMMIT. BEGIN takes values of any size. */
+static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
+{
+	uint64_t query = kv_pages(sizeof(struct kv_query) + key_bytes),
+		 record = 1 + kv_pages(KV_RECORD_HEADER + key_bytes) + kv_pages(value_bytes),
+		 put = kv_pages(sizeof(struct kv_batch) + sizeof(struct kv_change) + key_bytes) +
+		       kv_pages(value_bytes);
+
+	return value_bytes >= KV_LARGE || query + record > KV_PAGES || put > KV_PAGES - 1;
+}
+
+/* The value of a record whose key has a large value: this, then a CRC32C for each piece. The record
+ * has the flag XRECORD_LARGE. */
 struct kv_large {
 	uint64_t bytes;
 	uint32_t nr_pieces, nr_runs;		/* runs of zones follow the sums; kvd's alone */

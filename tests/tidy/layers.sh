@@ -85,7 +85,7 @@ may_include()
 		case $2 in xtypes/* | peers/common/* | "$program"/*) return 0 ;; esac ;;
 	tools/* | bench/*)
 		case $2 in
-		xtypes/xcrc.h | xtypes/xhist.h | xtypes/xhot.h | xtypes/xstate.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
+		xtypes/xcrc.h | xtypes/xhist.h | xtypes/xhot.h | xtypes/xstate.h | xseg/xseg.h | xseg/volume.h | xseg/kv.h) return 0 ;;
 		peers/common/* | "$program"/*) return 0 ;;
 		esac ;;
 	esac
