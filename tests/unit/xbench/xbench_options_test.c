@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/xbench/plan/kv_options.c" /* NOLINT(bugprone-suspicious-include) */
 #include "bench/xbench/plan/options.c" /* NOLINT(bugprone-suspicious-include) */
 
 static struct xb_options o;
