@@ -316,6 +316,10 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
+# These are linked with the rooms of xbench that they test.
+$(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
+  $(BUILD)/tests/xbench_value_test: \
+  $(call objs,$(filter bench/xbench/plan/% bench/xbench/oracle/%,$(XBENCH_SRC)))
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
