@@ -35,6 +35,13 @@ static int too_large(const struct kvd *k, const struct kv_change *c)
 	return -EFBIG;
 }
 
+static uint32_t expiry_from_now(const struct kvd *k, uint32_t ttl)
+{
+	uint64_t expiry = k->time.s + ttl;
+
+	return expiry < UINT32_MAX ? (uint32_t)expiry : UINT32_MAX;
+}
+
 static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 {
 	const struct kv_change *c = &w->c;
@@ -51,6 +58,8 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		return -EINVAL;
 	if (!kvd_fits(k, c->key_bytes, value))
 		return too_large(k, c);
+	if (c->flags & KV_TTL && c->expiry)
+		w->c.expiry = expiry_from_now(k, c->expiry);
 	w->key = k->now.batch + c->key_at;
 	w->value = k->now.batch + c->value_at;
 	if (has_value(c->kind) && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=

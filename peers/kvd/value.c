@@ -19,14 +19,8 @@
 /* B3 of batch.c */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
 {
-	uint64_t record = ALOG_HEADER_BYTES + key_bytes + value_bytes;
-	uint32_t pages;
-
-	if (value_bytes >= KV_LARGE || record > k->record_max)
-		return false;
-	pages = xseg_req_span(0, (uint32_t)record) + 1 +
-		xseg_req_span(0, (uint32_t)sizeof(struct kv_query) + key_bytes);
-	return pages <= XSEG_REQ_PAGES;
+	return !kv_is_large(key_bytes, value_bytes) &&
+	       ALOG_HEADER_BYTES + key_bytes + value_bytes <= k->record_max;
 }
 
 bool kvd_needs_value(uint8_t kind)

@@ -23,6 +23,7 @@
 #include "peers/common/runtime/reactor_inside.h"
 
 #define LOOKS	      64
+#define PARTNER_LOOKS 16u			/* between two looks at the partners */
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
 #define AWAY_NS	      2000ull	/* a processor that comes back after so long was another's, */
 #define CROWD_NS      50000ull			/* and who misses it for so long */
@@ -294,13 +295,19 @@ static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 	board_return(r, false);
 }
 
-/* Whether a partner of one of its ports waits for its processor. */
+/* Whether a partner of one of its ports waits for its processor. The port of a guest can be closed
+ * at any time by the guest's home, unless a thread is inside (A3). */
 static bool blocks_partner(const struct reactor *r)
 {
-	for (uint32_t i = 0; i < r->nr_seats; i++)
-		if (xseg_port_blocks_partner(r->seat[i]->pp->port))
-			return true;
-	return false;
+	bool blocks = false;
+
+	for (uint32_t i = 0; i < r->nr_seats && !blocks; i++) {
+		if (!seat_enter(r->seat[i]))
+			continue;
+		blocks = xseg_port_blocks_partner(r->seat[i]->pp->port);
+		seat_leave(r->seat[i]);
+	}
+	return blocks;
 }
 
 static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
@@ -312,7 +319,8 @@ static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 		r->busy_since_ns = 0;
 	if (!r->idle_since_ns)
 		r->idle_since_ns = now_ns;
-	if (++r->looks <= LOOKS && !crowded && !blocks_partner(r))
+	if (r->looks++ < LOOKS && !crowded &&
+		((r->looks - 1) % PARTNER_LOOKS || !blocks_partner(r)))
 		return;
 	/* who has a processor to himself looks for all */
 	if (crowded && board_heir(r, now_ns))
