@@ -199,6 +199,7 @@ static void answer_all(struct kvd *k, struct kvd_fifo *q)
 static void go_on(struct kvd *k)
 {
 	kvd_preload_begin(k);
+	kvd_backup_poll(k);
 	kvd_changes_poll(k);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
@@ -210,7 +211,7 @@ static void go_on(struct kvd *k)
 static void settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
-	bool busy = k->verify.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
+	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
 		    k->q.stable.first || k->q.begun.first;
 
 	k->settled = false;

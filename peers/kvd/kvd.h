@@ -21,6 +21,7 @@
  *   record.c    reads of kvd's own, and whether a record verifies
  *   preload.c   reading zones at the start
  *   verify.c    the command that reads all
+ *   backup.c    BACKUP
  *   admin.c     commands and counters
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
@@ -186,6 +187,13 @@ struct kvd_verify {
 	struct kv_text text;
 };
 
+struct kvd_backup {
+	struct xreq *r;				/* that is being filled, or NULL */
+	uint64_t cursor;			/* of the next request; 0: none is under way */
+	uint64_t before, bad, asked_ns;
+	uint32_t nr, used;
+};
+
 /* Of the zone that is being emptied: how much of it was kept for having been got. */
 struct kvd_evicted {
 	uint64_t zone, kept;
@@ -223,6 +231,7 @@ struct kvd {
 	struct kvd_evicted evicted;
 	struct kvd_preload preload;
 	struct kvd_verify verify;
+	struct kvd_backup backup;
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
 
 	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
@@ -369,6 +378,11 @@ void kvd_preload_begin(struct kvd *k);		/* once */
 /* ---- verify.c ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
 void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
+
+/* ---- backup.c ---- */
+void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q);
+void kvd_backup_poll(struct kvd *k);
+void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
 
 /* ---- admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);

@@ -393,6 +393,7 @@ static void reopen(struct kvd *k)
 {
 	fail_answers(k, -EIO);
 	kvd_verify_fail(k, -EIO);
+	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;
 	if (k->log_out || k->reads.out)
 		return;

@@ -247,6 +247,9 @@ static void ask(struct kvd *k, struct xreq *r, const struct kv_query *q)
 	case KV_INFO:
 		info(k, r);
 		break;
+	case KV_BACKUP:
+		kvd_backup(k, r, q);
+		break;
 	default:				/* PIECE: no large value is held */
 		answer(k, r, -ENOENT);
 	}
