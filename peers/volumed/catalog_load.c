@@ -203,13 +203,6 @@ static bool is_one_ahead(struct volumed *vd, const struct verdict *t, unsigned k
 	return false;
 }
 
-bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot)
-{
-	uint32_t page = slot / VD_PAGE_RECORDS;
-
-	return l->lost[which][page / 64] >> page % 64 & 1;
-}
-
 /* Neither object was read whole. If the header proves what both say together, the table gets it. */
 static bool parts_join(struct volumed *vd)
 {
@@ -433,22 +426,6 @@ static void list_begin(struct peer_port *pp, const char *damage)
 	l->cursor = 0;
 }
 
-static uint32_t lost_pages(const struct vd_loading *l, unsigned which)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < VD_PAGE_WORDS; i++)
-		nr += (uint32_t)__builtin_popcountll(l->lost[which][i]);
-	return nr;
-}
-
-bool vd_load_in_part(const struct vd_loading *l, unsigned which)
-{
-	uint32_t nr = lost_pages(l, which);
-
-	return nr && nr < VD_SLOTS / VD_PAGE_RECORDS;
-}
-
 static void lost_log(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
@@ -457,7 +434,7 @@ static void lost_log(struct peer_port *pp)
 	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
 		if (vd_load_in_part(l, k))
 			log_error("%s: %u of the %u pages of the object %s cannot be read: %s",
-				pp->peer->name, lost_pages(l, k), VD_SLOTS / VD_PAGE_RECORDS,
+				pp->peer->name, vd_load_lost_pages(l, k), VD_SLOTS / VD_PAGE_RECORDS,
 				vd_load_target(k), strerror(EIO));
 	for (k = VD_LOAD_COPY; k <= VD_LOAD_HEAD; k++)
 		if (l->unreadable[k] && (k == VD_LOAD_HEAD || !vd_load_in_part(l, k)))

@@ -500,9 +500,10 @@ uint64_t vd_load_poll(struct peer_port *pp);
 const char *vd_load_target(enum vd_load_step step);
 /* The object of the catalogue that was given up, or NULL. Port 0's thread. */
 const char *vd_unreadable(const struct volumed *vd);
-/* Of the copy (VD_LOAD_COPY) or the catalogue: whether that record was given up; whether the object
- * was read, but for some pages. */
+/* Of the copy (VD_LOAD_COPY) or the catalogue: whether that record was given up; how many pages
+ * were; whether the object was read, but for these (catalog.c). */
 bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot);
+uint32_t vd_load_lost_pages(const struct vd_loading *l, unsigned which);
 bool vd_load_in_part(const struct vd_loading *l, unsigned which);
 /* The store refuses all three objects, and reading is retried: they are given up if it goes on.
  * False: it is not so, or this was asked before and has failed. */
