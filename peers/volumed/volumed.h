@@ -481,7 +481,7 @@ struct vd_loading {
 	bool by_pages[2];			/* where a part is EIO, in this round */
 	bool answered, answered_before;		/* the store, in this round, in the one before */
 	bool refused;				/* the store, all of the last round */
-	bool give_up, gives_up;			/* an admin asked: the next round, this one counts */
+	bool give_up, gives_up;			/* an admin asked: the next round, this counts */
 	uint64_t cursor;			/* of the LIST */
 	/* as read, by slot; the catalogue's records are in the table itself */
 	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
