@@ -13,6 +13,7 @@
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
 #   bench/pagecache/*.c          build/bin/bench-pagecache
 #   bench/scale/*.c              build/bin/bench-scale
+#   bench/common/*.c             what several of these programs have in common
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
 #                                headers are
@@ -87,8 +88,8 @@ PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
 XBENCH_SRC := $(call sources,bench/xbench)
-BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/pagecache/*.c bench/scale/*.c \
-			bench/rivals/*.c)
+BENCH_SRC := $(wildcard bench/common/*.c bench/limits/*.c bench/lru/*.c bench/pagecache/*.c \
+			bench/scale/*.c bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
@@ -277,20 +278,23 @@ $(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BASE) $(BUILD)/sources
+BENCH_COMMON := $(call objs,$(wildcard bench/common/*.c))
+$(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BENCH_COMMON) $(BASE) $(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(LIBKINDS) $(BASE) \
-		$(BUILD)/sources
+$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(BENCH_COMMON) $(LIBKINDS) \
+		$(BASE) $(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
-$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BASE) $(BUILD)/sources
+$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BENCH_COMMON) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
 $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
-  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BENCH_COMMON) $(BASE) \
+	$(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BASE) $(BUILD)/sources
+$(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BENCH_COMMON) $(BASE) \
+		$(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
@@ -312,6 +316,10 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
+# These are linked with the rooms of xbench that they test.
+$(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
+  $(BUILD)/tests/xbench_value_test: \
+  $(call objs,$(filter bench/xbench/plan/% bench/xbench/oracle/%,$(XBENCH_SRC)))
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \

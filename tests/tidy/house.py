@@ -152,7 +152,8 @@ def cycles(edges):
 
 def may_see(user, used):
     """Whether it is the same program or library, or a library of all; others share names only."""
-    return owner(used) == owner(user) or used.startswith(("xtypes/", "xseg/", "peers/common/"))
+    return owner(used) == owner(user) or used.startswith(
+        ("xtypes/", "xseg/", "peers/common/", "bench/common/"))
 
 
 def owner(path):

@@ -31,14 +31,18 @@
 
 #define TICK_NS 1000000000ull
 #define LOOKS	256u		/* before what was lent goes back, and the thread to sleep */
+#define PARTNER_LOOKS 16u	/* between two looks at the partners */
 
 /* ---- sleeping ---------------------------------------------------------------------------- */
 
 static bool looks_promising(struct xs_client *c)
 {
-	for (uint32_t i = 0; i < LOOKS && !xseg_port_blocks_partner(c->port); i++)
+	for (uint32_t i = 0; i < LOOKS; i++) {
+		if (i % PARTNER_LOOKS == 0 && xseg_port_blocks_partner(c->port))
+			break;
 		if (xs_port_peek(c->port))
 			return true;
+	}
 	return xs_port_peek(c->port);
 }
 
