@@ -371,7 +371,7 @@ static void settle(struct ar *a)
 	ar_force_now(a);
 	ar_settle(a);
 	if (objects() != pieces_named() || stats().own_zones != pieces_named()) {
-		fprintf(stderr, "seed %" PRIu64 ": %u objects, %u are named\n", a->seed,
+		fprintf(stderr, "ERROR: seed %" PRIu64 ": %u objects, %u are named\n", a->seed,
 			objects(), pieces_named());
 		abort();
 	}
