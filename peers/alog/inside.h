@@ -357,14 +357,15 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
 uint64_t flush_capped(const struct alog *l, uint64_t pos);
 void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 
-/* ---- deleted.c ---- */
+/* ---- marks.c ---- */
 bool bit_get(const uint64_t *bits, const struct alog *l, uint64_t id);
 void bit_set(uint64_t *bits, const struct alog *l, uint64_t id, bool on);
 void bits_clear(struct alog *l, uint64_t id);	/* the zone is no more */
 void grave_stable(struct alog *l, uint64_t deleted, bool flushed);
 void grave_count(struct alog *l, uint64_t id);	/* a DELETE of it is answered */
-
-/* ---- doubt.c ---- */
+uint32_t own_slots(const struct alog_config *cfg);
+bool own_leaves(const struct alog *l);		/* some are to be deleted */
+void own_stable(struct alog *l, uint64_t deleted);
 bool filled_has(const struct alog *l, uint64_t id);
 void filled_note(struct alog *l, uint64_t id);
 uint64_t doubt_low(const struct alog *l);	/* 0: no zone is in doubt */
@@ -440,13 +441,10 @@ bool grave_pump(struct alog *l);
 void grave_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- own.c ---- */
-uint32_t own_slots(const struct alog_config *cfg);
 void own_found(struct alog *l, uint64_t first, uint32_t nr);
 uint32_t own_write(const struct alog *l, struct own_named *to);
-bool own_leaves(const struct alog *l);
 bool own_pump(struct alog *l);
 void own_done(struct alog *l, struct io *io, int64_t result);
-void own_stable(struct alog *l, uint64_t deleted);
 
 /* ---- walk.c ---- */
 bool walk_pump(struct alog *l);

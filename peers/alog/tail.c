@@ -18,7 +18,7 @@
  *   T5  A slot with `lent` has its content in a page of the user, until all of its append is
  *       written. Then the slot is given up before the user hears of it; or the content is copied
  *       into the ring, if T4 wants it. A successor believes no lent page: it puts a filler in place
- *       of the record, and the zone's hints do not count (doubt.c; then H5 of head.c).
+ *       of the record, and the zone's hints do not count (marks.c; then H5 of head.c).
  */
 #include <assert.h>
 #include <errno.h>
