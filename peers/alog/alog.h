@@ -84,8 +84,8 @@ struct alog_user {
 	void (*lost)(void *ctx, uint64_t zone);
 	void (*damage)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
 		uint32_t bytes);
-	/* The page of the segment with this index, which alog_append_paged() lists. NULL if the user
-	 * lends none. */
+	/* The page of the segment with this index, which alog_append_paged() lists. NULL if the
+	 * user lends none. */
 	const void *(*at)(void *ctx, uint32_t page);
 };
 
@@ -122,10 +122,10 @@ void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
- * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO: words
- * of the arena cannot be; -EIO: it has served, and the store has lost what it had answered. Then the
- * log is to be destroyed when no request is out, and created again: older versions of what was lost
- * may show. */
+ * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO:
+ * words of the arena cannot be; -EIO: it has served, and the store has lost what it had answered.
+ * Then the log is to be destroyed when no request is out, and created again: older versions of what
+ * was lost may show. */
 int alog_failed(const struct alog *l);
 
 /* ---- appending ---- */
@@ -187,8 +187,8 @@ int alog_barrier_state(const struct alog *l, uint64_t barrier);
 
 /* ---- own zones ----
  *
- * Objects of up to zone_bytes that the user writes and reads itself: the pieces of large values. They
- * count against the size of the log. They are not copied, not scanned, and not told by a walk.
+ * Objects of up to zone_bytes that the user writes and reads itself: the pieces of large values.
+ * They count against the size of the log. They are not copied, not scanned, not told by a walk.
  *
  * A value: alog_own(); write its pieces; alog_barrier() when all are answered; when that has
  * succeeded, append the record that names the run. So no record shows that has lost a piece. */
@@ -201,9 +201,9 @@ void alog_own_target(const struct alog *l, uint64_t id, char *to);
  * could not be appended. It is deleted when what superseded the record is as safe as the record
  * was. -ENOENT: it is no run of alog_own() or alog_own_keep(). */
 int alog_own_free(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
-/* After an opening the user looks at each record that counts, and keeps what it names. Then all else
- * that was found is deleted. -ENOENT: it was not found, so the value is damaged. -ENOSPC: more than
- * `own`. */
+/* After an opening the user looks at each record that counts, and keeps what it names. Then all
+ * else that was found is deleted. -ENOENT: it was not found, so the value is damaged. -ENOSPC: more
+ * than `own`. */
 int alog_own_keep(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
 void alog_own_swept(struct alog *l);
 
@@ -213,8 +213,8 @@ void alog_own_swept(struct alog *l);
  * below. */
 bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to);
 
-/* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while the
- * log is used. Reads are marked `once`.
+/* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while
+ * the log is used. Reads are marked `once`.
  *
  * With `hold` no zone is deleted before it was told, and all records with a sequence below `before`
  * of alog_walk_state() are a consistent state: of each identity the highest one counts. A hold

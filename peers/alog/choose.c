@@ -70,7 +70,8 @@ bool choose_pump(struct alog *l)
 	if (zones_free(l) >= l->cfg.reserve + l->own.wanted)
 		l->own.wanted = 0;
 	z = without_life(l);
-	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted || span_is_long(l)))
+	if (!z && (span_is_long(l) ||
+			  space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted))
 		z = best(l);
 	return z && copy_begin(l, z, COPY_COMPACT);
 }

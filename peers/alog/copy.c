@@ -144,8 +144,9 @@ static void tell(struct alog *l, const struct parcel *p)
 static bool copy_parcel(struct alog *l, const struct parcel *p)
 {
 	struct copier *c = &l->copier;
+	enum tail_use use = c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR;
 
-	if (append_ready(l, p->bytes, p->nr, c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR, true))
+	if (append_ready(l, p->bytes, p->nr, use, true))
 		return false;
 	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);

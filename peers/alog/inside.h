@@ -29,7 +29,7 @@ struct alog_slot {
 	uint64_t zone;				/* 0: none; its content does not count */
 	uint32_t page;				/* of the zone */
 	uint32_t back;	/* stream bytes back to the begin of the append that its first byte is of */
-	uint32_t lent;				/* a page of the segment has the content: index + 1 */
+	uint32_t lent;				/* index + 1 of the page with the content */
 	uint32_t unused;
 };
 
@@ -63,7 +63,7 @@ enum io_kind {
 struct io {
 	struct alog_io pub;
 	struct io *next;			/* free */
-	uint64_t from;				/* PAGES: page of the stream; READ: offset; OWN: run */
+	uint64_t from;	/* PAGES: page of the stream; READ: offset; OWN: run */
 	uint8_t kind, which;			/* FLUSH: group; HEAD: copy */
 	bool wanted;				/* to be sent at the next poll */
 };
@@ -97,7 +97,7 @@ struct own_run {
 	uint64_t first;
 	uint32_t nr, gone;			/* gone: deleted of them */
 	uint64_t from;				/* position when it was taken */
-	uint64_t after;				/* FREED: V2; DELETED: its number among the deletions */
+	uint64_t after;				/* FREED: V2; DELETED: its number */
 	uint8_t state;
 	bool old;				/* of an earlier opening */
 	bool counted;				/* against the size of the log */
@@ -225,7 +225,7 @@ struct stream {
 	uint64_t lent_from;			/* page: none before it is lent */
 	uint64_t sequence;			/* the next record's */
 	bool flushed;				/* all that the opening found is stable */
-	uint64_t barrier, barrier_over;		/* tickets: given out, and of which FLUSH is known */
+	uint64_t barrier, barrier_over;		/* given out, and of which the end is known */
 	uint64_t barrier_bad[ALOG_BARRIERS / 64];	/* by ticket % ALOG_BARRIERS: it failed */
 };
 

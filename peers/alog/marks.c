@@ -127,8 +127,8 @@ void doubt_forget(struct alog *l)
 	atomic_store_explicit(&l->arena->doubt_low, 0, memory_order_release);
 }
 
-/* A predecessor's words are input: a range beyond the ids of the head is cut. Then it is known which
- * zones are meant, or none. False: none is in doubt. */
+/* A predecessor's words are input: a range beyond the ids of the head is cut. False: none is in
+ * doubt. */
 bool doubt_take_over(struct alog *l)
 {
 	uint64_t low = doubt_low(l), high = doubt_high(l);

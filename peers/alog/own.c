@@ -19,8 +19,8 @@
  *       used twice. The head names each run that is not NONE, and what is reserved. So a successor
  *       finds all objects that there may be.
  *   V2  A run that a flush may have promised is deleted when `stable` has passed the end that the
- *       log had when it was freed, and a flush of this opening has succeeded (as L5). Another run is
- *       deleted when that end is written (as L6).
+ *       log had when it was freed, and a flush of this opening has succeeded (as L5). Another run
+ *       is deleted when that end is written (as L6).
  *   V3  A hold of a walk delays all deletions.
  */
 #include <assert.h>

@@ -9,8 +9,8 @@
  *   F2  The headers of a zone and of its hints bear epoch 0 in their seed, since the epoch is read
  *       from them.
  *   F3  A record is whole if header, and key with value, verify. Both CRCs are needed.
- *   F4  The value of a PAGED record begins at a page of the zone, and the record ends at a page. The
- *       key stands in front of the value, and a gap between header and key.
+ *   F4  The value of a PAGED record begins at a page of the zone, and the record ends at a page.
+ *       The key stands in front of the value, and a gap between header and key.
  */
 #ifndef PEERS_ALOG_RECORD_H
 #define PEERS_ALOG_RECORD_H
@@ -25,7 +25,7 @@
 #define ALOG_FOOTER_BYTES  64u
 #define ALOG_HINT_BYTES	   40u
 #define ALOG_KEY_MAX	   65536u
-#define ALOG_PAGED_LEAST   32768u		/* of such values the copy costs more than the gaps */
+#define ALOG_PAGED_LEAST   32768u		/* such a copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
 enum alog_type {

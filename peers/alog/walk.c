@@ -83,7 +83,8 @@ uint64_t walk_patience(const struct alog *l)
 /* K5: callers find no space, and zones wait for their deletion. */
 static bool gives_way(const struct alog *l)
 {
-	return l->now >= walk_patience(l) && (l->g.nr || own_leaves(l)) && zones_free(l) <= l->cfg.reserve;
+	return l->now >= walk_patience(l) && (l->g.nr || own_leaves(l)) &&
+	       zones_free(l) <= l->cfg.reserve;
 }
 
 /* ---- one zone ---- */

@@ -17,7 +17,7 @@ static struct named {
 	uint32_t nr;
 } named[RECORDS];
 static uint32_t nr_named;
-static uint64_t run_of[AR_KEYS];		/* the key's, in this process: index + 1 in named[] */
+static uint64_t run_of[AR_KEYS];		/* of the key: index + 1 in named[] */
 
 static const char *target(uint64_t id)
 {
