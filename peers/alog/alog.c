@@ -161,6 +161,8 @@ static bool pump(struct alog *l)
 {
 	bool did = read_pump(l) | head_pump(l);
 
+	if (alog_salvages(l))
+		return did | walk_pump(l);
 	if (!alog_serves(l))
 		return did | open_pump(l);
 	head_reserve_ahead(l);

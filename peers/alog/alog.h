@@ -128,6 +128,18 @@ bool alog_serves(const struct alog *l);
  * was lost may show. */
 int alog_failed(const struct alog *l);
 
+/* ---- salvage ---- */
+
+/* Before the first poll: the log is opened for walks alone, though its heads may be damaged. Nothing
+ * is written or deleted, and found() is not called. `zone` has the ids of all objects of the store
+ * that alog_zone_of() takes for zones, and stays until alog_salvages(). If a head verifies, it says
+ * which zones there are. A walk tells what verifies; older versions of a record may be told, and
+ * the highest sequence counts. */
+void alog_salvage(struct alog *l, const uint64_t *zone, uint32_t nr);
+bool alog_salvages(const struct alog *l);
+/* The id of the zone that an object's name says; 0: it is another object. */
+uint64_t alog_zone_of(const struct alog_config *cfg, const char *target);
+
 /* ---- appending ---- */
 
 struct alog_put {
@@ -234,7 +246,8 @@ struct alog_walk {
 	void (*bad)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
 		uint32_t bytes);
 };
-/* -EBUSY: a walk is under way, or a repair, which a hold cannot begin in. */
+/* -EBUSY: a walk is under way, or a repair, which a hold cannot begin in; or the log does not
+ * serve. */
 int alog_walk(struct alog *l, const struct alog_walk *walk) XSEG_MUST_CHECK;
 void alog_walk_go(struct alog *l);
 /* Ends it without a further upcall of it. */

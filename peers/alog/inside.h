@@ -182,7 +182,8 @@ struct reader {
 };
 
 enum open_state {
-	OPEN_HEADS, OPEN_FIRST, OPEN_RECORDS, OPEN_DELETE, OPEN_HEAD, OPEN_SERVES, OPEN_FAILED
+	OPEN_HEADS, OPEN_FIRST, OPEN_RECORDS, OPEN_DELETE, OPEN_HEAD, OPEN_SERVES, OPEN_FAILED,
+	OPEN_IDENTIFY, OPEN_SALVAGES		/* alog_salvage() */
 };
 
 struct opening {
@@ -195,6 +196,9 @@ struct opening {
 	uint64_t epoch;				/* of the zone before */
 	uint64_t owner;
 	uint64_t mark;				/* of the head that it ends with */
+	const uint64_t *listed;			/* alog_salvage() */
+	uint32_t nr_listed;
+	bool salvage;
 	struct alog_footer footer;
 };
 
@@ -425,6 +429,8 @@ void read_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- open.c ---- */
 bool open_pump(struct alog *l);
+/* The epoch of a zone whose image is in the scratch, if its header is lost. */
+bool find_epoch(struct alog *l, struct zone *z);
 void open_deleted(struct alog *l, struct io *io, int64_t result);
 
 /* ---- copy.c ---- */

@@ -67,7 +67,7 @@ struct alog_zone_info {
 	uint64_t epoch;				/* of the opening that writes the zone */
 	uint64_t durable;	/* zones up to this id were flushed as a whole; 0: none was */
 	uint64_t previous;			/* the zone before it in the chain, or 0 */
-	uint64_t unused[2];
+	uint8_t uuid[16];			/* of the log: for a salvage, which has no head */
 };
 _Static_assert(ALOG_HEADER_BYTES + sizeof(struct alog_zone_info) == ALOG_ZONE_HEAD_END,
 	"the header of a zone");
@@ -149,6 +149,9 @@ void alog_zone_encode(const uint8_t uuid[16], uint64_t zone, const struct alog_z
 	void *to);
 bool alog_zone_decode(
 	const uint8_t uuid[16], uint64_t zone, const void *from, struct alog_zone_info *info);
+
+/* The same, of a log whose UUID is not known: it is in the header, which has to verify with it. */
+bool alog_zone_identify(uint64_t zone, const void *from, struct alog_zone_info *info);
 
 void alog_footer_encode(
 	const uint8_t uuid[16], uint64_t zone, uint32_t zone_bytes, struct alog_footer *f);

@@ -190,7 +190,7 @@ void tail_publish(struct alog *l, uint64_t end)
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
-		if (tail_slot(l, k)->zone == zone)
+		if (tail_slot(l, k)->zone == zone && (!tail_slot(l, k)->lent || serves(l)))
 			memcpy(image + (size_t)tail_slot(l, k)->page * ALOG_PAGE,
 				tail_content(l, k), ALOG_PAGE);
 }

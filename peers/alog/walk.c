@@ -25,10 +25,10 @@ int alog_walk(struct alog *l, const struct alog_walk *walk)
 {
 	struct walker *w = &l->w;
 
-	if (w->state.active || !serves(l) || (walk->hold && l->repair.state != REPAIR_NONE))
+	if (w->state.active || (!serves(l) && !alog_salvages(l)) || (walk->hold && l->repair.state != REPAIR_NONE))
 		return -EBUSY;			/* K3 */
 	*w = (struct walker){ .walk = *walk, .at = l->head.lowest, .until = l->head.next_id,
-		.state = { .before = l->s.sequence, .active = true } };
+		.state = { .before = serves(l) ? l->s.sequence : UINT64_MAX, .active = true } };
 	for (uint32_t i = 0; i < l->z.nr; i++) {
 		struct zone *z = &l->z.table[i];
 
@@ -202,6 +202,8 @@ static void zone_is_read(struct alog *l)
 	if (!l->w.state.active || !z || z->id != l->reader.zone)
 		return;				/* it was stopped, or the zone is gone */
 	tail_overlay(l, z->id, l->scratch);
+	if (!z->epoch)
+		find_epoch(l, z);
 	l->w.image = l->images;
 	tell_zone(l, z);
 }
