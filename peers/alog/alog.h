@@ -130,11 +130,11 @@ int alog_failed(const struct alog *l);
 
 /* ---- salvage ---- */
 
-/* Before the first poll: the log is opened for walks alone, though its heads may be damaged. Nothing
- * is written or deleted, and found() is not called. `zone` has the ids of all objects of the store
- * that alog_zone_of() takes for zones, and stays until alog_salvages(). If a head verifies, it says
- * which zones there are. A walk tells what verifies; older versions of a record may be told, and
- * the highest sequence counts. */
+/* Before the first poll: the log is opened for walks alone, though its heads may be damaged.
+ * Nothing is written or deleted, and found() is not called. `zone` has the ids of all objects of
+ * the store that alog_zone_of() takes for zones, and stays until alog_salvages(). If a head
+ * verifies, it says which zones there are. A walk tells what verifies; older versions of a record
+ * may be told, and the highest sequence counts. */
 void alog_salvage(struct alog *l, const uint64_t *zone, uint32_t nr);
 bool alog_salvages(const struct alog *l);
 /* The id of the zone that an object's name says; 0: it is another object. */

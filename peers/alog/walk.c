@@ -28,7 +28,9 @@ int alog_walk(struct alog *l, const struct alog_walk *walk)
 	if (w->state.active || (!serves(l) && !alog_salvages(l)) || (walk->hold && l->repair.state != REPAIR_NONE))
 		return -EBUSY;			/* K3 */
 	*w = (struct walker){ .walk = *walk, .at = l->head.lowest, .until = l->head.next_id,
-		.state = { .before = serves(l) ? l->s.sequence : UINT64_MAX, .active = true } };
+		.state = { .before = UINT64_MAX, .active = true } };
+	if (serves(l))
+		w->state.before = l->s.sequence;
 	for (uint32_t i = 0; i < l->z.nr; i++) {
 		struct zone *z = &l->z.table[i];
 
