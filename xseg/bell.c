@@ -27,11 +27,11 @@
  * so the work that it polls for cannot come. The sleeper of a bell therefore publishes on which
  * processor it runs (`cpu`), and the word with which it went to sleep (`slept`). The word differs
  * from `slept` once anybody has rung. So each thread can tell whether a partner can run, and where.
- * A thread whose partner can run on the thread's own processor yields after each look, so the kernel
- * runs the partner at once. If the yields bring no work in the time of a poll, the thread sleeps by
- * the protocol above. Both words are hints, so the protocol and its model stay as they are: a thread
- * may yield, and go to sleep, at any time. A yield costs less than a sleep and a wake (1.6 us in
- * place of 3.2 us on one processor): docs/decisions/023.
+ * A thread whose partner can run on the thread's own processor yields after each look, so the
+ * kernel runs the partner at once. If the yields bring no work in the time of a poll, the thread
+ * sleeps by the protocol above. Both words are hints, so the protocol and its model stay as they
+ * are: a thread may yield, and go to sleep, at any time. A yield costs less than a sleep and a wake
+ * (1.6 us in place of 3.2 us on one processor): docs/decisions/023.
  *
  * Contract: one thread sleeps on a bell; any thread rings it.
  */
@@ -45,7 +45,7 @@
 #include "xseg/internal.h"
 
 #define POLL_LOOKS  64
-#define POLL_MIN_NS 10000ull	/* polls never last for less, where nobody waits for the processor */
+#define POLL_MIN_NS 10000ull	/* no poll is shorter while nobody waits for the processor */
 /* Work that came so soon would have come in a longer poll: a wake on another processor takes up to
  * 100 us itself. */
 #define SOON_NS	    200000ull

@@ -369,21 +369,35 @@ static void check_arena(struct check *c, uint32_t peer)
 			seg->peers[peer].name, found, nr);
 }
 
-/* Its pid is what signals begin with. One that has joined, and not written it yet, has none. */
+static bool serves_a_peer(struct xseg *seg, uint32_t member)
+{
+	struct xseg_peer_info info;
+
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &info) && xseg_peer_is_up(info.state) &&
+			info.member == member)
+			return true;
+	return false;
+}
+
+/* Its pid is what signals begin with. One that has joined, and not written it yet, has none, nor
+ * has it a peer. */
 static void check_member(struct check *c, uint32_t i)
 {
 	struct xs_member *m = &c->seg->members[i];
 	uint32_t pid = atomic_load_explicit(&m->pid, memory_order_relaxed), right;
 
-	if (!pid || !xs_member_alive(c->seg, i) ||
-		xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i))
+	if (!xs_member_alive(c->seg, i) ||
+		(pid ? xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i)
+		     : !serves_a_peer(c->seg, i)))
 		return;
 	right = xs_byte_holder(c->seg, XSEG_LOCK_MEMBER0 + i);
 	/* it may have left, and another one may have joined */
 	if (!right || pid != atomic_load_explicit(&m->pid, memory_order_relaxed))
 		return;
 	if (c->fix)
-		atomic_store_explicit(&m->pid, right, memory_order_relaxed);
+		atomic_compare_exchange_strong_explicit(&m->pid, &pid, right, memory_order_relaxed,
+			memory_order_relaxed);
 	else
 		problem(c,
 			"member %u: it says process %u, but process %u has its lock ('xseg check "

@@ -77,6 +77,22 @@ static bool is_on_its_way(struct xseg *seg, uint32_t index, uint32_t peer)
 	}
 }
 
+/* What the request is, or was. Its origin may just be submitting it again: then it is not older
+ * than the look, and may count or not (DR1). */
+struct content {
+	uint64_t offset;
+	uint32_t volume, size;
+	uint8_t op;
+};
+
+XS_RACY static struct content content_of(const struct xs_req *r)
+{
+	return (struct content){ .offset = XS_FETCH(r->offset),
+		.volume = XS_FETCH(r->volume),
+		.size = XS_FETCH(r->size),
+		.op = XS_FETCH(r->op) };
+}
+
 uint32_t xseg_volume_requests(struct xseg_peer *peer, uint32_t volume, uint64_t from)
 {
 	struct xseg *seg = peer->seg;
@@ -85,13 +101,11 @@ uint32_t xseg_volume_requests(struct xseg_peer *peer, uint32_t volume, uint64_t 
 	/* seq_cst: what this peer, and others before it, sent is seen */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
-		struct xs_req *r = &seg->reqs[i];
+		struct content c = content_of(&seg->reqs[i]);
 
-		if (XS_FETCH(r->volume) != volume || !is_ranged(XS_FETCH(r->op)) ||
-			!is_on_its_way(seg, i, peer->index))
+		if (c.volume != volume || !is_ranged(c.op) || !is_on_its_way(seg, i, peer->index))
 			continue;
-		if (from && (!is_of_volume(seg, i, peer->index) ||
-				    XS_FETCH(r->offset) + XS_FETCH(r->size) <= from))
+		if (from && (!is_of_volume(seg, i, peer->index) || c.offset + c.size <= from))
 			continue;
 		n++;
 	}

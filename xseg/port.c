@@ -385,14 +385,18 @@ static uint32_t bell_of(struct xport *p, const struct lane_out *o)
 	return bell < p->seg->geo.nr_ports ? bell : XSEG_NONE;
 }
 
-/* Notes a port that this one sends to, or takes from. `back` is the partner of the other way, which
- * belonged to the former partner: a peer that forwards may not answer the new one itself. */
-static void note_partner(_Atomic uint16_t *partner, _Atomic uint16_t *back, uint32_t port)
+/* Notes a port that this one sends to, or takes from, in `way`. `back` has the partners of the other
+ * way. If requests have a new partner, the partner of their replies is not known yet: a peer that
+ * forwards may not answer the new one itself. Replies with a new partner say nothing of requests. A
+ * client of volumed sends to volumed, and its replies come from the peer below. */
+static void note_partner(
+	_Atomic uint16_t *way, _Atomic uint16_t *back, uint32_t queue, uint32_t port)
 {
-	if (atomic_load_explicit(partner, memory_order_relaxed) == port + 1)
+	if (atomic_load_explicit(&way[queue], memory_order_relaxed) == port + 1)
 		return;
-	atomic_store_explicit(partner, (uint16_t)(port + 1), memory_order_relaxed);
-	atomic_store_explicit(back, 0, memory_order_relaxed);
+	atomic_store_explicit(&way[queue], (uint16_t)(port + 1), memory_order_relaxed);
+	if (queue == QUEUE_REQUEST)
+		atomic_store_explicit(&back[QUEUE_REPLY], 0, memory_order_relaxed);
 }
 
 void xseg_port_flush(struct xport *p)
@@ -410,7 +414,7 @@ void xseg_port_flush(struct xport *p)
 		uint32_t bell = bell_of(p, o);
 
 		o->staged = false;
-		note_partner(&p->sent_to[o->queue], &p->got_from[!o->queue], o->to);
+		note_partner(p->sent_to, p->got_from, o->queue, o->to);
 		set_mask_bit(p, o);
 		XKILL(OFFERS_MARKED);
 		if (bell != XSEG_NONE)
@@ -592,7 +596,7 @@ static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, u
 			continue;
 		}
 		p->turn[queue] = from + 1 < p->mask_words * 64 ? from + 1 : 0;
-		note_partner(&p->got_from[queue], &p->sent_to[!queue], from);
+		note_partner(p->got_from, p->sent_to, queue, from);
 		got += take_lane(p, from, queue, out + got, max - got);
 	}
 	p->vain[queue] = cold || (got && !vain) ? 0 : p->vain[queue] + vain;

@@ -5,7 +5,8 @@
  * file description, and a member has the lock on its byte for life (lock.c).
  *
  * Contract: any thread; observers too. Only looks, in the segment and in /proc. A process of
- * another user tells nothing (EACCES), except to root.
+ * another user tells nothing (EACCES), except to root. If another process that can be looked at has
+ * the lock, that proves as much.
  *
  * Invariants:
  *   I1  First a pidfd is opened. Then the process is proved by its pid. Then the peer is looked at
@@ -130,25 +131,32 @@ uint32_t xs_byte_holder(struct xseg *seg, uint64_t byte)
 	return pid;
 }
 
-bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte)
+/* As process_has(). Of a process that cannot be looked at: 0 if another one has the lock. */
+static int pid_has(struct xseg *seg, uint32_t pid, uint64_t byte)
 {
 	struct stat file;
+	int has;
 
-	return fstat(seg->fd, &file) || process_has(pid, &file, byte) != 0 || is_ending(pid);
+	if (fstat(seg->fd, &file))
+		return -errno;
+	has = process_has(pid, &file, byte);
+	return has < 0 && xs_byte_holder(seg, byte) ? 0 : has;
+}
+
+bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte)
+{
+	return pid_has(seg, pid, byte) != 0 || is_ending(pid);
 }
 
 /* ---- the process of a peer ---- */
 
 int xseg_peer_pid_check(struct xseg *seg, const struct xseg_peer_info *info)
 {
-	struct stat file;
 	int has;
 
 	if (!info->pid || info->member >= XSEG_MAX_MEMBERS || !xseg_peer_is_up(info->state))
 		return -ESRCH;
-	if (fstat(seg->fd, &file))
-		return -errno;
-	has = process_has(info->pid, &file, XSEG_LOCK_MEMBER0 + info->member);
+	has = pid_has(seg, info->pid, XSEG_LOCK_MEMBER0 + info->member);
 	if (has)
 		return has > 0 ? 0 : has;
 	return is_ending(info->pid) ? -ESRCH : -EPROTO;

@@ -84,7 +84,8 @@ static const struct xstates states = {
 	XSTATE(XSEG_REQ_, ANSWERED, 0),
 };
 
-/* Without xstate_may()'s look at the number, which a hit would do, too: a view's state has a row. */
+/* Without xstate_may()'s look at the number, which a hit would do, too: each view's state has a
+ * row. */
 static bool is_legal(enum xseg_req_state from, enum xseg_req_state to)
 {
 	return states.next[from] >> to & 1;

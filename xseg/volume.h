@@ -43,13 +43,14 @@
  *   Writes with XSEG_IO_GIVE are written into pages of the cache, which keeps them.
  *
  * Reading without a request
- *   A read looks for its data in the cache's own tables first, while that pays. If the data is there
- *   the read sends no request and wakes no thread, and is back when it was submitted. It is as new
- *   as any read. It counts as a read, and not as a request. The cache keeps its data like data that
- *   is read by requests. The library copies it, to memory of the segment too. A read that is not in
- *   one object, or is more than 64 KiB, is sent as a request. So is a read of an object in which few
- *   of the last reads were found, but for a try now and then. A queue with XSEG_DIRECT_NEVER sends
- *   all of its reads. A read with XSEG_IO_DIRECT is looked for in each case, through any queue.
+ *   A read looks for its data in the cache's own tables first, while that pays. If the data is
+ *   there the read sends no request and wakes no thread, and is back when it was submitted. It is
+ *   as new as any read. It counts as a read, and not as a request. The cache keeps its data like
+ *   data that is read by requests. The library copies it, to memory of the segment too. A read that
+ *   is not in one object, or is more than 64 KiB, is sent as a request. So is a read of an object
+ *   in which few of the last reads were found, but for a try now and then. A queue with
+ *   XSEG_DIRECT_NEVER sends all of its reads. A read with XSEG_IO_DIRECT is looked for in each
+ *   case, through any queue.
  *
  * Threads
  *   A volume belongs to all threads of the process. A queue, with its I/Os and its memory, is used
@@ -174,7 +175,7 @@ void xseg_queue_buffer_free(struct xseg_queue *queue, void *buffer);
 #define XSEG_IO_FUA  1u	/* WRITE, WRITE_ZEROES, DISCARD, COPY: back when it is on stable storage */
 #define XSEG_IO_LOAN 2u				/* READ: see xseg_io_data() */
 #define XSEG_IO_GIVE 4u				/* WRITE: see xseg_io_prepare() */
-/* READ: what a cache has in memory is read there, whether or not that has paid, through any queue */
+/* READ: data in a cache's memory is read there, whether or not that has paid, through any queue */
 #define XSEG_IO_DIRECT 8u
 
 struct xseg_io {
@@ -217,8 +218,8 @@ int64_t xseg_queue_run(struct xseg_queue *queue, struct xseg_io *io) XSEG_MUST_C
 uint32_t xseg_queue_out(const struct xseg_queue *queue);
 
 /* The processor on which the thread that takes this queue's requests last looked for work: a hint.
- * -1: not known. If there are fewer processors than threads, a caller that waits is best on the same
- * one, as it hands that over by each look. */
+ * -1: not known. If there are fewer processors than threads, a caller that waits is best on the
+ * same one, as it hands that over by each look. */
 int xseg_queue_server_cpu(const struct xseg_queue *queue);
 
 /* ---- without copying --------------------------------------------------------------------- */

@@ -503,6 +503,9 @@ bool xseg_port_is_kept(struct xport *port);
  * for one that is damaged. */
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh,
 	struct xseg_error *err) XSEG_MUST_CHECK;
+/* The first page of each of the arena's extents, in their order, for requests that list pages of the
+ * arena: writes up to max, returns how many extents it has. It is open. */
+uint32_t xseg_arena_pages(struct xseg_peer *peer, uint32_t *first, uint32_t max);
 /* The epoch of the route to what the arena has copies of: while it is the route's nobody else has
  * changed that. The peer says it; it outlives the peer, as the arena does. XSEG_NO_EPOCH: it has no
  * copies, or has never said. */
@@ -783,8 +786,8 @@ void xseg_direct_destroy(struct xseg_direct *d);
  * its end is nothing that the caller may look at. */
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
 /* Whether a read of that object is worth a try, by how the last ones went; a try is a call of
- * xseg_direct_read(). For a caller that can as well send a request without XSEG_REQ_DIRECT, once for
- * each read. */
+ * xseg_direct_read(). For a caller that can as well send a request without XSEG_REQ_DIRECT, once
+ * for each read. */
 bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object);
 /* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where
  * the object is, if it says that. */
@@ -872,8 +875,8 @@ bool xseg_port_blocks_partner(const struct xport *port);
  * (The idea: halt polling, Linux virt/kvm/kvm_main.c.) */
 uint64_t xseg_poll_adapt(uint64_t poll_ns, uint64_t waited_ns);
 
-/* Client's wait: polls for up to 50 us with sched_yield, then sleeps. It yields after each look while
- * a partner waits for this processor. True when the port has work. */
+/* Client's wait: polls for up to 50 us with sched_yield, then sleeps. It yields after each look
+ * while a partner waits for this processor. True when the port has work. */
 bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);
 
 /* ---- administration ---------------------------------------------------------------------- */

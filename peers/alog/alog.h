@@ -49,7 +49,10 @@ struct alog_io {
 enum alog_verdict {
 	ALOG_DEAD,				/* nothing needs this record */
 	ALOG_LIVE,				/* the index has it at this place */
-	ALOG_EXPIRED				/* the same; kept as a tombstone without value */
+	ALOG_EXPIRED,				/* the same; kept as a tombstone without value */
+	/* it goes though nothing supersedes it; no other record of its identity is left, and
+	 * alog_dead() was called for it */
+	ALOG_EVICTED
 };
 
 enum alog_damage {
@@ -97,6 +100,9 @@ struct alog_config {
 	uint32_t reserve;	/* zones that callers cannot fill: for tombstones and copies */
 	uint8_t uuid[16];			/* of a log that is new */
 	uint64_t owner;				/* of the segment: tells its arenas from others */
+	/* Space is made by emptying the zone that was closed first, whatever it has. judge() says
+	 * which of its records go. */
+	bool evicts;
 	uint32_t own;				/* runs of own zones at a time, at most; 0: none */
 };
 
@@ -163,6 +169,9 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
  * sequence and place are noted before. The next append has just this place. Errors as above. */
 int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struct alog_place *at)
 	XSEG_MUST_CHECK;
+/* A log that evicts: the zone that was closed first is emptied now, though there is space. False:
+ * there is none. */
+bool alog_evict(struct alog *l);
 /* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
  * and more. `page` has an index for each page of the value. The log does not copy these pages: its
  * writes list them, and it reads them by at(). They have to stay as they are until alog_written()
@@ -224,6 +233,11 @@ void alog_own_swept(struct alog *l);
 /* Copies a range of a zone from the tail. False: the range is not in the tail any more, so it is
  * below. */
 bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to);
+
+/* For the seed of a header's CRC (alog_seed()). Epoch 0: there is no such zone, or it is not known.
+ * The UUID is valid when it serves. */
+uint64_t alog_zone_epoch(struct alog *l, uint64_t zone);
+const uint8_t *alog_uuid(const struct alog *l);
 
 /* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while
  * the log is used. Reads are marked `once`.

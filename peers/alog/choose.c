@@ -9,7 +9,8 @@
  * (docs/design/alog.md has the figures).
  *
  * Copies are paid for by appends: each appended byte gives credit, and more of it the fewer zones
- * are free. At the reserve copies need no credit.
+ * are free. At the reserve copies need no credit. A log that evicts takes the zone that
+ * was closed first.
  */
 #include "peers/alog/inside.h"
 
@@ -32,6 +33,8 @@ static bool is_better(const struct alog *l, const struct zone *z, const struct z
 		return true;
 	if (span_is_long(l))
 		return z->id < than->id;
+	if (l->cfg.evicts)
+		return z->sequence < than->sequence;
 	return z->live == than->live ? z->sequence < than->sequence : z->live < than->live;
 }
 
@@ -70,8 +73,18 @@ bool choose_pump(struct alog *l)
 	if (zones_free(l) >= l->cfg.reserve + l->own.wanted)
 		l->own.wanted = 0;
 	z = without_life(l);
-	if (!z && (span_is_long(l) ||
-			  space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted))
+	if (!z && (l->evict || span_is_long(l) ||
+			  space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted)) {
 		z = best(l);
+		if (l->evict)
+			l->credit = l->cfg.zone_bytes;
+		l->evict = false;
+	}
 	return z && copy_begin(l, z, COPY_COMPACT);
+}
+
+bool alog_evict(struct alog *l)
+{
+	l->evict = l->cfg.evicts && best(l);
+	return l->evict || l->job == JOB_COPY || l->g.nr;
 }

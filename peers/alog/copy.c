@@ -87,8 +87,10 @@ static void take_record(struct alog *l, struct parcel *p, const struct alog_reco
 		put->rec.flags = 0;
 		put->rec.key_bytes = put->rec.value_bytes = put->rec.data_crc = 0;
 	}
-	if (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE)
+	if (v == ALOG_EVICTED || (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE))
 		c->zone->drops = true;
+	if (v == ALOG_EVICTED)
+		v = ALOG_DEAD;
 	c->verdict[p->nr] = v;
 	p->lives |= v != ALOG_DEAD;
 	p->bytes += alog_bytes_most(put->rec.key_bytes, put->rec.value_bytes, put->rec.flags);
@@ -129,7 +131,7 @@ static void tell(struct alog *l, const struct parcel *p)
 	for (uint32_t i = 0; i < p->nr; i++) {
 		to = c->from[i];
 		to.type = c->put[i].rec.type;
-		to.flags = c->put[i].rec.flags & (ALOG_PACKED | ALOG_PAGED);
+		to.flags = c->put[i].rec.flags & (uint8_t)~ALOG_OF_BATCH;
 		to.place = c->at[i].place;
 		to.bytes = c->at[i].bytes;
 		l->user.copied(l->user.ctx, c->zone->id, &c->from[i], c->at[i].zone, &to);

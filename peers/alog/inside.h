@@ -286,6 +286,7 @@ struct alog {
 	struct head head;
 	struct walker w;
 	uint64_t credit;			/* bytes that compaction may copy */
+	bool evict;				/* alog_evict() was called */
 	uint64_t images;			/* readings into the scratch */
 
 	struct io *io, *io_free;

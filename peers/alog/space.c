@@ -40,7 +40,7 @@ uint32_t space_dead(const struct alog *l, const struct zone *z)
 
 bool space_gains(const struct alog *l, const struct zone *z)
 {
-	return z->total - z->live >= l->cfg.zone_bytes / LEAST_GAIN ||
+	return l->cfg.evicts || z->total - z->live >= l->cfg.zone_bytes / LEAST_GAIN ||
 	       (z->old && space_dead(l, z) >= l->cfg.zone_bytes / LEAST_GAIN);
 }
 

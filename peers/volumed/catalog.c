@@ -59,7 +59,6 @@
 #define RECORD_VERSION	2
 #define HEAD_VERSION	1
 #define PART_BYTES	(VD_PART_RECORDS * VD_RECORD_BYTES)
-#define PAGE_RECORDS	(XSEG_PAGE_SIZE / VD_RECORD_BYTES)
 
 struct record {
 	uint64_t magic;
@@ -288,7 +287,7 @@ static const struct xstates states = {
 	XSTATE(VD_, UNDO_RECORD, TO(UNDO_COPY) | TO(WRITE_NONE)),
 	XSTATE(VD_, UNDO_COPY, TO(WRITE_NONE)),
 	XSTATE(VD_, MEND_COPY, TO(MEND_COPY) | TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE)),
-	XSTATE(VD_, MEND_RECORD, TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE)),
+	XSTATE(VD_, MEND_RECORD, TO(MEND_COPY) | TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE)),
 	XSTATE(VD_, MEND_HEAD, TO(WRITE_NONE)),
 };
 
@@ -411,7 +410,8 @@ static enum vd_load_step object_of(enum vd_write step)
 /* A store that knows an object to be wrong (one that was cut short, or has another's name) may
  * refuse writes to it too. When the catalogue is recovered such an object is deleted, once, and
  * written as a whole. Nothing is lost by that: the loading could not read it. An object that was
- * read is never deleted, since it may be all that is left when this program is killed next. */
+ * read is never deleted, since it may be all that is left when this program is killed next. A copy
+ * that was read in part is deleted after the catalogue has been written (`mend_later`). */
 static bool may_write_anew(struct peer_port *pp)
 {
 	struct volumed *vd = vd_of(pp);
@@ -464,6 +464,25 @@ static void write_anew(struct peer_port *pp)
 		step_over(pp, -ENOBUFS);
 }
 
+static bool waits_for_records(const struct vd_catalog *c)
+{
+	return c->write == VD_MEND_COPY && c->mend_record && !c->mend_later &&
+	       vd_load_in_part(c->loading, VD_LOAD_COPY);
+}
+
+static void write_refused(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+
+	if (!waits_for_records(c)) {
+		write_anew(pp);
+		return;
+	}
+	c->mend_later = UINT64_MAX;
+	c->mend_copy = 0;
+	step_over(pp, 0);
+}
+
 static void write_done(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
@@ -476,7 +495,7 @@ static void write_done(struct peer_port *pp, struct xreq *r)
 		result = result == size ? 0 : -EIO;
 	XKILL(RECORD_WRITTEN);
 	if (result == -EIO && may_write_anew(pp))
-		write_anew(pp);
+		write_refused(pp);
 	else
 		step_over(pp, (int)result);
 }
@@ -520,6 +539,10 @@ static enum vd_write step_next(struct vd_catalog *c)
 		return mend_next(c);
 	case VD_MEND_RECORD:
 		c->mend_record &= c->mend_record - 1;
+		if (!c->mend_record) {
+			c->mend_copy |= c->mend_later;
+			c->mend_later = 0;
+		}
 		return mend_next(c);
 	default:
 		return VD_WRITE_NONE;

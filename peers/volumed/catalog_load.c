@@ -24,12 +24,21 @@
  * records are served. All objects are listed, to find volumes without a record (orphans.c). Nothing
  * is mended before an admin asks for it (recover.c).
  *
- * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
- * tries if the others tell of volumes, or if the store answers for the header twice. Between the
- * two answers the others are tried again, since an outage may just have ended. So the objects of
- * volumes tell when catalogue and copy are both given up. Else the store itself counts as failing,
- * and reading is retried. The catalogue is not changed until an object that was given up is
- * recovered.
+ * A store says EIO of an object that it knows to be wrong, and of a bad sector. An object is read in
+ * parts of 1 MiB. A part that is EIO after some tries is given up in the first round. If another
+ * part of the object was read, the second round reads it by pages, each once, and gives up only
+ * pages (`lost`). The catalogue is not changed until an object with such pages, or a header that
+ * was given up, is recovered.
+ *
+ * An outage looks the same as wrong objects, and may just have ended:
+ *
+ *   a round over the three gave up    then
+ *   nothing                           what was read counts
+ *   something, for the first time     the three are read once more
+ *   something again                   what was read counts
+ *   all                               the store counts as failing, and reading is retried. After an
+ *                                     admin has asked for a recovery, one more round counts, if
+ *                                     the store can list its objects
  *
  * Contract: port 0's thread. It begins when the predecessor's requests have been drained
  * (`wanted`), and goes on by replies. vd_load_poll() tries it again each second. Meanwhile requests
@@ -47,7 +56,6 @@
 
 #define LOAD_BYTES   (VD_LOAD_PAGES * XSEG_PAGE_SIZE)
 #define LOAD_RECORDS (LOAD_BYTES / VD_RECORD_BYTES)
-#define PAGE_RECORDS (XSEG_PAGE_SIZE / VD_RECORD_BYTES)
 #define LIST_BYTES   (VD_LIST_PAGES * XSEG_PAGE_SIZE)
 #define TRIES	     4u				/* of an object that is EIO */
 #define TRY_NS	     (VD_RETRY_NS / 10)		/* the first pause between them; each doubles */
@@ -64,10 +72,14 @@ static void load_failed(struct peer_port *pp, int rc)
 
 	if (atomic_load_explicit(&c->error, memory_order_relaxed) != rc)
 		log_error("%s: cannot read the catalogue of volumes from the peer below: %s; "
-			  "I/O waits, trying again each second",
+			  "I/O waits, trying again each second%s%s%s",
 			  pp->peer->name,
 			  rc == -ENOTCONN ? "there is none, give one with --downstream"
-					  : strerror(-rc));
+					  : strerror(-rc),
+			c->loading->refused ? "; if all else of the store can be read, run 'xseg -s "
+					    : "",
+			c->loading->refused ? pp->peer->segment : "",
+			c->loading->refused ? " volume recover'" : "");
 	atomic_store_explicit(&c->error, rc, memory_order_relaxed);
 	c->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
 }
@@ -191,6 +203,36 @@ static bool is_one_ahead(struct volumed *vd, const struct verdict *t, unsigned k
 	return false;
 }
 
+bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot)
+{
+	uint32_t page = slot / VD_PAGE_RECORDS;
+
+	return l->lost[which][page / 64] >> page % 64 & 1;
+}
+
+/* Neither object was read whole. If the header proves what both say together, the table gets it. */
+static bool parts_join(struct volumed *vd)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	uint64_t sum = 0;
+	uint32_t count = 0, slot;
+
+	for (slot = 0; slot < VD_SLOTS; slot++) {
+		uint64_t one = l->sum[!vd_load_is_lost(l, VD_LOAD_RECORDS, slot)][slot];
+
+		sum += one;
+		count += one != 0;
+	}
+	if (sum != l->head.sum || count != l->head.count)
+		return false;
+	for (slot = 0; slot < VD_SLOTS; slot++)
+		if (vd_load_is_lost(l, VD_LOAD_RECORDS, slot)) {
+			vd->volume[slot].meta = l->copy[slot];
+			l->sum[VD_LOAD_RECORDS][slot] = l->sum[VD_LOAD_COPY][slot];
+		}
+	return true;
+}
+
 static void verdict_make(struct volumed *vd, struct verdict *t)
 {
 	struct vd_loading *l = vd->catalog.loading;
@@ -199,6 +241,8 @@ static void verdict_make(struct volumed *vd, struct verdict *t)
 	unsigned k;
 
 	memset(t, 0, sizeof(*t));
+	if (proves && l->unreadable[VD_LOAD_COPY] && l->unreadable[VD_LOAD_RECORDS])
+		t->right[VD_LOAD_RECORDS] = parts_join(vd);
 	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
 		verdict_slot(vd, slot, t);
 	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++) {
@@ -284,13 +328,18 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 
 	if (t->right[0] && t->right[1])
 		return "its recovery has not finished";
+	if (l->unreadable[0] && l->unreadable[1] && l->unreadable[2])
+		return "the objects " VD_CATALOG ", " VD_CATALOG_COPY " and " VD_CATALOG_HEAD
+		       " cannot be read";
 	if (l->unreadable[VD_LOAD_RECORDS] && l->unreadable[VD_LOAD_COPY])
 		return "the objects " VD_CATALOG " and " VD_CATALOG_COPY " cannot be read";
 	if (l->unreadable[VD_LOAD_RECORDS])
 		return "the object " VD_CATALOG " cannot be read";
 	if (!t->count[1] && (t->count[0] || (!l->head_rc && l->head.count)))
 		return "the object " VD_CATALOG " is gone or empty";
-	if (l->unreadable[VD_LOAD_HEAD] || l->head_rc == -EBADMSG)
+	if (l->unreadable[VD_LOAD_HEAD])
+		return "the object " VD_CATALOG_HEAD " cannot be read";
+	if (l->head_rc == -EBADMSG)
 		return "the object " VD_CATALOG_HEAD " is damaged";
 	if (!t->count[1] && l->head_rc)
 		return "there are objects of volumes, and no catalogue";
@@ -384,6 +433,38 @@ static void list_begin(struct peer_port *pp, const char *damage)
 	l->cursor = 0;
 }
 
+static uint32_t lost_pages(const struct vd_loading *l, unsigned which)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < VD_PAGE_WORDS; i++)
+		nr += (uint32_t)__builtin_popcountll(l->lost[which][i]);
+	return nr;
+}
+
+bool vd_load_in_part(const struct vd_loading *l, unsigned which)
+{
+	uint32_t nr = lost_pages(l, which);
+
+	return nr && nr < VD_SLOTS / VD_PAGE_RECORDS;
+}
+
+static void lost_log(struct peer_port *pp)
+{
+	struct vd_loading *l = loading_of(pp);
+	unsigned k;
+
+	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
+		if (vd_load_in_part(l, k))
+			log_error("%s: %u of the %u pages of the object %s cannot be read: %s",
+				pp->peer->name, lost_pages(l, k), VD_SLOTS / VD_PAGE_RECORDS,
+				vd_load_target(k), strerror(EIO));
+	for (k = VD_LOAD_COPY; k <= VD_LOAD_HEAD; k++)
+		if (l->unreadable[k] && (k == VD_LOAD_HEAD || !vd_load_in_part(l, k)))
+			log_error("%s: the object %s cannot be read: %s", pp->peer->name,
+				vd_load_target(k), strerror(EIO));
+}
+
 /* All three are read. */
 static void load_judge(struct peer_port *pp)
 {
@@ -392,6 +473,7 @@ static void load_judge(struct peer_port *pp)
 	struct vd_loading *l = c->loading;
 	struct verdict t;
 
+	lost_log(pp);
 	verdict_make(vd, &t);
 	c->head = l->head;
 	if (l->head.flags) {
@@ -425,52 +507,108 @@ static void load_judge(struct peer_port *pp)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/* The next object; after the last all is judged. Without a record and without two answers for the
- * header, the store fails. */
+static void object_begin(struct vd_loading *l, enum vd_load_step step)
+{
+	l->step = step;
+	l->read = l->failed = 0;
+	l->piece = LOAD_RECORDS;
+}
+
+static void round_begin(struct vd_loading *l)
+{
+	for (unsigned k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
+		l->by_pages[k] = vd_load_in_part(l, k);
+	memset(l->unreadable, 0, sizeof(l->unreadable));
+	memset(l->lost, 0, sizeof(l->lost));
+	l->answered = false;
+	l->gives_up = l->give_up;
+	object_begin(l, VD_LOAD_COPY);
+}
+
+/* See the table in the head. */
+static bool round_counts(const struct volumed *vd)
+{
+	const struct vd_loading *l = vd->catalog.loading;
+
+	if (!vd_unreadable(vd))
+		return true;
+	return l->answered ? l->answered_before : l->gives_up;
+}
+
+/* The next object, or all is judged, or read once more. */
 static void step_next(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
-	bool any = false, answers, again;
+	bool answered = l->answered;
 
-	l->read = l->failed = 0;
 	if (l->step != VD_LOAD_HEAD) {
-		l->step++;
-		return;
-	}
-	for (uint32_t slot = 0; slot < VD_SLOTS && !any; slot++)
-		any = l->sum[0][slot] || l->sum[1][slot];
-	answers = !l->unreadable[VD_LOAD_HEAD];
-	again = answers && vd_unreadable(vd_of(pp)) && !l->head_answered;
-	l->head_answered = answers;
-	if (any || (answers && !again)) {
+		object_begin(l, l->step + 1);
+	} else if (round_counts(vd_of(pp))) {
 		load_judge(pp);
-		return;
+	} else {
+		l->answered_before = answered;
+		l->refused = !answered;
+		round_begin(l);
+		if (!answered && !l->gives_up)
+			load_failed(pp, -EIO);
 	}
-	memset(l->unreadable, 0, sizeof(l->unreadable));
-	l->step = VD_LOAD_COPY;
-	if (!again)
-		load_failed(pp, -EIO);
 }
 
-/* An object that is EIO: it is asked for again soon, since volumes wait for the catalogue, or is
- * given up after some tries. */
-static void object_failed(struct peer_port *pp)
+/* That many records have been read, or given up. */
+static void records_pass(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
 
-	if (++l->failed < TRIES) {
+	l->read += l->piece;
+	if (l->read % LOAD_RECORDS == 0)
+		l->piece = LOAD_RECORDS;
+	if (l->read == VD_SLOTS)
+		step_next(pp);
+}
+
+static void piece_give_up(struct peer_port *pp)
+{
+	struct vd_loading *l = loading_of(pp);
+
+	for (uint32_t slot = l->read; slot < l->read + l->piece; slot++) {
+		l->lost[l->step][slot / VD_PAGE_RECORDS / 64] |= 1ull
+								  << slot / VD_PAGE_RECORDS % 64;
+		memset(meta_of(vd_of(pp), l->step, slot), 0, sizeof(struct vd_meta));
+		l->sum[l->step][slot] = 0;
+	}
+	records_pass(pp);
+}
+
+/* EIO: the same is asked for again soon, since volumes wait for the catalogue. */
+static void piece_failed(struct peer_port *pp)
+{
+	struct vd_loading *l = loading_of(pp);
+
+	if (!l->unreadable[l->step] && ++l->failed < TRIES) {
 		vd_of(pp)->catalog.retry_ns = pp->now_ns + (TRY_NS << (l->failed - 1));
 		return;
 	}
 	l->unreadable[l->step] = true;
-	if (l->step == VD_LOAD_HEAD)
+	if (l->step == VD_LOAD_HEAD) {
 		l->head_rc = -EBADMSG;
-	else
-		for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
-			memset(meta_of(vd_of(pp), l->step, slot), 0, sizeof(struct vd_meta));
-			l->sum[l->step][slot] = 0;
-		}
-	step_next(pp);
+		step_next(pp);
+	} else if (l->piece > VD_PAGE_RECORDS && l->by_pages[l->step]) {
+		l->piece = VD_PAGE_RECORDS;
+	} else {
+		piece_give_up(pp);
+	}
+}
+
+bool vd_load_give_up(struct volumed *vd)
+{
+	struct vd_catalog *c = &vd->catalog;
+
+	c->loading->give_up = c->loading->refused && !c->loading->give_up;
+	if (!c->loading->give_up)
+		return false;
+	c->retry_ns = 0;
+	atomic_store_explicit(&c->error, 0, memory_order_relaxed);
+	return true;
 }
 
 /* Takes in a part that has been read; false: of a foreign version. Nothing is published yet
@@ -483,9 +621,9 @@ static bool take_records(struct peer_port *pp)
 	const char *rec, *name;
 	int rc;
 
-	for (i = 0; i < LOAD_RECORDS; i++) {
-		rec = xseg_page(vd->peer.seg, vd->catalog.page[i / PAGE_RECORDS]);
-		rec += i % PAGE_RECORDS * VD_RECORD_BYTES;
+	for (i = 0; i < l->piece; i++) {
+		rec = xseg_page(vd->peer.seg, vd->catalog.page[i / VD_PAGE_RECORDS]);
+		rec += i % VD_PAGE_RECORDS * VD_RECORD_BYTES;
 		slot = l->read + i;
 		rc = vd_record_decode(rec, slot, meta_of(vd, l->step, slot));
 		l->sum[l->step][slot] = vd_record_sum(rec);
@@ -497,7 +635,6 @@ static bool take_records(struct peer_port *pp)
 				  pp->peer->name, slot, vd_load_target(l->step),
 				  *name ? " and was of a volume '" : "", name, *name ? "'" : "");
 	}
-	l->read += LOAD_RECORDS;
 	XKILL(CATALOG_PART);
 	return true;
 }
@@ -532,18 +669,20 @@ static void load_done(struct peer_port *pp, struct xreq *r)
 		result = -EIO;		/* what is not there is answered, too, as zeroes */
 	if (result < 0 && result != -ENOENT) {
 		if (result == -EIO)
-			object_failed(pp);
+			piece_failed(pp);
 		else
 			load_failed(pp, (int)result);
 		return;
 	}
 	c->retry_ns = 0;
-	if (l->step == VD_LOAD_HEAD ? !take_head(pp) : !take_records(pp)) {
+	l->answered = true;
+	l->refused = l->give_up = l->gives_up = false;
+	if (l->step == VD_LOAD_HEAD ? !take_head(pp) : !take_records(pp))
 		load_foreign(pp);
-		return;
-	}
-	if (l->step == VD_LOAD_HEAD || l->read == VD_SLOTS)
+	else if (l->step == VD_LOAD_HEAD)
 		step_next(pp);
+	else
+		records_pass(pp);
 }
 
 /* Names of objects; false: the answer has no form. */
@@ -592,6 +731,12 @@ static void list_done(struct peer_port *pp, struct xreq *r)
 		l->lists_nothing = true;
 		list_over(pp);
 	} else if (result <= 0) {
+		if (l->gives_up) {		/* the store fails as a whole */
+			vd_damage_set(vd_of(pp), NULL);
+			vd_orphans_forget(vd_of(pp));
+			round_begin(l);
+			l->gives_up = false;
+		}
 		load_failed(pp, result ? (int)result : -EIO);
 	} else if (!l->cursor) {
 		list_over(pp);
@@ -609,7 +754,7 @@ static struct xreq *load_request(struct peer_port *pp)
 	if (l->step == VD_LOAD_HEAD)
 		return vd_catalog_request(pp, target, XSEG_OP_READ, 0, VD_RECORD_BYTES, 0);
 	return vd_catalog_request(pp, target, XSEG_OP_READ, (uint64_t)l->read * VD_RECORD_BYTES,
-		LOAD_BYTES, 0);
+		l->piece * VD_RECORD_BYTES, 0);
 }
 
 /* Pages are cleared first: for an object that was never written a store may answer -ENOENT. */
@@ -624,8 +769,8 @@ static void load_send(struct peer_port *pp)
 		load_failed(pp, -ENOBUFS);
 		return;
 	}
-	for (i = 0; i < VD_LOAD_PAGES; i++)
-		memset(xseg_page(pp->peer->seg, c->page[i]), 0, XSEG_PAGE_SIZE);
+	for (i = 0; i < r->nr_pages; i++)
+		memset(xseg_page(pp->peer->seg, r->page[i]), 0, XSEG_PAGE_SIZE);
 	c->r = r;
 	rc = vd_submit(pp, r, r->op == XSEG_OP_LIST ? list_done : load_done);
 	if (rc) {
@@ -651,7 +796,10 @@ uint64_t vd_load_poll(struct peer_port *pp)
 int vd_load_init(struct volumed *vd)
 {
 	vd->catalog.loading = calloc(1, sizeof(*vd->catalog.loading));
-	return vd->catalog.loading ? 0 : -ENOMEM;
+	if (!vd->catalog.loading)
+		return -ENOMEM;
+	round_begin(vd->catalog.loading);
+	return 0;
 }
 
 void vd_load_fini(struct volumed *vd)

@@ -74,6 +74,14 @@ void vd_orphans_know(struct volumed *vd)
 	}
 }
 
+void vd_orphans_forget(struct volumed *vd)
+{
+	struct vd_loading *l = vd->catalog.loading;
+
+	memset(l->orphan, 0, sizeof(l->orphan));
+	atomic_store_explicit(&vd->nr_orphans, 0, memory_order_relaxed);
+}
+
 uint32_t vd_orphans_nr(const struct volumed *vd)
 {
 	return atomic_load_explicit(&vd->nr_orphans, memory_order_relaxed);

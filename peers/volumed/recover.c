@@ -6,8 +6,8 @@
  *   ASKED    LOOKING  nothing else is on its way to the catalogue; records   look_begin
  *                     are not certain, and an object with records was not
  *                     read when the catalogue was
- *   LOOKING  LOOKING  that object still cannot be read, or is gone, and      looked
- *                     there is another one
+ *   LOOKING  LOOKING  that page still cannot be read, and there is another   looked
+ *                     one of this object, or of the other
  *   LOOKING  MENDING  the same, and there is no other one                    looked
  *   LOOKING  IDLE     it can be read (K3), or the store fails                looked
  *   ASKED    MENDING  nothing else is on its way to the catalogue; else      mend_begin
@@ -30,8 +30,10 @@
  *   K1  No record is given up: a slot is FREE afterwards only if no record of it can be believed.
  *       Then its objects are orphans.
  *   K2  An orphan gets a name that no volume has. One without an identity can only have its own.
- *   K3  Records that were guessed without an object are not written over that object if it can be
- *       read again. It may know volumes that the guess does not.
+ *   K3  Records that were guessed without an object, or without pages of it, are not written over
+ *       that object if one of these pages can be read again. It may know volumes that the guess
+ *       does not. So each page is tried as it was when the catalogue was read: a try of another
+ *       one, or of all at once, may come to another result for ever.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -174,11 +176,12 @@ static void mend_begin(struct peer_port *pp)
 	c->head.generation++;
 	c->head.flags = VD_HEAD_DAMAGED;
 	c->mend_copy = c->mend_record = UINT64_MAX;
+	c->mend_later = 0;
 	c->mend_error = 0;
 	vd_catalog_mend(pp);
 }
 
-/* ---- objects that were given up (K3) ----------------------------------------------------- */
+/* ---- pages that were given up (K3) ----------------------------------------------------- */
 
 /* The next object with records that was given up, if the others do not prove what it had; else
  * VD_LOAD_END. A recovery that has written some of it before is past that. */
@@ -193,6 +196,7 @@ static enum vd_load_step to_look_at(const struct volumed *vd, enum vd_load_step 
 }
 
 static void look_begin(struct peer_port *pp, enum vd_load_step first);
+static void look_send(struct peer_port *pp);
 
 static void looked(struct peer_port *pp, struct xreq *r)
 {
@@ -202,7 +206,12 @@ static void looked(struct peer_port *pp, struct xreq *r)
 
 	xseg_req_free(pp->port, r);
 	vd->catalog.r = NULL;
-	if (result == -EIO || result == -ENOENT) {
+	if (result == -EIO) {
+		rec->look_slot += VD_PAGE_RECORDS;
+		look_send(pp);
+		return;
+	}
+	if (result == -ENOENT) {
 		look_begin(pp, rec->looks_at + 1);
 		return;
 	}
@@ -211,21 +220,24 @@ static void looked(struct peer_port *pp, struct xreq *r)
 	recover_end(pp, result >= 0 ? -EBUSY : (int)result);
 }
 
-/* Mending begins when no object is left to look at. */
-static void look_begin(struct peer_port *pp, enum vd_load_step first)
+/* The next page of that object that was given up; after the last one, the next object. */
+static void look_send(struct peer_port *pp)
 {
 	struct volumed *vd = vd_of(pp);
-	enum vd_load_step k = to_look_at(vd, first);
+	struct vd_recover *rec = &vd->recover;
+	const struct vd_loading *l = vd->catalog.loading;
 	struct xreq *r;
 	int rc;
 
-	if (k == VD_LOAD_END) {
-		mend_begin(pp);
+	while (rec->look_slot < VD_SLOTS && !vd_load_is_lost(l, rec->looks_at, rec->look_slot))
+		rec->look_slot += VD_PAGE_RECORDS;
+	if (rec->look_slot == VD_SLOTS) {
+		look_begin(pp, rec->looks_at + 1);
 		return;
 	}
-	vd->recover.looks_at = k;
-	r = vd_catalog_request(pp, vd_load_target(k), XSEG_OP_READ, 0, VD_RECORD_BYTES, 0);
-	step_set(&vd->recover, VD_RECOVER_LOOKING);
+	step_set(rec, VD_RECOVER_LOOKING);
+	r = vd_catalog_request(pp, vd_load_target(rec->looks_at), XSEG_OP_READ,
+		(uint64_t)rec->look_slot * VD_RECORD_BYTES, XSEG_PAGE_SIZE, 0);
 	if (!r) {
 		recover_end(pp, -ENOBUFS);
 		return;
@@ -233,9 +245,23 @@ static void look_begin(struct peer_port *pp, enum vd_load_step first)
 	vd->catalog.r = r;
 	rc = vd_submit(pp, r, looked);
 	if (rc) {
-		r->result = rc;
-		looked(pp, r);
+		xseg_req_free(pp->port, r);
+		vd->catalog.r = NULL;
+		recover_end(pp, rc);
 	}
+}
+
+/* Mending begins when no object is left to look at. */
+static void look_begin(struct peer_port *pp, enum vd_load_step first)
+{
+	struct vd_recover *rec = &vd_of(pp)->recover;
+
+	rec->looks_at = to_look_at(vd_of(pp), first);
+	rec->look_slot = 0;
+	if (rec->looks_at == VD_LOAD_END)
+		mend_begin(pp);
+	else
+		look_send(pp);
 }
 
 /* ---- orphans ----------------------------------------------------------------------------- */

@@ -317,6 +317,7 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	}
 	vd_fifo_init(&vd->admin.queue);
 	vd_fifo_init(&vd->admin.begun);
+	vd_fifo_init(&vd->admin.questions);
 	vd->job.queue_last = &vd->job.queue;
 	vd->job.shrunk = vd_admin_shrunk;
 	return 0;

@@ -51,6 +51,8 @@
 #define VD_OBJECTS_MAX	  ((uint64_t)1 << 32)	/* of a volume that is made, or grows */
 #define VD_PREFIX_BYTES	  64			/* a name of 63 and ':'; or an identity's */
 #define VD_LOAD_PAGES	  256u			/* the catalogue is read by 1 MiB */
+#define VD_PAGE_RECORDS	  (XSEG_PAGE_SIZE / VD_RECORD_BYTES)
+#define VD_PAGE_WORDS	  (VD_SLOTS / VD_PAGE_RECORDS / 64)	/* a bit for each page of records */
 #define VD_LIST_PAGES	  128u			/* of these, when it is read: names of objects */
 #define VD_PART_RECORDS	  128u			/* is mended in one piece */
 #define VD_ZERO_PAGES	  256u
@@ -206,6 +208,7 @@ struct vd_catalog {
 	/* Mending: parts of VD_PART_RECORDS records, a bit each, of the copy and the catalogue; the
 	 * header last. */
 	uint64_t mend_copy, mend_record;
+	uint64_t mend_later;			/* of the copy, when mend_record is done */
 	bool mends;
 	int mend_error;				/* of the last try, or 0 */
 };
@@ -225,6 +228,7 @@ struct vd_admin {
 	/* Port 0's thread. */
 	struct vd_fifo queue;
 	struct vd_fifo begun;		/* of those that a predecessor had, what it had begun */
+	struct vd_fifo questions;	/* need no change to end first (A3) */
 	enum vd_change change;
 	struct xreq *r;			/* WRITING, UNDOING: who asked; NULL: is answered */
 	struct vd_volume *v;
@@ -279,6 +283,7 @@ struct vd_recover {
 	struct vd_volume *v;			/* for whose record this is */
 	bool sent;				/* it is on its way */
 	uint32_t looks_at;			/* LOOKING: enum vd_load_step of the object */
+	uint32_t look_slot;			/* the first record of the page */
 	/* refused: this object of the catalogue was given up, and can be read by now; or NULL */
 	const char *readable;
 };
@@ -467,10 +472,16 @@ struct vd_loading {
 	enum vd_load_step {
 		VD_LOAD_COPY, VD_LOAD_RECORDS, VD_LOAD_HEAD, VD_LOAD_LIST, VD_LOAD_END
 	} step;
-	uint32_t read;				/* records of this object */
+	uint32_t read;				/* records of this object, or given up */
+	uint32_t piece;				/* records of one request: 1 MiB, or a page */
 	uint32_t failed;			/* times that this object was not read */
-	bool unreadable[VD_LOAD_LIST];		/* by step: given up, and not written since */
-	bool head_answered;			/* in the round before, without a record */
+	/* by step: given up, with these pages of records, and not written since */
+	bool unreadable[VD_LOAD_LIST];
+	uint64_t lost[2][VD_PAGE_WORDS];
+	bool by_pages[2];			/* where a part is EIO, in this round */
+	bool answered, answered_before;		/* the store, in this round, in the one before */
+	bool refused;				/* the store, all of the last round */
+	bool give_up, gives_up;			/* an admin asked: the next round, this one counts */
 	uint64_t cursor;			/* of the LIST */
 	/* as read, by slot; the catalogue's records are in the table itself */
 	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
@@ -489,6 +500,13 @@ uint64_t vd_load_poll(struct peer_port *pp);
 const char *vd_load_target(enum vd_load_step step);
 /* The object of the catalogue that was given up, or NULL. Port 0's thread. */
 const char *vd_unreadable(const struct volumed *vd);
+/* Of the copy (VD_LOAD_COPY) or the catalogue: whether that record was given up; whether the object
+ * was read, but for some pages. */
+bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot);
+bool vd_load_in_part(const struct vd_loading *l, unsigned which);
+/* The store refuses all three objects, and reading is retried: they are given up if it goes on.
+ * False: it is not so, or this was asked before and has failed. */
+bool vd_load_give_up(struct volumed *vd);
 /* What does not fit, or NULL. Any port reads it. */
 const char *vd_damage(const struct volumed *vd);
 void vd_damage_set(struct volumed *vd, const char *damage);
@@ -498,6 +516,8 @@ void vd_damage_set(struct volumed *vd, const char *damage);
 
 /* The prefixes of all records that can be believed, or that are noted for a LOST slot. */
 void vd_orphans_know(struct volumed *vd);
+/* The listing is given up, and the catalogue is read anew. */
+void vd_orphans_forget(struct volumed *vd);
 /* An object of that name is in the store. */
 void vd_orphan_note(struct volumed *vd, const char *name);
 /* All are noted: an orphan gets the name that a damaged record has for it. */

@@ -5,9 +5,10 @@
  *      volume resize NAME size=BYTES		volume info NAME [id=N]
  *      volume remove NAME [force]		volume lost [N]			volume recover
  *
- * Commands may come to any port. Those of "volume" go through the inbox to port 0's thread, which
- * does them one at a time, in order of arrival. The time of the answer depends on the command:
+ * Commands may come to any port. Those of "volume" go through the inbox to port 0's thread. It does
+ * changes one at a time, in order of arrival. The time of the answer depends on the command:
  *
+ *   a question  at once, from the table, whatever changes wait for (A3)
  *   a change    when its record is on stable storage (V2)
  *   a shrink    when the part beyond the new size is gone
  *   a removal   as soon as it is recorded
@@ -28,6 +29,8 @@
  *       id. So a successor, which is given the request again, knows which changes this request
  *       made, and which were there before. It does requests with a note first, so nothing has been
  *       changed in between.
+ *   A3  A question (list, info, lost) needs no store, and never waits for a change: the table has
+ *       what is certain (A1). A change whose store stands still would delay it without end.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -602,6 +605,11 @@ static int64_t say_unread(struct peer_port *pp, int error, struct kv_text *t)
 		return REASON(t, error,
 			"the catalogue of volumes is of another version of volumed; nothing is "
 			"served and nothing is changed, start the version that made it");
+	if (vd_of(pp)->catalog.loading->refused)
+		return REASON(t, error,
+			"no object of the catalogue of volumes can be read: %s; see the log of the "
+			"store, and if all else of it can be read, run 'xseg -s %s volume recover'",
+			strerror(-error), pp->peer->segment);
 	return REASON(t, error,
 		"the catalogue of volumes cannot be read: %s; see the logs of %s and of the store",
 		error == -ENOTCONN ? "it has no downstream" : strerror(-error), pp->peer->name);
@@ -614,11 +622,15 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	int error = atomic_load_explicit(&vd->catalog.error, memory_order_relaxed);
 	const struct command *c;
 
-	if (error)
-		return say_unread(pp, error, t);
 	kv_next_word(&cursor, &value);
 	word = kv_next_word(&cursor, &value);
 	c = value ? NULL : find_command(word);
+	if (error && c && c->run == run_recover && vd_load_give_up(vd)) {
+		vd_fifo_push(&vd->admin.queue, r);	/* until the catalogue is read so */
+		return LATER;
+	}
+	if (error)
+		return say_unread(pp, error, t);
 	if (!c)
 		return REASON(t, -EINVAL, 
 			"no such command; after volume write create, list, info, resize, remove, "
@@ -646,10 +658,29 @@ static void read_line(struct peer_port *pp, const struct xreq *r)
 	line[len] = '\0';
 }
 
-/* Moves what came to any port into the queue, oldest first; what a predecessor had begun before all
- * others (A2). */
-static void inbox_take(struct volumed *vd)
+/* Reads its line. A client can change the text at any time, so what is read last is run. */
+static bool is_change(struct peer_port *pp, const struct xreq *r)
 {
+	static const char blanks[] = " \t\r\n";
+	const char *word = vd_of(pp)->admin.line;
+	size_t i, len;
+
+	read_line(pp, r);
+	word += strspn(word, blanks);
+	word += strcspn(word, blanks);	/* "volume" */
+	word += strspn(word, blanks);
+	len = strcspn(word, blanks);
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strlen(commands[i].word) == len && !strncmp(commands[i].word, word, len))
+			return commands[i].changes;
+	return false;
+}
+
+/* Moves what came to any port into the queues, oldest first; a change that a predecessor had begun
+ * before all others (A2). */
+static void inbox_take(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
 	struct vd_admin *a = &vd->admin;
 	struct xreq *r, *next, *oldest = NULL;
 
@@ -662,17 +693,24 @@ static void inbox_take(struct volumed *vd)
 	}
 	for (; oldest; oldest = next) {
 		next = oldest->next;
-		vd_fifo_push(noted_id(vd, oldest) ? &a->begun : &a->queue, oldest);
+		if (noted_id(vd, oldest))
+			vd_fifo_push(&a->begun, oldest);
+		else
+			vd_fifo_push(is_change(pp, oldest) ? &a->queue : &a->questions, oldest);
 	}
 }
 
-/* A change is on its way, what is lost is being brought back, or the catalogue is being read for
- * the first time: commands wait. */
-static bool can_run(const struct volumed *vd)
+/* Else the catalogue is being read for the first time: commands wait. */
+static bool can_answer(const struct volumed *vd)
 {
-	return vd->admin.change != VD_CHANGE_WRITING && !vd_recover_runs(vd) &&
-	       (atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) != VD_LOADING ||
-		atomic_load_explicit(&vd->catalog.error, memory_order_relaxed));
+	return atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) != VD_LOADING ||
+	       atomic_load_explicit(&vd->catalog.error, memory_order_relaxed);
+}
+
+/* Else a change is on its way, or what is lost is being brought back: changes wait, too. */
+static bool can_change(const struct volumed *vd)
+{
+	return vd->admin.change != VD_CHANGE_WRITING && !vd_recover_runs(vd) && can_answer(vd);
 }
 
 static void stop_waiting(struct peer_port *pp)
@@ -684,27 +722,41 @@ static void stop_waiting(struct peer_port *pp)
 			vd_admin_shrunk(pp, v);
 }
 
+/* Its line has been read. */
+static void run_and_answer(struct peer_port *pp, struct xreq *r)
+{
+	struct kv_text t;
+	int64_t rc;
+
+	text_begin(pp, r, &t);
+	rc = run(pp, r, &t);
+	if (rc != LATER)
+		answer(pp, r, rc, &t);
+	else if (vd_of(pp)->admin.change == VD_CHANGE_WRITING)
+		change_send(pp);
+}
+
 uint64_t vd_admin_poll(struct peer_port *pp)
 {
 	struct volumed *vd = vd_of(pp);
 	struct vd_admin *a = &vd->admin;
-	struct kv_text t;
 	struct xreq *r;
-	int64_t rc;
 
 	if (atomic_load_explicit(&a->inbox, memory_order_relaxed))
-		inbox_take(vd);
+		inbox_take(pp);
 	if (a->nr_waiters && vd_stopping(pp))
 		stop_waiting(pp);
-	while ((a->begun.first || a->queue.first) && can_run(vd)) {
+	while (a->questions.first && can_answer(vd)) {
+		r = vd_fifo_pop(&a->questions);
+		if (is_change(pp, r))
+			vd_fifo_push(&a->queue, r);
+		else
+			run_and_answer(pp, r);
+	}
+	while ((a->begun.first || a->queue.first) && can_change(vd)) {
 		r = vd_fifo_pop(a->begun.first ? &a->begun : &a->queue);
 		read_line(pp, r);
-		text_begin(pp, r, &t);
-		rc = run(pp, r, &t);
-		if (rc != LATER)
-			answer(pp, r, rc, &t);
-		else if (a->change == VD_CHANGE_WRITING)
-			change_send(pp);
+		run_and_answer(pp, r);
 	}
 	if (a->change == VD_CHANGE_IDLE)
 		return PEER_NEVER;

@@ -5,8 +5,10 @@
 
 #define SPINS_MAX    64			/* polls at one time that do nothing and ask for another */
 #define SETTLE_MAX   200000
+#define PORTS_MAX    2
 
 struct crig crig;
+static uint64_t next_ns[PORTS_MAX];	/* when each port beside the first is to be polled */
 
 /* ---- steps ---- */
 
@@ -22,8 +24,8 @@ static void check(void)
  * settle() makes many of these. */
 static void publish(struct peer *p, bool any)
 {
-	if (p)
-		xseg_port_flush(p->ports[0].port);
+	for (uint32_t i = 0; p && i < p->nr_ports; i++)
+		xseg_port_flush(p->ports[i].port);
 	if (any)
 		check();
 }
@@ -40,32 +42,55 @@ static bool serving(void)
 {
 	if (!crig.peer)
 		return false;
-	crig.peer->ports[0].now_ns = crig.now_ns;
+	for (uint32_t i = 0; i < crig.peer->nr_ports; i++)
+		crig.peer->ports[i].now_ns = crig.now_ns;
 	return peer_try_serve(crig.peer);
+}
+
+/* Each port does one; a poll of a port that did is due. */
+static bool step_ports(bool (*step)(struct peer_port *pp))
+{
+	bool any = false;
+
+	for (uint32_t i = 0; serving() && i < crig.peer->nr_ports; i++)
+		if (step(&crig.peer->ports[i])) {
+			next_ns[i] = 0;
+			any = true;
+		}
+	publish(crig.peer, any);
+	return any;
 }
 
 bool crig_step_request(void)
 {
-	bool any = serving() && peer_port_step_request(&crig.peer->ports[0]);
-
-	publish(crig.peer, any);
-	return any;
+	return step_ports(peer_port_step_request);
 }
 
 bool crig_step_reply(void)
 {
-	bool any = serving() && peer_port_step_reply(&crig.peer->ports[0]);
-
-	publish(crig.peer, any);
-	return any;
+	return step_ports(peer_port_step_reply);
 }
 
+void __wrap_peer_port_kick(struct peer_port *pp);
+void __wrap_peer_port_kick(struct peer_port *pp)
+{
+	if (pp->peer == crig.peer)
+		next_ns[pp->nr] = 0;
+}
+
+/* Port 0 polls whenever this is called, and last. Others poll as in a reactor: when they asked for
+ * it, have done something, or are kicked. */
 static uint64_t poll_cached(void)
 {
-	uint64_t next = serving() ? peer_port_step_poll(&crig.peer->ports[0]) : PEER_NEVER;
+	uint64_t first = PEER_NEVER;
 
+	for (uint32_t i = serving() ? crig.peer->nr_ports : 0; i-- > 0;) {
+		if (i == 0 || next_ns[i] <= crig.now_ns)
+			next_ns[i] = peer_port_step_poll(&crig.peer->ports[i]);
+		first = peer_earlier(first, next_ns[i]);
+	}
 	publish(crig.peer, true);
-	return next;
+	return first;
 }
 
 void crig_step_poll(void)
@@ -127,6 +152,11 @@ static void set_options(struct peer *p, const char *options)
 
 		assert_non_null(value);
 		*value++ = '\0';
+		if (!strcmp(word, "threads")) {
+			p->threads = (uint32_t)strtoul(value, NULL, 10);
+			assert_in_range(p->threads, 1, PORTS_MAX);
+			continue;
+		}
 		if (opt_set(opt_find(cached_class.opts, word), p, value, &err))
 			fail_msg("%s", err.text);
 	}
@@ -143,7 +173,10 @@ int crig_open(const char *options)
 	snprintf(crig.peer->downstream_name, sizeof(crig.peer->downstream_name), "store");
 	set_options(crig.peer, "read_ahead=0");	/* tests count what the store is asked for */
 	set_options(crig.peer, options);
-	crig.peer->ports[0].now_ns = crig.now_ns;
+	for (uint32_t i = 0; i < PORTS_MAX; i++) {
+		crig.peer->ports[i].now_ns = crig.now_ns;
+		next_ns[i] = 0;
+	}
 	rc = peer_open(crig.peer, crig.seg, &err);
 	if (rc) {
 		snprintf(crig.text, sizeof(crig.text), "%s", err.text);
@@ -252,10 +285,14 @@ static void check_leaks(void)
 	if (k->memory.withheld + k->memory.nr_leaving == 0)
 		assert_int_equal(chunks_used + k->memory.nr_free_chunks,
 			k->memory.nr_chunk_pages * CHUNKS_PER_PAGE);
-	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
-	assert_int_equal(store_port(ps)->flushes_out + store_port(ps)->loads_out +
-				 k->flush.nr_flushes + k->evict.reclaims,
-		0);
+	for (uint32_t i = 0; i < crig.peer->nr_ports; i++) {
+		struct cport *one = cport_at(k, i);
+
+		assert_int_equal(xseg_port_nr_free(one->pp->port),
+			xseg_port_nr_requests(one->pp->port));
+		assert_int_equal(store_port(one)->flushes_out + store_port(one)->loads_out, 0);
+	}
+	assert_int_equal(k->flush.nr_flushes + k->evict.reclaims, 0);
 	assert_true(xwaitq_empty(&k->memory.want_lists) && !pages_wanted(k) &&
 		    k->volume.shares.waiting == 0 && xwaitq_empty(&k->object.want_entries));
 	assert_false(throttle_busy(k));

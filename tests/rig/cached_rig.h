@@ -63,7 +63,8 @@ extern struct crig crig;
 /* ---- life: crig_up() first, crig_down() last (if nothing is in flight it looks for leaks) ---- */
 
 /* options: "objects=1 requests=8", or "". memory is 4M and read_ahead 0 unless it says
- * otherwise. */
+ * otherwise. "threads=2" is a second port, which polls only as a reactor's does; the test is linked
+ * with --wrap=peer_port_kick then. */
 void crig_up(const char *options);
 int crig_down(void **state);
 /* The next cached of that name, not yet serving; what peer_open() says. */

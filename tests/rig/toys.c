@@ -128,10 +128,11 @@ static int64_t toy_admin(struct peer_port *pp, struct xreq *r, char *line, char 
 static bool toy_quiesced(struct peer *p, uint64_t *left)
 {
 	struct toy *t = (struct toy *)p;
+	uint64_t dirty = atomic_load(&t->dirty);
 
-	*left = t->dirty;
-	if (t->dirty)
-		t->dirty--;
+	*left = dirty;
+	if (dirty)	/* the test's thread may have set it to 0 meanwhile */
+		atomic_compare_exchange_strong(&t->dirty, &dirty, dirty - 1);
 	return *left == 0;
 }
 

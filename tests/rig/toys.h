@@ -37,7 +37,7 @@ struct toy {
 	_Atomic uint32_t nr_recovered, nr_polls;
 	_Atomic uint32_t nr_batches;		/* calls of requests() */
 	uint64_t init_ns;			/* what the time was */
-	uint64_t dirty;
+	_Atomic uint64_t dirty;			/* one less at each look of quiesced() */
 };
 
 struct toys {

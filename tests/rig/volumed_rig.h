@@ -45,7 +45,12 @@ static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
 static uint32_t fail_done;			/* so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
 static const char *wrong_target;		/* all else of it does, until it is deleted */
-static const char *wrong_too;			/* the same of this one */
+static const char *wrong_too, *wrong_also;	/* the same of these */
+static struct {					/* a READ of that byte gets EIO ... */
+	const char *target;			/* (NULL: none) */
+	uint64_t at;
+	bool stays;				/* ... and a WRITE; else it makes it well */
+} bad_sector[3];
 static bool hold;				/* requests are kept until it is false */
 static bool hold_writes;			/* so are writes of volumes */
 static bool knows_no_zeroes, missing_is_enoent;
@@ -172,6 +177,24 @@ static inline bool is_wrong(const char *target, const struct xreq *r)
 	return target && !strcmp(r->target, target);
 }
 
+/* A bad sector keeps the request from being done. */
+static inline bool is_bad(const struct xreq *r)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		bool in = is_wrong(bad_sector[i].target, r) && r->obj_offset <= bad_sector[i].at &&
+			  bad_sector[i].at < r->obj_offset + r->size;
+
+		if (r->op == XSEG_OP_DELETE && is_wrong(bad_sector[i].target, r))
+			bad_sector[i].target = NULL;
+		any |= in && (r->op == XSEG_OP_READ || bad_sector[i].stays);
+		if (in && r->op == XSEG_OP_WRITE && !bad_sector[i].stays)
+			bad_sector[i].target = NULL;
+	}
+	return any;
+}
+
 static inline void store_serve(struct peer_port *pp, struct xreq *r)
 {
 	bool may_fail = r->op == fail_op || fail_op == XSEG_NR_OPS;
@@ -181,12 +204,19 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 		peer_answer(pp, r, -EIO);
 		return;
 	}
-	if (is_wrong(wrong_target, r) || is_wrong(wrong_too, r)) {
-		if (r->op != XSEG_OP_DELETE) {
+	for (uint32_t i = 0; i < 3; i++) {
+		const char **wrong = (const char **[]){ &wrong_target, &wrong_too, &wrong_also }[i];
+
+		if (is_wrong(*wrong, r) && r->op != XSEG_OP_DELETE) {
 			peer_answer(pp, r, -EIO);
 			return;
 		}
-		*(is_wrong(wrong_too, r) ? &wrong_too : &wrong_target) = NULL;
+		if (is_wrong(*wrong, r))
+			*wrong = NULL;
+	}
+	if (is_bad(r)) {
+		peer_answer(pp, r, -EIO);
+		return;
 	}
 	if (may_fail && fail_after) {
 		fail_after--;
@@ -333,7 +363,8 @@ static inline int setup_with(uint32_t threads, const char *object_size, const ch
 {
 	fail_op = -1;
 	fail_after = fail_count = fail_done = 0;
-	fail_target = wrong_target = wrong_too = NULL;
+	fail_target = wrong_target = wrong_too = wrong_also = NULL;
+	memset(bad_sector, 0, sizeof(bad_sector));
 	hold = hold_writes = knows_no_zeroes = missing_is_enoent = knows_no_list = false;
 	list_room = 8;
 	nr_made = 0;
@@ -422,7 +453,7 @@ static inline void wait_for_answer(struct xreq *r)
 {
 	struct xreq **at = &answers;
 
-	for (uint32_t i = 0; i < 2000 && !answered(r); i++)
+	for (uint32_t i = 0; i < 20000 && !answered(r); i++)
 		step();
 	assert_true(answered(r));
 	while (*at != r)

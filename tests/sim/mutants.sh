@@ -8,7 +8,7 @@
 #
 # A mutant whose second line is `test: unit/NAME` needs something that the simulator lacks; that
 # test must fail in place of a seed. It may abort before it says FAILED, so its first ERROR counts,
-# and an assertion of the code.
+# an assertion of the code, and the seed of a random test with its error.
 # One line a mutant names the seed that caught it, and the message. A mutant that survives is a hole
 # in the simulator. A mutant that does not fit, or does not compile, must follow the code. Objects
 # that a mutant does not touch are taken from $BUILD, which is made first.
@@ -38,7 +38,7 @@ try()
 	local name tree sentence line program="sim --no-shrink --seeds $SEEDS" failed='not ok - seed ' unit
 	name=$(basename "$1" .mutant)
 	unit=$(sed -n '2s,^test: unit/,,p' "$1")
-	[ -z "$unit" ] || { program=$unit failed='(\[  FAILED  \] [a-z]|ERROR: |.*: Assertion )'; }
+	[ -z "$unit" ] || { program=$unit failed='(\[  FAILED  \] [a-z]|ERROR: |.*: Assertion |seed [0-9]+: )'; }
 	tree=$work/$name
 	sentence="$name is caught"
 	if ! copy_tree "$tree" ${unit:+tests/unit tests/rig} >"$tree.log" 2>&1; then

@@ -160,7 +160,10 @@ static bool somebody_has_work(struct sim *s)
  * peer that is stopping leaves its requests where they are: hence the bound. */
 static bool sweep(struct sim *s)
 {
-	for (uint32_t i = 0; i <= NR_STACKED || (i < 8 * NR_STACKED && somebody_has_work(s)); i++)
+	/* each peer may be the next to pass something on, the one beside volumed, too */
+	uint32_t nr = NR_STACKED + (s->plan.node[NODE_BESIDE] != 0);
+
+	for (uint32_t i = 0; i <= nr || (i < 8 * nr && somebody_has_work(s)); i++)
 		if (sweep_once(s))
 			return true;
 	return false;

@@ -35,6 +35,18 @@ t "check sees it" grep -q "says process $victim, but process $pid has its lock" 
 t "check --fix corrects it" xseg check --fix
 is "memd's pid is right again" "$(peer_field memd pid)" "$pid"
 t "and it can be killed" xseg peer kill memd
+for wrong in 1 0 4294967295; do		# not ours to look at, no process, none that can be
+	t "memd runs" wait_for 60 state_is memd running
+	pid=$(peer_field memd pid)
+	t "the segment says that process $wrong serves it" forge_pid "$XSEG_SEGMENT" "$pid" $wrong
+	expect_err 4 "process $wrong, but process $pid serves it" "peer kill refuses" \
+		xseg peer kill memd
+	expect_exit 1 "check sees it" xseg check
+	t "check --fix corrects it" xseg check --fix
+	is "the pid is right again" "$(peer_field memd pid)" "$pid"
+	forge_pid "$XSEG_SEGMENT" "$pid" $wrong
+	t "all the same it can be restarted" xseg peer restart memd
+done
 t "it is started again" wait_for 60 state_is memd running
 pid=$(peer_field memd pid)
 t "the pid is wrong once more" forge_pid "$XSEG_SEGMENT" "$pid" "$victim"

@@ -8,7 +8,8 @@
  * accept4(), read(), send() and close() of a client's socket go through it. It tells nbdkit that a
  * connection has ended when no other thread of the connection can send.
  *
- * What a client sends after its handshake is read by guard_requests.c, which also does small writes.
+ * What a client sends after its handshake is read by guard_requests.c, which also does small
+ * writes.
  *
  *   phase       to       when                                            by
  *   HANDSHAKE   SERVED   a second thread reads: nbdkit has begun its     read
@@ -34,7 +35,8 @@
  *   G1  A connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0.
  *   G2  send() of a thread that does requests never fails. If it cannot send, the data is dropped
  *       and the socket is shut, so that its reader finds the end.
- *   G3  `owed` is the number of requests that were read, by nbdkit or past it, and are not answered.
+ *   G3  `owed` is the number of requests that were read, by nbdkit or past it, and are not
+ *       answered.
  *   G4  There are no more sockets than the bound. One more is closed when it is accepted, so
  *       nbdkit's other clients lose nothing.
  *   G5  HANDSHAKE_NS after it was accepted, a client that is still in its handshake reads the end.

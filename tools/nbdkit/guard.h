@@ -28,7 +28,7 @@ struct conn {
 	void *writer;				/* or NULL: then nr_written is 0 */
 	unsigned nr_written;			/* small writes in flight */
 	bool slow;				/* these take long */
-	unsigned pause, pause_left;		/* small writes that go to nbdkit: all, and still to come */
+	unsigned pause, pause_left;		/* small writes for nbdkit: all, and to come */
 	unsigned nr_quick;			/* small writes since the last pause */
 
 	/* held from the first byte of an answer to the last; nothing is taken under it */

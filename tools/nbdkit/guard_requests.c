@@ -2,8 +2,8 @@
  * nbdkit does, as much as there is by one call. Small writes are done by the plug-in's writers
  * (writers.h), in batches, and nbdkit never sees them. All else goes on to nbdkit unchanged.
  *
- * nbdkit has a thread for each request, which sleeps until the request is done. For a write of 4 KiB
- * these sleeps and wake-ups cost several times as much as the write
+ * nbdkit has a thread for each request, which sleeps until the request is done. For a write of 4
+ * KiB these sleeps and wake-ups cost several times as much as the write
  * (docs/decisions/025-small-nbd-writes-go-past-nbdkit.md).
  *
  *   the first bytes that are not used yet    what happens

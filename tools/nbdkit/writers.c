@@ -1,6 +1,6 @@
-/* writers - small writes of the plug-in in batches, for the guard (writers.h): queues of the library
- * with WRITER_DEPTH writes in flight each. Their data is copied to pages that the cache lends, so the
- * cache does not copy it again.
+/* writers - small writes of the plug-in in batches, for the guard (writers.h): queues of the
+ * library with WRITER_DEPTH writes in flight each. Their data is copied to pages that the cache
+ * lends, so the cache does not copy it again.
  *
  *   writer  to      when                                                      by
  *   IDLE    TAKEN   a connection has a small write, and none in flight        writer_take
@@ -61,8 +61,8 @@ static bool follows;
 static _Thread_local int followed_to = -1;
 
 /* If there are two processors, the client needs one, and this thread and the reactor the other. The
- * scheduler often puts the reactor on the client's: then a batch waits until the client has sent all
- * its requests. On the reactor's own processor, a wait here runs the reactor. */
+ * scheduler often puts the reactor on the client's: then a batch waits until the client has sent
+ * all its requests. On the reactor's own processor, a wait here runs the reactor. */
 static void follow_init(void)
 {
 	follows = !sched_getaffinity(0, sizeof(allowed), &allowed) &&

@@ -30,10 +30,10 @@
  *
  * Contract: any thread may call all functions at any time, but create, destroy and those for a
  * state file. begin functions are called before the request is submitted, end functions after its
- * reply was taken. A read without a request begins before the cache's tables are looked at, and ends
- * after its data was looked at. A read: its floor is set to xb_oracle_now(), then to the result of
- * xb_oracle_read_begin() (its issue time), and cleared after xb_oracle_read_end(). A write: its
- * issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
+ * reply was taken. A read without a request begins before the cache's tables are looked at, and
+ * ends after its data was looked at. A read: its floor is set to xb_oracle_now(), then to the
+ * result of xb_oracle_read_begin() (its issue time), and cleared after xb_oracle_read_end(). A
+ * write: its issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
  *
  * Invariants:
  *   M1  nr of nodes of a sector that is at rest is 0; else it has at least one node
@@ -88,7 +88,14 @@ uint64_t xb_oracle_read_begin(struct xb_oracle *o, uint64_t offset, uint32_t siz
 uint32_t xb_oracle_read_end(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,
 			    const struct xb_seen *seen);
 
-/* The same for a second look at what may be lost: nothing is counted, but what is right now was
+/* The write was refused: it is certainly not done. False: a read returned it all the same. */
+bool xb_oracle_write_refused(struct xb_oracle *o, uint64_t offset, uint64_t issued);
+/* The end of a read of one sector, which the caller counts: true if it is right, or if `seen` is
+ * NULL; else f says what is wrong. */
+bool xb_oracle_read_one(struct xb_oracle *o, uint64_t offset, uint64_t issued,
+			const struct xb_seen *seen, struct xb_finding *f);
+
+/* xb_oracle_read_end() of a second look at what may be lost: nothing is counted, but what is right now was
  * stale, not lost. */
 void xb_oracle_look_again(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,
 			  const struct xb_seen *seen);

@@ -14,7 +14,7 @@
  *   - The door is shut while the slots may differ from the answer to a read. That is so while the
  *     cache begins, while it is off the path, and when it stops. It is also so under pass-through,
  *     which wants reads to go past it. A new setting of a volume shuts and opens the door: readers
- *     learn anew, by requests.
+ *     learn anew, by requests. A volume under pass-through lends nothing, so they learn nothing.
  * A cache that dies leaves the door as it is. Its slots do not change before its successor has shut
  * the door.
  *

@@ -28,8 +28,8 @@ void gift_exchange(
 /* `old`, which left its slot as something was put in its place, is lent to the client for the i-th
  * page that it gave, if it may be; else it goes back. */
 void gift_lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t old);
-/* The page to be lent for what the write gives in the place of `old`: that one, or the request's new
- * page; the other goes back. */
+/* The page to be lent for what the write gives in the place of `old`: that one, or the request's
+ * new page; the other goes back. */
 uint32_t gift_choose(struct cport *ps, struct creq *c, uint32_t i, uint32_t old);
 /* Outside of any object: frees what clients have dropped of what this thread lent; true: some pages
  * are free now. */

@@ -48,8 +48,9 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
  * loan_ungrant() says of so many of them that they are listed, or will not be lent. */
 bool loan_grant(struct cport *ps, struct creq *c);
 void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr);
-/* Whether what is lent, or may be, is within what a cache of so many pages lends to those who ask. If not only since
- * credit is not used, that is void now: it may be true some rounds later. Any thread. */
+/* Whether what is lent, or may be, is within what a cache of so many pages lends to those who ask.
+ * If not only since credit is not used, that is void now: it may be true some rounds later. Any
+ * thread. */
 bool loans_fit(struct cached *k, uint32_t pages);
 /* Less may be lent than before. Any thread. */
 void loans_recount(struct cached *k);
@@ -67,8 +68,8 @@ uint32_t loans_out(struct cached *k);
 /* Before serving: what a predecessor lent. page_is: enum page_is, by page; those that are in no
  * bucket become PAGE_LENT. */
 void loans_restore(struct cached *k, uint8_t *page_is);
-/* Asserts that each page that is on loan is known to be (tests, simulator). granted: what reads that
- * are not answered hold. */
+/* Asserts that each page that is on loan is known to be (tests, simulator). granted: what reads
+ * that are not answered hold. */
 void loans_check(struct cached *k, uint32_t granted);
 
 #endif

@@ -163,8 +163,8 @@ bool use_magazine(struct cached *k);
 void magazine_fill(struct cport *ps);
 void magazine_put(struct cport *ps, uint32_t page);
 uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page);
-/* The reserve: how many are in it; one of it, or XPOOL_NONE; a free page, to it or to the pool; what
- * of it leaves the cache goes out. */
+/* The reserve: how many are in it; one of it, or XPOOL_NONE; a free page, to it or to the pool;
+ * what of it leaves the cache goes out. */
 uint32_t reserve_nr(struct cached *k);
 uint32_t reserve_take(struct cached *k);
 void reserve_put(struct cached *k, uint32_t page);

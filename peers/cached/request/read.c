@@ -328,7 +328,9 @@ void read_step(struct cport *ps, struct creq *c)
 		return;
 	if (c->read.around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->read.around))
 		return;
-	if (c->r->flags & XSEG_REQ_LOAN && !c->read.looked)
+	/* Data that is dirty still is read here under a policy that reads around. From a loan a
+	 * client would learn where the object is, and read all of it without a request. */
+	if (c->r->flags & XSEG_REQ_LOAN && !c->read.looked && !c->policy->reads_around)
 		c->lends = loan_grant(ps, c);
 	absent = copy_present(ps, c, &loading);
 	if (!c->read.looked) {

@@ -161,8 +161,8 @@ const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id);
 /* The volume is gone: its settings and its name go. */
 void volume_forget(struct cached *k, uint32_t id);
 
-/* One object more has buckets, and counts with that record, or, if that is not the volume's any more,
- * with another: which. */
+/* One object more has buckets, and counts with that record, or, if that is not the volume's any
+ * more, with another: which. */
 uint32_t volume_hold(struct cached *k, uint32_t rec, uint32_t id);
 
 /* The block is this volume's from now on. */

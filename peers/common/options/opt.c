@@ -18,8 +18,8 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-	{ "E", 1ull << 60 }, { "P", 1ull << 50 }, { "T", 1ull << 40 }, { "G", 1ull << 30 }, { "M", 1ull << 20 }, { "k", 1ull << 10 },
-	  { "", 1 }, { 0 }
+	{ "E", 1ull << 60 }, { "P", 1ull << 50 }, { "T", 1ull << 40 }, { "G", 1ull << 30 },
+	{ "M", 1ull << 20 }, { "k", 1ull << 10 }, { "", 1 }, { 0 }
 };
 
 /* Read, and never written. "B" makes it a power of 1000, as in dd. */

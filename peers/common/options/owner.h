@@ -13,10 +13,12 @@
 
 /* The option, for tables of programs; its field is char[OWNER_BYTES]. */
 #define OWNER_OPT(offset) \
-	{ .name = "owner", .kind = OPT_STR, .off = (offset), .len = OWNER_BYTES, .arg = "USER", \
-	  .check = owner_check, \
-	  .help = "also use a segment of that user (else $XSEG_OWNER), who can then read and " \
-		  "change all data in it" }
+	{ \
+		.name = "owner", .kind = OPT_STR, .off = (offset), .len = OWNER_BYTES, \
+		.arg = "USER", .check = owner_check, \
+		.help = "also use a segment of that user (else $XSEG_OWNER), who can then read " \
+			"and change all data in it" \
+	}
 
 /* For struct opt's check: this machine has such a user. */
 int owner_check(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;

@@ -23,6 +23,7 @@
 #include "peers/common/runtime/reactor_inside.h"
 
 #define LOOKS	      64
+#define PARTNER_LOOKS 16u			/* between two looks at the partners */
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
 #define AWAY_NS	      2000ull	/* a processor that comes back after so long was another's, */
 #define CROWD_NS      50000ull			/* and who misses it for so long */
@@ -34,6 +35,7 @@
 /* it has seen to the same ports for so long: who sends is told so */
 #define STEER_NS      2000000ull
 #define TICK_NS	      1000000000ull
+#define DATE_NS	      100000000ull	/* between two looks at the date */
 #define QUIET	      64u			/* rounds without work: a port is quiet */
 #define QUIET_NS      4000ull	/* between two looks at those, while others have work */
 #define BUDGET	      8u			/* requests and replies of one port in one round */
@@ -70,6 +72,10 @@ static bool round_of(struct seat *s, uint64_t now_ns, bool whole, bool *worked)
 		return false;
 	if (atomic_load_explicit(&s->kicked, memory_order_relaxed))
 		atomic_exchange(&s->kicked, false);
+	if (s->pp->peer->cls->dates && now_ns >= s->date_ns) {
+		s->pp->date_s = clock_date_s();
+		s->date_ns = now_ns + DATE_NS;
+	}
 	*worked = peer_port_round(s->pp, now_ns, BUDGET, &next_ns);
 	atomic_store_explicit(&s->next_ns, next_ns, memory_order_relaxed);
 	seat_leave(s);
@@ -289,13 +295,19 @@ static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 	board_return(r, false);
 }
 
-/* Whether a partner of one of its ports waits for its processor. */
+/* Whether a partner of one of its ports waits for its processor. The port of a guest can be closed
+ * at any time by the guest's home, unless a thread is inside (A3). */
 static bool blocks_partner(const struct reactor *r)
 {
-	for (uint32_t i = 0; i < r->nr_seats; i++)
-		if (xseg_port_blocks_partner(r->seat[i]->pp->port))
-			return true;
-	return false;
+	bool blocks = false;
+
+	for (uint32_t i = 0; i < r->nr_seats && !blocks; i++) {
+		if (!seat_enter(r->seat[i]))
+			continue;
+		blocks = xseg_port_blocks_partner(r->seat[i]->pp->port);
+		seat_leave(r->seat[i]);
+	}
+	return blocks;
 }
 
 static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
@@ -307,7 +319,8 @@ static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 		r->busy_since_ns = 0;
 	if (!r->idle_since_ns)
 		r->idle_since_ns = now_ns;
-	if (++r->looks <= LOOKS && !crowded && !blocks_partner(r))
+	if (r->looks++ < LOOKS && !crowded &&
+		((r->looks - 1) % PARTNER_LOOKS || !blocks_partner(r)))
 		return;
 	/* who has a processor to himself looks for all */
 	if (crowded && board_heir(r, now_ns))

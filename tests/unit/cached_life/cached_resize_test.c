@@ -368,6 +368,35 @@ static void zeroes_that_a_smaller_cache_would_not_keep_go(void **state)
 	crig_expect_data("z7", 0, B(256), 0);
 }
 
+/* Port 1 has credit and nothing to do. It polls only if it is kicked, and what it keeps counts. */
+static void credit_that_an_idle_port_keeps_does_not_hold_up_a_shrink(void **state)
+{
+	struct xport *first, *second;
+	struct crig_io *io;
+	uint32_t credit = 0;
+
+	(void)state;
+	crig_up("memory=12M threads=2");
+	first = crig.peer->ports[0].port;
+	second = crig.peer->ports[1].port;
+	have("a", 0, B(1));
+	xseg_port_steer(first, second);
+	io = crig_send(XSEG_OP_READ, "a", 0, B(1), XSEG_REQ_LOAN, 0);
+	crig_settle();
+	crig_expect(io, B(1));
+	crig_pass(CRIG_MS);
+	xseg_port_steer(first, first);
+	xseg_port_steer(second, first);
+	for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
+		credit += atomic_load(&lend_port(cport_at(crig.k, 1))->lender.credit[i]);
+	/* more than a cache of 4M may lend */
+	assert_true(credit > 4 * MB / CRIG_PAGE / 4);
+	crig_set("memory=4M");
+	crig_pass(CRIG_S);
+	expect_size(4);
+	is_right("a", 0, B(1));
+}
+
 static void clean_data_can_be_dropped_while_it_is_on_its_way_out(void **state)
 {
 	(void)state;
@@ -646,6 +675,7 @@ int main(void)
 		CRIG_T(the_dirty_marks_follow_at_once),
 		CRIG_T(what_a_child_lists_stays_until_it_ends),
 		CRIG_T(zeroes_that_a_smaller_cache_would_not_keep_go),
+		CRIG_T(credit_that_an_idle_port_keeps_does_not_hold_up_a_shrink),
 		CRIG_T(clean_data_can_be_dropped_while_it_is_on_its_way_out),
 		CRIG_T(a_shrink_that_cannot_end_shows_and_ends_when_it_can),
 		CRIG_T(a_shrink_that_cannot_end_is_called_off_by_a_larger_size),

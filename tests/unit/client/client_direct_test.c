@@ -142,9 +142,9 @@ static void a_write_is_seen_at_once(void **state)
 
 /* ---- whether it pays ---- */
 
-/* Each page is written before it is read, so no read is found. Soon few are looked for, and the rest
- * are the requests of a queue that never looks: the cache writes to the caller's page, and lends
- * none. */
+/* Each page is written before it is read, so no read is found. Soon few are looked for, and the
+ * rest are the requests of a queue that never looks: the cache writes to the caller's page, and
+ * lends none. */
 static void reads_of_new_data_are_seldom_looked_for(void **state)
 {
 	struct clientrig *g = *state;
@@ -185,6 +185,27 @@ static void a_volume_that_is_not_to_be_cached_is_read_by_requests(void **state)
 	assert_in_range(read_pages(g, 0, OBJECT, 500, 1), 0, 20);
 }
 
+/* The store refuses writes, so the volume does not come to the end of its dirty data. */
+static void a_volume_that_drains_to_pass_through_is_read_by_requests(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_volume_info info;
+	uint64_t requests = 0;
+	char line[80];
+
+	xseg_volume_get_info(g->v, &info);
+	clientrig_admin(g, "memd", "set fail=write:1:EIO");
+	write_all(g, 0, OBJECT, 1);
+	read_pages(g, 0, OBJECT, 1200, 1);
+	assert_in_range(read_pages(g, 0, OBJECT, 500, 1), 0, 20);
+	snprintf(line, sizeof(line), "volume-set id=%u policy=pass-through", info.id);
+	clientrig_admin(g, "cached", line);
+	for (unsigned i = 0; i < 3; i++)
+		requests += read_pages(g, 0, OBJECT, 500, 1);
+	clientrig_admin(g, "memd", "set fail=");
+	assert_int_equal(requests, 1500);
+}
+
 /* ---- counting ---- */
 
 /* All reads are reads of the volume. */
@@ -213,6 +234,7 @@ int main(void)
 		CLIENT_TEST(a_write_is_seen_at_once),
 		CLIENT_TEST(reads_of_new_data_are_seldom_looked_for),
 		CLIENT_TEST(a_volume_that_is_not_to_be_cached_is_read_by_requests),
+		CLIENT_TEST(a_volume_that_drains_to_pass_through_is_read_by_requests),
 		CLIENT_TEST(the_volume_counts_them),
 	};
 

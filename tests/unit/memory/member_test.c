@@ -171,7 +171,8 @@ static void a_pid_is_signalled_only_if_the_kernel_says_that_it_is_the_member(voi
 		atomic_store(&m->pid, (uint32_t)wrong[i]);
 		assert_true(xseg_peer_get_info(seg, xseg_peer_find(seg, "memd"), &info));
 		assert_true(xseg_peer_pidfd(seg, &info) < 0);
-		assert_true(xseg_peer_pid_check(seg, &info) < 0);
+		/* whether or not that process can be looked at */
+		assert_int_equal(xseg_peer_pid_check(seg, &info), wrong[i] ? -EPROTO : -ESRCH);
 		assert_int_equal(xseg_peer_pid_find(seg, &info), pid);
 	}
 	info.pid = (uint32_t)pid;

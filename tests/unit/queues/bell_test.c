@@ -194,8 +194,8 @@ static void share_no_processor(void)
 	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
 }
 
-/* Both run on the same processor, the client has sent to the server, and the server is asleep, as of
- * that word. */
+/* Both run on the same processor, the client has sent to the server, and the server is asleep, as
+ * of that word. */
 static void share_a_processor(uint32_t slept)
 {
 	cpu_set_t one;
@@ -273,7 +273,7 @@ static void one_answered_before_another_sent_is_no_partner(void **state)
 	share_a_processor(5);
 	xseg_req_answer(s, segrig_request(s), 0);
 	xseg_port_flush(s);
-	assert_true(xseg_port_blocks_partner(s));		/* the first client, which is awake */
+	assert_true(xseg_port_blocks_partner(s));	/* the first client, which is awake */
 	sends(port);
 	segrig_request(s);			/* whose answer comes from another peer, perhaps */
 	assert_false(xseg_port_blocks_partner(s));
@@ -281,6 +281,35 @@ static void one_answered_before_another_sent_is_no_partner(void **state)
 	assert_true(xseg_port_blocks_partner(s));
 	share_no_processor();
 	close_peer(later);
+}
+
+/* What the client has sent is forwarded to `below`, which answers the client. Then it sends again. */
+static void pass_one(struct xport *below)
+{
+	assert_int_equal(xseg_req_forward(s, segrig_request(s), xseg_peer_index(below->peer)), 0);
+	xseg_port_flush(s);
+	segrig_answer(below, segrig_request(below), 0);
+	xseg_req_free(c, segrig_reply(c));
+	sends(c);
+}
+
+static void a_forwarder_and_the_one_below_it_stay_partners_of_a_client(void **state)
+{
+	struct xseg_peer *peer = segrig_server(seg, "below", 1, 0);
+	struct xport *below = segrig_port(peer);
+
+	(void)state;
+	share_a_processor(4);
+	pass_one(below);
+	pass_one(below);
+	assert_true(xseg_port_blocks_partner(c));		/* the forwarder */
+	atomic_fetch_add(&seg->bells[s->index].cpu, 1);
+	assert_false(xseg_port_blocks_partner(c));
+	xseg_bell_here(below);
+	assert_true(xseg_port_blocks_partner(c));		/* the one that answers */
+	assert_true(xseg_port_blocks_partner(below));		/* the client */
+	share_no_processor();
+	close_peer(peer);
 }
 
 static void a_wild_bell_is_no_partner(void **state)
@@ -531,6 +560,7 @@ int main(void)
 		B(one_that_was_sent_something_has_a_partner_too),
 		B(a_client_that_has_closed_is_no_partner),
 		B(one_answered_before_another_sent_is_no_partner),
+		B(a_forwarder_and_the_one_below_it_stay_partners_of_a_client),
 		B(a_wild_bell_is_no_partner),
 		B(the_time_of_a_poll_follows_what_polls_bring),
 		B(ringing_all_wakes_every_sleeper),

@@ -124,24 +124,103 @@ static void a_change_is_answered_after_its_record_is_on_stable_storage(void **st
 	assert_int_equal(nr_notes, 3);
 }
 
-static void commands_that_come_together_are_done_in_order(void **state)
+/* Beside another one, with a page of its own. */
+static struct xreq *send_beside(const char *line, uint32_t page)
+{
+	struct xreq *r = xseg_req_alloc(port);
+
+	r->op = XSEG_OP_ADMIN;
+	r->nr_pages = 1;
+	r->size = 4096;
+	r->page[0] = pages[page];
+	memcpy(page_byte(page * 4096ull), line, strlen(line) + 1);
+	assert_int_equal(xseg_req_submit(port, r, xseg_peer_find(seg, "volumed")), 0);
+	xseg_port_flush(port);
+	return r;
+}
+
+static bool page_says(uint32_t page, const char *part)
+{
+	return strstr((const char *)page_byte(page * 4096ull), part);
+}
+
+static void changes_that_come_together_are_done_in_order(void **state)
 {
 	uint32_t nr = 0;
 	struct xreq *r = send_admin("volume create vol size=1M", 0), *second;
 
 	(void)state;
-	second = xseg_req_alloc(port);
-	second->op = XSEG_OP_ADMIN;
-	second->nr_pages = 1;
-	second->size = 4096;
-	second->page[0] = pages[0];
-	memcpy(page_byte(0), "volume create vol size=2M", 26);
-	assert_int_equal(xseg_req_submit(port, second, xseg_peer_find(seg, "volumed")), 0);
-	xseg_port_flush(port);
+	second = send_beside("volume create vol size=2M", 0);
 	assert_true(result_of(r) > 0);
 	assert_int_equal(result_of(second), -EEXIST);
 	nr = count_exact(XSEG_OP_WRITE, VD_CATALOG);
 	assert_int_equal(nr, 1);
+}
+
+static void expect_answers(const char *state)
+{
+	struct xreq *list = send_beside("volume list 0", 0);
+	struct xreq *info = send_beside("volume info here", 1);
+	struct xreq *lost = send_beside("volume lost", 2);
+
+	assert_true(result_of(list) > 0);
+	assert_true(page_says(0, "name=here") && !page_says(0, "name=vol"));
+	assert_true(result_of(info) > 0 && page_says(1, state));
+	assert_int_equal(result_of(lost), 0);
+}
+
+/* A3: the store stands still at each step of a change, and of its undoing. */
+static void questions_are_answered_while_a_change_waits_for_its_store(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	create("here", "1M");
+	for (uint32_t kept = 0; kept < 5; kept++) {
+		nr_notes = 0;
+		if (kept == 4)
+			fail_next(XSEG_OP_WRITE, -EIO, 1, 1);
+		hold = !kept;
+		r = send_admin("volume create vol size=1M", 0);
+		while (nr_notes < kept)
+			step();
+		hold = true;
+		steps(50);
+		assert_true(kept == 3 || kept == 4 || !answered(r));
+		if (!answered(r))
+			expect_answers("state=ok");
+		hold = false;
+		result_of(r);
+		pass_ns(1000 * MS);
+		steps(100);
+		if (admin("volume remove vol") > 0)
+			steps(300);
+	}
+	hold = true;
+	r = send_admin("volume remove here", 0);
+	steps(50);
+	assert_false(answered(r));
+	expect_answers("state=ok");
+	hold = false;
+	assert_true(admin_result(r) > 0);
+}
+
+/* While the catalogue is read its client makes a change of it. */
+static void a_question_that_becomes_a_change_waits_as_changes_do(void **state)
+{
+	struct xreq *r, *question;
+
+	(void)state;
+	volumed_close(XSEG_CLOSE_ABANDON);
+	hold = true;
+	volumed_open(1, "4M", "64");
+	r = send_admin("volume create vol size=1M", 0);
+	question = send_beside("volume list", 0);
+	steps(50);
+	memcpy(page_byte(0), "volume create too size=1M", 26);
+	hold = false;
+	assert_true(admin_result(r) > 0 && says("name=vol"));
+	assert_true(result_of(question) > 0 && page_says(0, "name=too"));
 }
 
 static void a_change_that_could_not_be_recorded_is_undone(void **state)
@@ -331,8 +410,11 @@ static void requests_wait_while_the_catalogue_cannot_be_read(void **state)
 	steps(50);
 	assert_false(answered(r) || answered(r2));
 	assert_true(admin("status") > 0 && says("loading=yes") && !says("error="));
-	for (uint32_t n = 0; n < 9; n++)	/* three objects are asked for again, three times */
-		pass_ns(400 * MS);
+	/* three objects are asked for again, three times, and all that twice */
+	for (uint32_t n = 0; n < 200 && admin("status") > 0 && !says("error="); n++) {
+		pass_ns(50 * MS);
+		steps(1000);
+	}
 	assert_int_equal(admin("volume info vol"), -EIO);
 	assert_true(admin("status") > 0 && says("loading=yes") && says("error="));
 	assert_false(answered(r) || answered(r2));
@@ -547,7 +629,9 @@ int main(void)
 		T(a_long_list_comes_in_pieces),
 		T(a_full_catalogue_says_so),
 		T(a_change_is_answered_after_its_record_is_on_stable_storage),
-		T(commands_that_come_together_are_done_in_order),
+		T(changes_that_come_together_are_done_in_order),
+		T(questions_are_answered_while_a_change_waits_for_its_store),
+		T(a_question_that_becomes_a_change_waits_as_changes_do),
 		T(a_change_that_could_not_be_recorded_is_undone),
 		T(a_change_that_failed_and_is_on_the_store_all_the_same_is_not_said_to_be_undone),
 		T(what_is_said_to_be_undone_is_not_done_by_the_successor),

@@ -435,15 +435,25 @@ static void it_can_be_recovered_after_an_error_at_any_io(void **state)
 	snapshot_free(&s);
 }
 
-/* Until a restart has read what it can; an object that is EIO is read four times, and
- * two of them eight times. */
+static bool is_loading(void)
+{
+	return atomic_load(&((struct volumed *)vd)->catalog.load) == VD_LOADING;
+}
+
+/* Until a restart has read what it can: an object that is EIO is read four times, twice. */
+static void wait_with_tries(void)
+{
+	for (int n = 0; n < 40 && is_loading(); n++) {
+		pass_ns(100 * MS);
+		steps(1000);
+	}
+	assert_false(is_loading());
+}
+
 static void restart_with_tries(void)
 {
 	restart();
-	for (int n = 0; n < 14; n++) {
-		pass_ns(400 * MS);
-		steps(100);
-	}
+	wait_with_tries();
 }
 
 /* The store knows an object to be wrong: it refuses all but its removal. */
@@ -612,7 +622,8 @@ static void without_catalogue_and_copy_the_objects_tell(void **state)
 		assert_int_equal(admin("volume create d size=4M"), -EBUSY);
 		assert_true(admin("volume lost") > 0);
 		for (uint32_t i = 0; i < 3; i++)
-			assert_true(says(name[i]) && says("found_in=objects") && !says("usable=no"));
+			assert_true(says(name[i]) && says("found_in=objects") &&
+				!says("usable=no"));
 		assert_int_equal(count_notes(XSEG_OP_DELETE, ""), 0);
 		assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 0);
 		recover_all();
@@ -688,6 +699,294 @@ static void killed_while_both_are_written_anew_it_can_be_recovered_again(void **
 	snapshot_free(&s);
 }
 
+/* ---- bad sectors -------------------------------------------------------------------------- */
+
+#define PAGE_BYTES ((uint64_t)XSEG_PAGE_SIZE)
+
+/* The volumes' records are in page 0. */
+static void bad_set(uint32_t i, int object, uint64_t page, bool stays)
+{
+	bad_sector[i].target = object_name[object];
+	bad_sector[i].at = page * PAGE_BYTES + 1024;
+	bad_sector[i].stays = stays;
+}
+
+static void bad_expect(const char *part)
+{
+	restart_with_tries();
+	if (!is_damaged() || !says(part))
+		fail_msg("%s", text);
+	nr_notes = 0;
+}
+
+static void of_a_bad_sector_in_one_object_the_other_proves_all(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = COPY; i <= RECORDS; i++)
+		for (uint32_t n = 0; n < 4; n++) {
+			objects_set(&s);
+			bad_set(0, i, n / 2 * 700, n % 2);
+			bad_expect("cannot be read");
+			assert_true(says("volumes=3\n") && says("lost=0"));
+			all_expect();
+			assert_int_equal(admin("volume create d size=4M"), -EBUSY);
+			recover_all();
+			all_expect();
+			assert_int_equal(count_notes(XSEG_OP_DELETE, ""), n % 2);
+		}
+	snapshot_free(&s);
+}
+
+/* The header proves what both have together; a record that none has is not proved. */
+static void of_bad_sectors_in_both_objects_the_header_proves_what_they_have_together(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = COPY; i <= RECORDS; i++)
+		for (uint32_t n = 0; n < 4; n++) {
+			objects_set(&s);
+			bad_set(0, i, 0, n & 1);
+			bad_set(1, i == COPY ? RECORDS : COPY, 3, n & 2);
+			bad_expect("the objects :catalog and :catalog.copy cannot be read");
+			assert_true(says("volumes=3\n") && says("lost=0"));
+			all_expect();
+			recover_all();
+			all_expect();
+		}
+	snapshot_free(&s);
+}
+
+/* Without a header a record of the copy alone is lost until it is recovered; with its name. */
+static void without_a_header_what_no_bad_sector_took_is_certain(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int i = COPY; i <= RECORDS; i++)
+		for (uint32_t n = 0; n < 4; n++) {
+			objects_set(&s);
+			object_cut(HEAD, 0);
+			bad_set(0, i, 0, n & 1);
+			if (n & 2)
+				bad_set(1, i == COPY ? RECORDS : COPY, 5, false);
+			bad_expect("damage=the object");
+			assert_true(i == COPY ? says("volumes=3\n") && says("lost=0")
+					      : says("volumes=0\n") && says("lost=3"));
+			recover_all();
+			all_expect();
+		}
+	snapshot_free(&s);
+}
+
+static void where_a_bad_sector_took_a_record_twice_its_objects_tell(void **state)
+{
+	struct snapshot s;
+	char name[3][40];
+
+	(void)state;
+	volumes_make();
+	names_by_identity(name);
+	snapshot_take(&s);
+	for (int with_head = 0; with_head < 2; with_head++) {
+		objects_set(&s);
+		if (!with_head)
+			object_cut(HEAD, 0);
+		bad_set(0, COPY, 0, false);
+		bad_set(1, RECORDS, 0, true);
+		bad_expect("cannot be read");
+		assert_true(says("volumes=0\n") && says("lost=3"));
+		recover_all();
+		by_identity_expect(name);
+	}
+	snapshot_free(&s);
+}
+
+/* K3: each page that was given up is read again before it is overwritten by a guess. */
+static void a_page_that_can_be_read_again_is_not_replaced_by_a_guess(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (int well = 0; well < 2; well++) {
+		objects_set(&s);
+		object_cut(HEAD, 0);
+		object_cut(COPY, 0);
+		bad_set(0, RECORDS, well ? 9 : 0, false);
+		bad_set(1, RECORDS, well ? 0 : 9, false);
+		bad_expect("cannot be read");
+		assert_true(says("lost=3"));
+		bad_sector[well].target = NULL;
+		assert_int_equal(admin("volume recover"), -EBUSY);
+		assert_true(says(":catalog could not be read, and can be read again"));
+		assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 0);
+		bad_expect("cannot be read");
+		assert_true(says("volumes=3\n"));
+		recover_all();
+		all_expect();
+	}
+	snapshot_free(&s);
+}
+
+/* Of a copy that was read in part the catalogue has all, before the copy is deleted. */
+static void a_copy_that_was_read_in_part_is_deleted_last(void **state)
+{
+	uint32_t written = 0, n = 0;
+
+	(void)state;
+	volumes_make();
+	object_cut(HEAD, 0);
+	object_cut(RECORDS, 0);
+	bad_set(0, COPY, 9, true);
+	bad_expect("is gone or empty");
+	assert_true(says("lost=3"));
+	recover_all();
+	all_expect();
+	for (; n < nr_notes && notes[n].op != XSEG_OP_DELETE; n++)
+		written += notes[n].op == XSEG_OP_WRITE && !strcmp(notes[n].target, VD_CATALOG);
+	assert_string_equal(notes[n].target, VD_CATALOG_COPY);
+	assert_int_equal(written, VD_SLOTS / VD_PART_RECORDS);
+}
+
+static void killed_while_bad_sectors_are_mended_it_can_be_recovered_again(void **state)
+{
+	struct snapshot s;
+	struct xreq *r;
+
+	(void)state;
+	volumes_make();
+	snapshot_take(&s);
+	for (uint32_t n = 0; n < 600; n += 11) {
+		objects_set(&s);
+		object_cut(HEAD, 0);
+		bad_set(0, COPY, n % 3 ? 0 : 9, n & 1);
+		bad_set(1, RECORDS, n % 3 ? 9 : 0, n & 2);
+		bad_expect("cannot be read");
+		r = send_admin("volume recover", 0);
+		steps(n);
+		restart_with_tries();
+		assert_true(admin_result(r) > 0);
+		recover_all();
+		all_expect();
+	}
+	snapshot_free(&s);
+}
+
+/* ---- nothing tells of a volume ------------------------------------------------------------- */
+
+/* The store answers for the other two, which are empty. */
+static void a_header_that_is_refused_alone_is_damage_and_not_an_outage(void **state)
+{
+	(void)state;
+	for (int orphan = 0; orphan < 2; orphan++) {
+		for (int i = 0; i < NR_OBJECTS; i++)
+			object_cut(i, 0);
+		if (orphan)
+			object_make("-0000000000000005k:0000000000000002");
+		wrong_target = VD_CATALOG_HEAD;
+		restart_with_tries();
+		assert_true(is_damaged() && says("the object :catalog.head cannot be read"));
+		assert_true(says(orphan ? "lost=1" : "lost=0"));
+		assert_int_equal(admin("volume create d size=4M"), -EBUSY);
+		assert_true(says("volume recover"));
+		recover_all();
+		assert_true(identity_of_new("d") > (orphan ? 5 : 0));
+		assert_true(admin("volume remove d") > 0);
+		steps(300);
+	}
+}
+
+static void all_refused_do(void)
+{
+	wrong_target = VD_CATALOG_COPY;
+	wrong_too = VD_CATALOG;
+	wrong_also = VD_CATALOG_HEAD;
+	restart();
+	for (int n = 0; n < 50; n++)
+		pass_ns(100 * MS);
+	assert_true(is_loading());
+	assert_true(admin("status") > 0 && says("error="));
+	assert_int_equal(admin("volume list"), -EIO);
+	assert_true(says("no object of the catalogue") && says("volume recover"));
+	nr_notes = 0;
+}
+
+/* It may be an outage, so volumes wait, until an admin says that it is none. */
+static void three_objects_that_are_refused_are_given_up_when_an_admin_asks(void **state)
+{
+	struct snapshot s;
+	char name[3][40];
+
+	(void)state;
+	volumes_make();
+	names_by_identity(name);
+	snapshot_take(&s);
+	for (int n = 0; n < 2; n++) {
+		struct xreq *r;
+
+		objects_set(&s);
+		all_refused_do();
+		r = send_admin("volume recover", 0);
+		for (int k = 0; k < 30 && !answered(r); k++) {
+			pass_ns(100 * MS);
+			steps(n ? 100 : 1000);
+			if (n && k == 20)
+				restart();		/* its successor has the command */
+		}
+		for (int k = 0; k < 60 && !answered(r); k++) {
+			pass_ns(100 * MS);
+			steps(1000);
+		}
+		assert_true(admin_result(r) > 0 && says("recovered=3\nleft=0\n"));
+		restart();
+		assert_false(is_damaged());
+		by_identity_expect(name);
+	}
+	snapshot_free(&s);
+}
+
+static void what_is_well_again_is_not_given_up(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	volumes_make();
+	for (int n = 0; n < 3; n++) {
+		all_refused_do();
+		r = send_admin("volume recover", 0);
+		steps(n ? 20 : 0);
+		if (n == 2)		/* an outage ends while the objects are listed */
+			fail_next(XSEG_OP_LIST, -EIO, 0, 2);
+		for (int k = 0; n && k < 80 && !answered(r); k++) {
+			if (n == 1 && k == 1)
+				wrong_target = wrong_too = wrong_also = NULL;
+			pass_ns(100 * MS);
+			steps(200);
+		}
+		wrong_target = wrong_too = wrong_also = NULL;
+		if (n == 2)
+			assert_int_equal(admin_result(r), -EIO);
+		for (int k = 0; k < 40; k++) {
+			pass_ns(100 * MS);
+			steps(200);
+		}
+		if (n < 2 && (admin_result(r) <= 0 || !says("recovered=0\nleft=0\n")))
+			fail_msg("%d: %s", n, text);
+		assert_false(is_damaged());
+		all_expect();
+	}
+}
+
 /* A change that a kill leaves half written, while there is damage. */
 static void a_change_that_is_killed_beside_damage_costs_no_volume(void **state)
 {
@@ -750,6 +1049,16 @@ int main(void)
 		T(a_store_that_answers_late_has_lost_nothing),
 		T(of_two_given_up_none_is_replaced_while_one_can_be_read),
 		T(killed_while_both_are_written_anew_it_can_be_recovered_again),
+		T(of_a_bad_sector_in_one_object_the_other_proves_all),
+		T(of_bad_sectors_in_both_objects_the_header_proves_what_they_have_together),
+		T(without_a_header_what_no_bad_sector_took_is_certain),
+		T(where_a_bad_sector_took_a_record_twice_its_objects_tell),
+		T(a_page_that_can_be_read_again_is_not_replaced_by_a_guess),
+		T(a_copy_that_was_read_in_part_is_deleted_last),
+		T(killed_while_bad_sectors_are_mended_it_can_be_recovered_again),
+		T(a_header_that_is_refused_alone_is_damage_and_not_an_outage),
+		T(three_objects_that_are_refused_are_given_up_when_an_admin_asks),
+		T(what_is_well_again_is_not_given_up),
 		T(a_change_that_is_killed_beside_damage_costs_no_volume),
 		T(a_sound_catalogue_has_nothing_to_recover),
 	};

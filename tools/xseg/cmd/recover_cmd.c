@@ -102,7 +102,8 @@ static int load_lost(struct client *c, uint32_t peer, struct lost_list *list)
 		if (rc < 0)
 			return client_fail(c, rc, NULL, "volume recover");
 		next = client_number(c->text, "next");
-		for (line = strtok_r(c->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		for (line = strtok_r(c->text, "\n", &save); line;
+			line = strtok_r(NULL, "\n", &save)) {
 			if (strncmp(line, "lost=", 5))
 				continue;
 			read_lost(line, &l);
@@ -188,9 +189,9 @@ static int recover(struct tool *t, struct client *c, uint32_t peer, bool only_li
 	if (rc < 0)
 		return client_fail(c, rc, NULL, "volume recover");
 	damage_add(&d, c->text);
-	/* while it cannot be read, this says so */
-	code = load_lost(c, peer, list);
-	if (code || only_list || !d.reason[0])
+	/* while the catalogue cannot be read, this says so, or the recovery does */
+	code = d.unread[0] && !only_list ? TOOL_DONE : load_lost(c, peer, list);
+	if (code || only_list || !damage_any(&d))
 		return code ? code : show_list(t, &d, list);
 	rc = client_tell(c, peer, "volume recover");
 	if (rc < 0)

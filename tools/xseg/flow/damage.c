@@ -95,8 +95,8 @@ const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
 	*buf = '\0';
 	if (!d->reason[0] && d->unread[0])
 		snprintf(buf, DAMAGE_MAX,
-			"the catalogue of volumes cannot be read: %s; no volume is served until it can; "
-			"see the log for the store's error", d->unread);
+			"the catalogue of volumes cannot be read: %s; no volume is served until it "
+			"can; see the log for the store's error", d->unread);
 	if (!d->reason[0])
 		return buf;
 	snprintf(buf, DAMAGE_MAX,

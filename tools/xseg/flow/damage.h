@@ -13,7 +13,7 @@
 #define DAMAGE_MAX    512
 
 struct damage {
-	uint64_t records, lost;			/* that cannot be read; volumes that are not served */
+	uint64_t records, lost;			/* unreadable ones; volumes not served */
 	char reason[DAMAGE_REASON];		/* "": there is none */
 	char unread[DAMAGE_REASON];		/* why nothing can be read at all; else "" */
 };

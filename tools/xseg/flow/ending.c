@@ -647,7 +647,8 @@ static int refuse_while_alive(struct tool *t, struct xseg *seg, bool clients_may
 
 	if (rc)
 		return rc;
-	nr = view_peer_names(&peers, clients_may ? serves_others : is_living, NULL, names, sizeof(names));
+	nr = view_peer_names(&peers, clients_may ? serves_others : is_living, NULL, names,
+		sizeof(names));
 	view_peers_fini(&peers);
 	if (!nr)
 		return TOOL_DONE;

@@ -81,7 +81,8 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
 /* TOOL_DONE, or TOOL_REFUSED: a cache that is alive has dirty data, and stands on what does not
  * come back by itself. */
 int ending_can_flush(struct tool *t, struct xseg *seg, const char *what);
-/* TOOL_DONE, or TOOL_REFUSED: something is alive (clients_may: that is no client), or dirty or unsynced data is there. */
+/* TOOL_DONE, or TOOL_REFUSED: something is alive (clients_may: that is no client), or dirty or
+ * unsynced data is there. */
 int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may);
 /* Removes the segment, after the last of its processes has left it. It is done, too, where somebody
  * else has removed it. */

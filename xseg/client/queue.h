@@ -1,44 +1,28 @@
 /* queue.h - the declarations that the files of volumes and queues share; nobody else includes it.
  *
- *   volume.c      which volume: opening, asking, whether anybody serves it
+ *   volume.c      which volume: opening, asking
  *   queue.c       I/Os and their parts: sending, and the handling of the answers
- *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent;
- *                 memory of the queue's
+ *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent
  *   queue_life.c  making and ending queues
- *   queue_wait.c  sleeping, the descriptor
  *   queue_part.c  the request of each part of an I/O
  *   queue_direct.c  reads that send no request, and whether to look for them
  *
  * Contract: struct xseg_volume is shared by the threads of the process. After it was opened only
  * its size and its count of references change. struct xseg_queue is used by one thread at a time,
- * except where struct queue_watch says otherwise.
+ * except where struct xs_watch says otherwise (client.h).
  */
 #ifndef XSEG_QUEUE_H
 #define XSEG_QUEUE_H
 
-#include <pthread.h>
-
-#include "xseg/internal.h"
+#include "xseg/client/client.h"
 #include "xseg/volume.h"
 
-#define LOOK_NS 100000000ull	/* between two looks whether volumed is there */
-
 struct xseg_volume {
-	struct xseg *seg;
-	bool attached_here;			/* it is ours to detach */
-	uint32_t peer;				/* volumed's index */
-	uint64_t gone_ns, timeout_ns;
+	struct xs_server server;		/* its volumed */
 	struct xseg_volume_info info;		/* but for the size */
 	uint8_t object_shift;
 	_Atomic uint64_t size_bytes;		/* relaxed: a number that may change at any time */
 	_Atomic uint32_t refs;			/* the opener's, and one for each queue */
-};
-
-/* Since when volumed is gone; 0: it is not, as far as was seen. It may have been there between two
- * looks: then it is of another generation, and has not been gone for so long. */
-struct gone {
-	uint64_t since_ns;
-	uint32_t generation;
 };
 
 /* A slot: a request of the queue's, with room for what it copies. See queue.c for its states. */
@@ -56,77 +40,29 @@ struct slot {
 	uint32_t piece;
 };
 
-/* Pages of the queue's peer, mapped as one piece. */
-struct region {
-	struct region *next;
-	uint8_t *base;
-	size_t bytes;
-	uint32_t page[];
-};
-
 struct io_list {
 	struct xseg_io *first, **last;
 };
 
-/* The sleeper for the descriptor. `lock` is a leaf; it guards all that follows it. */
-struct queue_watch {
-	int fd;	/* -1: nobody asked for it. The queue's thread, before the sleeper is there */
-	pthread_t thread;
-	bool announced;	/* the queue's thread: it has announced a sleep on its port's doorbell */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	uint32_t word, turn;			/* what to sleep on; which arming that was */
-	bool armed, fired, stop;	/* fired: the descriptor was written, and not read since */
-	bool late;				/* something waits for room in a lane */
-};
-
 struct xseg_queue {
+	struct xs_client client;		/* nr_sent counts slots that are OUT */
 	struct xseg_volume *v;
-	struct xseg *seg;
-	struct xseg_peer *peer;
-	struct xport *port;
 	struct xseg_direct *direct;
 	bool auto_direct;			/* reads without XSEG_IO_DIRECT are tried, too */
 	uint32_t depth, copy_bytes, zero_page;	/* zero_page: one that nobody writes to */
 	struct slot *slots, **idle;		/* idle: those that have gifts are at its end */
 	uint32_t nr_plain, nr_gifted;
-	uint32_t nr_sent;			/* slots that are OUT */
 	uint32_t nr_ios;			/* submitted, and not taken back by the caller */
 	struct io_list waiting, back;
-	struct region *regions;
-	bool lost;
 	bool no_zeroes;				/* the store knows no WRITE_ZEROES */
-	uint32_t vain;				/* looks for answers */
-	uint64_t looked_ns;			/* when volumed was looked at */
-	uint64_t known;				/* for xs_volume_is_there() */
-	struct gone gone;
-	struct queue_watch watch;
 };
 
 /* ---- volume.c ---- */
-/* A client of the segment, under a name of its own. */
-int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer,
-	struct xseg_error *err) XSEG_MUST_CHECK;
-/* Nobody serves it, and nobody will start it. Any thread. */
-bool xs_volume_is_gone(struct xseg_volume *v);
-/* What has the place of its volumed in the segment is that one, or a successor: not another peer,
- * since it was forgotten. *known is the caller's, 0 at first. */
-bool xs_volume_is_there(const struct xseg_volume *v, uint64_t *known);
-/* Has it been so for long enough? *gone is the caller's, 0 at first. Any thread, with one of its
- * own. */
-bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *gone);
 /* Gives a reference back; the last one ends the volume. */
 void xs_volume_put(struct xseg_volume *v);
-/* -EPROTO where its file was truncated. Not in a forked child. */
-int xs_check_whole(struct xseg *seg, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* ---- queue.c ---- */
-/* Takes answers, and sends what waited for that. Returns how many answers. */
-uint32_t xs_queue_advance(struct xseg_queue *q);
-/* Whether volumed is gone for good; loses the queue then. Looks no more than ten times a second. */
-void xs_queue_look(struct xseg_queue *q);
-/* What idle slots were lent for writes goes back: nothing is to be done for a while. */
-void xs_queue_drop_gifts(struct xseg_queue *q);
+extern const struct xs_client_class xs_queue_class;
 
 static inline void io_list_init(struct io_list *l)
 {
@@ -165,10 +101,6 @@ uint64_t xs_part_bytes(const struct xseg_io *io, const struct slot *s);
 bool xs_part_again(struct xseg_queue *q, struct slot *s, int error);
 
 /* ---- queue_mem.c ---- */
-/* More memory of the segment, mapped; NULL with the error in *rc. */
-struct region *xs_region_add(struct xseg_queue *q, size_t bytes, int *rc);
-/* Of the process; the segment's is given back with the peer. */
-void xs_regions_free(struct xseg_queue *q);
 /* Whether the I/O's memory is enough. */
 bool xs_io_fits(const struct xseg_io *io);
 /* Moves the place in an I/O's memory on by `bytes`. */
@@ -198,13 +130,5 @@ bool xs_part_pays(const struct xseg_queue *q, uint64_t offset, uint32_t size);
 bool xs_part_find(struct xseg_queue *q, struct slot *s);
 /* One that was answered says where its object is. Before its loans are dropped. */
 void xs_part_learn(struct xseg_queue *q, const struct slot *s);
-
-/* ---- queue_wait.c ---- */
-/* Takes answers; sleeps for them, if there are none, up to that time. */
-void xs_queue_sleep(struct xseg_queue *q, uint64_t timeout_ns);
-/* There is no descriptor yet; the queue is awake, whatever was armed; the sleeper ends. */
-void xs_watch_init(struct xseg_queue *q);
-void xs_watch_disarm(struct xseg_queue *q);
-void xs_watch_fini(struct xseg_queue *q);
 
 #endif

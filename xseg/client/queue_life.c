@@ -1,7 +1,6 @@
 /* queue_life - making and ending queues.
  *
- * A queue is a client of the segment of its own, with one port. So threads share nothing but the
- * volume. If a queue ends or is killed, the segment knows its remains by the client.
+ * A queue is a client of the segment of its own (client.c), so threads share nothing but the volume.
  *
  * Contract: takes the control lock, and waits for it for as long as the volume waits for answers.
  * Any thread may create and destroy a queue, but not while another thread uses it.
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 #define DEPTH	    32u
 #define DEPTH_MAX   1024u
@@ -24,12 +23,12 @@ static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 	struct region *m;
 	int rc;
 
-	m = xs_region_add(q, bytes, &rc);
+	m = xs_region_add(&q->client, bytes, &rc);
 	if (!m)
 		return xseg_fail(err, rc,
 			"segment '%s' has less than the %zu MiB left that a queue of depth %u "
 			"needs; use a smaller depth or copy_bytes, or make it with more --memory",
-			xseg_name(q->seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
+			xseg_name(q->client.seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
 			q->depth);
 	q->slots = calloc(q->depth, sizeof(*q->slots));
 	q->idle = calloc(q->depth, sizeof(struct slot *));
@@ -48,12 +47,12 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 	for (uint32_t i = 0; i < q->depth; i++) {
 		struct slot *s = &q->slots[i];
 
-		s->r = xseg_req_alloc(q->port);
+		s->r = xseg_req_alloc(q->client.port);
 		if (!s->r)
 			return xseg_fail(err, -EPROTO,
 				"segment '%s' gives fewer requests than it promised; see 'xseg -s "
 				"%s check'",
-				xseg_name(q->seg), xseg_name(q->seg));
+				xseg_name(q->client.seg), xseg_name(q->client.seg));
 		s->r->cookie = s;
 		q->idle[q->nr_plain++] = s;
 	}
@@ -62,7 +61,7 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 
 static int take_direct(struct xseg_queue *q, struct xseg_error *err)
 {
-	int rc = xseg_direct_create(q->port, q->v->peer, OBJECTS, &q->direct);
+	int rc = xseg_direct_create(q->client.port, q->client.server->peer, OBJECTS, &q->direct);
 
 	return rc ? xseg_fail(err, rc, "out of memory") : 0;
 }
@@ -76,10 +75,10 @@ static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 	struct xseg_queue *q;
 	int rc;
 
-	if (xs_is_forked(v->seg))
+	if (xs_is_forked(v->server.seg))
 		return xseg_fail(err, -ENOTCONN,
 			"the volume was opened before this process was forked; open it here");
-	rc = xs_check_whole(v->seg, err);
+	rc = xs_check_whole(v->server.seg, err);
 	if (rc)
 		return rc;
 	if (depth > DEPTH_MAX || copy_bytes < XSEG_PAGE_SIZE || copy_bytes > XSEG_REQ_BYTES)
@@ -93,21 +92,22 @@ static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return xseg_fail(err, -ENOMEM, "out of memory");
+	q->client.cls = &xs_queue_class;
+	q->client.server = &v->server;
+	q->client.seg = v->server.seg;
 	q->v = v;
-	q->seg = v->seg;
 	q->depth = depth;
 	q->auto_direct = direct == XSEG_DIRECT_AUTO;
 	q->copy_bytes = (copy_bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
 	io_list_init(&q->waiting);
 	io_list_init(&q->back);
-	xs_watch_init(q);
+	xs_watch_init(&q->client);
 	/* relaxed: the caller has a reference */
 	atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
-	rc = xs_client_open(q->seg, depth, &q->peer, err);
+	rc = xs_client_begin(&q->client, depth, err);
 	if (rc)
 		goto out_destroy;
-	q->port = xseg_peer_port(q->peer, 0);
-	xseg_client_volume_set(q->peer, v->peer, v->info.id);
+	xseg_client_volume_set(q->client.peer, v->server.peer, v->info.id);
 	rc = take_memory(q, err);
 	if (!rc)
 		rc = take_requests(q, err);
@@ -125,7 +125,7 @@ out_destroy:
 int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params,
 	struct xseg_queue **queue, struct xseg_error *err)
 {
-	uint64_t before = xs_wait_limit(v->timeout_ns);
+	uint64_t before = xs_wait_limit(v->server.timeout_ns);
 	int rc = create(v, params, queue, err);
 
 	xs_wait_limit(before);
@@ -134,18 +134,12 @@ int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *par
 
 void xseg_queue_destroy(struct xseg_queue *q)
 {
-	uint64_t before;
-
 	if (!q)
 		return;
-	xs_watch_fini(q);
+	xs_watch_fini(&q->client);
 	if (q->direct)
 		xseg_direct_destroy(q->direct);
-	before = xs_wait_limit(q->v->timeout_ns);
-	if (q->peer)
-		xseg_peer_close(q->peer, XSEG_CLOSE_FREE_ARENA);
-	xs_wait_limit(before);
-	xs_regions_free(q);
+	xs_client_end(&q->client);
 	xs_volume_put(q->v);
 	free(q->slots);
 	free(q->idle);

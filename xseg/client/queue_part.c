@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 static uint32_t least(uint64_t a, uint64_t b)
 {
@@ -46,8 +46,8 @@ static void list_zeroes(struct xseg_queue *q, struct xreq *r)
 		r->page[i] = q->zero_page;
 }
 
-/* Whether the next part of a READ is looked for in the cache. Then its data is copied from where the
- * cache has it, wherever it goes. */
+/* Whether the next part of a READ is looked for in the cache. Then its data is copied from where
+ * the cache has it, wherever it goes. */
 static bool is_looked_for(const struct xseg_queue *q, const struct slot *s, uint64_t left)
 {
 	const struct xseg_io *io = s->io;

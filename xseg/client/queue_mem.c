@@ -19,99 +19,28 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 #define LINE_BYTES 64u
 
-/* ---- regions ----------------------------------------------------------------------------- */
-
-static void pages_give(struct xseg_queue *q, const struct region *m, uint64_t nr)
-{
-	for (uint64_t i = 0; i < nr; i += XSEG_EXTENT_PAGES)
-		xseg_pages_give(q->peer, m->page[i]);
-}
-
-struct region *xs_region_add(struct xseg_queue *q, size_t bytes, int *rc)
-{
-	uint64_t nr = (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_PAGES;
-	struct region *m;
-	void *base;
-
-	*rc = -ENOMEM;
-	if (nr == 0 || nr > xseg_nr_pages(q->seg))
-		return NULL;
-	m = malloc(sizeof(*m) + nr * sizeof(m->page[0]));
-	if (!m)
-		return NULL;
-	*rc = xseg_pages_take(q->peer, (uint32_t)nr, m->page);
-	if (*rc)
-		goto out_free;
-	*rc = xs_pages_map(q->seg, m->page, (uint32_t)nr, &base);
-	if (*rc)
-		goto out_give;
-	m->base = base;
-	m->bytes = nr * XSEG_PAGE_SIZE;
-	m->next = q->regions;
-	q->regions = m;
-	return m;
-out_give:
-	pages_give(q, m, nr);
-out_free:
-	free(m);
-	return NULL;
-}
-
-void xs_regions_free(struct xseg_queue *q)
-{
-	struct region *m;
-
-	while ((m = q->regions)) {
-		q->regions = m->next;
-		/* in a forked child something else may be there */
-		if (!xs_is_forked(q->seg))
-			munmap(m->base, m->bytes);
-		free(m);
-	}
-}
+/* ---- memory of the queue's --------------------------------------------------------------- */
 
 void *xseg_queue_buffer(struct xseg_queue *q, size_t bytes)
 {
 	struct region *m;
 	int rc;
 
-	if (xs_is_forked(q->seg))
+	if (xs_is_forked(q->client.seg))
 		return NULL;
-	m = xs_region_add(q, bytes, &rc);
+	m = xs_region_add(&q->client, bytes, &rc);
 	return m ? m->base : NULL;
 }
 
-/* What is lost may be written yet: it goes back with the peer. */
 void xseg_queue_buffer_free(struct xseg_queue *q, void *buffer)
 {
-	struct region **at = &q->regions, *m;
-
-	while (*at && (*at)->base != buffer)
-		at = &(*at)->next;
-	m = *at;
-	if (!m || q->lost || xs_is_forked(q->seg))
-		return;
-	*at = m->next;
-	pages_give(q, m, m->bytes / XSEG_PAGE_SIZE);
-	munmap(m->base, m->bytes);
-	free(m);
-}
-
-static const struct region *region_of(const struct xseg_queue *q, const uint8_t *at)
-{
-	const struct region *m = q->regions;
-
-	while (m && (at < m->base || at >= m->base + m->bytes))
-		m = m->next;
-	return m;
+	xs_region_drop(&q->client, buffer);
 }
 
 /* ---- the caller's memory ----------------------------------------------------------------- */
@@ -167,7 +96,7 @@ uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32
 	while (done < want) {
 		struct iovec p = piece_of(io, piece);
 		const uint8_t *at = (const uint8_t *)p.iov_base + in_piece;
-		const struct region *m = p.iov_len > in_piece ? region_of(q, at) : NULL;
+		const struct region *m = p.iov_len > in_piece ? xs_region_of(&q->client, at) : NULL;
 		uint32_t in = (uint32_t)((offset + done) % XSEG_PAGE_SIZE), run;
 
 		if (!m || (uintptr_t)at % XSEG_PAGE_SIZE != in || (done && in))
@@ -212,8 +141,8 @@ static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_
  * there is one pointer for both. */
 static uint8_t *data_page(struct xseg_queue *q, const struct slot *s, uint32_t i)
 {
-	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->seg, s->r, i)
-					: xseg_req_gift_page(q->seg, s->r, i);
+	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->client.seg, s->r, i)
+					: xseg_req_gift_page(q->client.seg, s->r, i);
 }
 
 static void copy_pages(struct xseg_queue *q, struct slot *s, bool to_io)
@@ -280,7 +209,7 @@ uint32_t xseg_io_data(
 	const struct slot *s = io->own.slot;
 	uint32_t in, left, nr = 0;
 
-	if (!s || xs_is_forked(q->seg))
+	if (!s || xs_is_forked(q->client.seg))
 		return 0;
 	in = (uint32_t)(s->r->offset % XSEG_PAGE_SIZE);
 	left = s->r->size;

@@ -1,82 +1,78 @@
-/* queue_wait - sleeping until something is back: in xseg_queue_wait(), or in a loop that waits for
- * descriptors.
+/* client_wait - sleeping until something is back: in xseg_queue_wait() and xseg_kv_wait(), or in a
+ * loop that waits for descriptors.
  *
  * For the second case there is an eventfd, and a thread of the library (the sleeper). The sleeper
- * sleeps on the doorbell of the queue's port in the queue thread's place. It writes the eventfd
- * when the doorbell is rung. The doorbell's own rules stay as they are (bell.c): the queue's thread
+ * sleeps on the doorbell of the client's port in the client thread's place. It writes the eventfd
+ * when the doorbell is rung. The doorbell's own rules stay as they are (bell.c): the client's thread
  * alone announces a sleep and takes that back.
  *
- *   queue's thread: xseg_queue_arm()         sleeper
+ *   client's thread: xs_client_arm()         sleeper
  *     1 announces, on the doorbell             1 waits until it is armed
  *     2 looks once more                        2 sleeps on the word that was announced
- *     3 arms the sleeper with the word         3 rung, or volumed is gone, or it is time to look
+ *     3 arms the sleeper with the word         3 rung, or the server is gone, or it is time to look
  *                                              for room in a lane that was full: still the same
  *                                              arming: writes the descriptor, disarmed
- *   xseg_queue_poll(), xseg_queue_wait()
+ *   xs_watch_disarm()
  *     4 disarms the sleeper; reads the descriptor if it was written
  *     5 takes the announcement back, which ends the sleeper's sleep
  *
  * A ring after 1 changes the word, so the sleep of the sleeper ends, or does not begin. `turn`
  * tells armings apart: a sleeper that wakes up late writes nothing for an arming that is over.
  *
- * Contract: the queue's thread, except watch_main(). That touches nothing of the queue's but struct
- * queue_watch, the volume, and the word of the port's doorbell.
+ * Contract: the client's thread, except watch_main(). That touches nothing of the client's but
+ * struct xs_watch, the server, and the word of the port's doorbell.
  */
 #include <errno.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/client.h"
 
 #define TICK_NS 1000000000ull
 #define LOOKS	256u		/* before what was lent goes back, and the thread to sleep */
+#define PARTNER_LOOKS 16u	/* between two looks at the partners */
 
 /* ---- sleeping ---------------------------------------------------------------------------- */
 
-static bool looks_promising(struct xseg_queue *q)
+static bool looks_promising(struct xs_client *c)
 {
-	for (uint32_t i = 0; i < LOOKS && !xseg_port_blocks_partner(q->port); i++)
-		if (xs_port_peek(q->port))
+	for (uint32_t i = 0; i < LOOKS; i++) {
+		if (i % PARTNER_LOOKS == 0 && xseg_port_blocks_partner(c->port))
+			break;
+		if (xs_port_peek(c->port))
 			return true;
-	return xs_port_peek(q->port);
-}
-
-void xs_queue_sleep(struct xseg_queue *q, uint64_t timeout_ns)
-{
-	xs_watch_disarm(q);
-	if (xs_queue_advance(q) || q->nr_sent == 0)
-		return;
-	if (!looks_promising(q)) {
-		xs_queue_drop_gifts(q);
-		if (!xseg_port_wait(q->port, timeout_ns < LOOK_NS ? timeout_ns : LOOK_NS))
-			xs_queue_look(q);
 	}
-	xs_queue_advance(q);
+	return xs_port_peek(c->port);
 }
 
-uint32_t xseg_queue_wait(
-	struct xseg_queue *q, struct xseg_io **done, uint32_t max, uint64_t timeout_ns)
+void xs_client_sleep(struct xs_client *c, uint64_t timeout_ns)
 {
-	uint32_t n = xseg_queue_poll(q, done, max);
-	uint64_t begun, spent = 0;
+	xs_watch_disarm(c);
+	if (c->cls->advance(c) || c->nr_sent == 0)
+		return;
+	if (!looks_promising(c)) {
+		c->cls->rest(c);
+		if (!xseg_port_wait(c->port, timeout_ns < LOOK_NS ? timeout_ns : LOOK_NS))
+			xs_client_look(c);
+	}
+	c->cls->advance(c);
+}
 
-	if (n || xs_is_forked(q->seg))
-		return n;
-	begun = xs_now_ns();
-	while (spent < timeout_ns && q->nr_sent) {
-		xs_queue_sleep(q, timeout_ns - spent);
-		n = xseg_queue_poll(q, done, max);
-		if (n)
-			return n;
+/* xseg_queue_wait() and the like poll before this and after it. */
+void xs_client_wait(struct xs_client *c, uint64_t timeout_ns)
+{
+	uint64_t begun = xs_now_ns(), spent = 0;
+
+	while (spent < timeout_ns && c->nr_sent && !c->cls->has_back(c)) {
+		xs_client_sleep(c, timeout_ns - spent);
 		spent = xs_now_ns() - begun;
 	}
-	return xseg_queue_poll(q, done, max);
 }
 
-int xseg_queue_server_cpu(const struct xseg_queue *q)
+int xs_client_server_cpu(const struct xs_client *c)
 {
-	uint32_t cpu = xs_is_forked(q->seg) ? 0 : xs_port_server_cpu(q->port);
+	uint32_t cpu = xs_is_forked(c->seg) ? 0 : xs_port_server_cpu(c->port);
 
 	return cpu <= INT32_MAX ? (int)cpu - 1 : -1;	/* another process wrote it */
 }
@@ -84,16 +80,16 @@ int xseg_queue_server_cpu(const struct xseg_queue *q)
 /* ---- the sleeper ------------------------------------------------------------------------- */
 
 /* Under the lock, which it lets go of while it sleeps. */
-static void sleep_once(struct xseg_queue *q)
+static void sleep_once(struct xs_client *c)
 {
-	struct queue_watch *w = &q->watch;
+	struct xs_watch *w = &c->watch;
 	uint32_t word = w->word, turn = w->turn;
 	uint64_t one = 1;
 	bool late = w->late, call;
 
 	pthread_mutex_unlock(&w->lock);
-	call = xs_bell_sleep(q->port, word, late ? XSEG_LATE_NS : TICK_NS) || late ||
-	       xs_volume_is_gone(q->v);
+	call = xs_bell_sleep(c->port, word, late ? XSEG_LATE_NS : TICK_NS) || late ||
+	       xs_server_is_gone(c->server);
 	pthread_mutex_lock(&w->lock);
 	if (!call || !w->armed || w->turn != turn)
 		return;
@@ -103,13 +99,13 @@ static void sleep_once(struct xseg_queue *q)
 
 static void *watch_main(void *arg)
 {
-	struct xseg_queue *q = arg;
-	struct queue_watch *w = &q->watch;
+	struct xs_client *c = arg;
+	struct xs_watch *w = &c->watch;
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
 		if (w->armed)
-			sleep_once(q);
+			sleep_once(c);
 		else
 			pthread_cond_wait(&w->changed, &w->lock);
 	}
@@ -117,38 +113,38 @@ static void *watch_main(void *arg)
 	return NULL;
 }
 
-static int watch_start(struct xseg_queue *q)
+static int watch_start(struct xs_client *c)
 {
 	sigset_t all, old;
 	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = -pthread_create(&q->watch.thread, NULL, watch_main, q);
+	rc = -pthread_create(&c->watch.thread, NULL, watch_main, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }
 
-void xs_watch_init(struct xseg_queue *q)
+void xs_watch_init(struct xs_client *c)
 {
-	q->watch.fd = -1;
-	pthread_mutex_init(&q->watch.lock, NULL);
-	pthread_cond_init(&q->watch.changed, NULL);
+	c->watch.fd = -1;
+	pthread_mutex_init(&c->watch.lock, NULL);
+	pthread_cond_init(&c->watch.changed, NULL);
 }
 
-int xseg_queue_fd(struct xseg_queue *q)
+int xs_client_fd(struct xs_client *c)
 {
-	struct queue_watch *w = &q->watch;
+	struct xs_watch *w = &c->watch;
 	int rc;
 
-	if (xs_is_forked(q->seg))
+	if (xs_is_forked(c->seg))
 		return -ENOTCONN;
 	if (w->fd >= 0)
 		return w->fd;
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->fd < 0)
 		return -errno;
-	rc = watch_start(q);
+	rc = watch_start(c);
 	if (rc) {
 		close(w->fd);
 		w->fd = -1;
@@ -159,9 +155,9 @@ int xseg_queue_fd(struct xseg_queue *q)
 
 /* ---- arming ------------------------------------------------------------------------------ */
 
-void xs_watch_disarm(struct xseg_queue *q)
+void xs_watch_disarm(struct xs_client *c)
 {
-	struct queue_watch *w = &q->watch;
+	struct xs_watch *w = &c->watch;
 	uint64_t count;
 
 	if (!w->announced)
@@ -173,52 +169,52 @@ void xs_watch_disarm(struct xseg_queue *q)
 		w->fired = false;
 	pthread_mutex_unlock(&w->lock);
 	w->announced = false;
-	xs_bell_retract(q->port);
-	xs_queue_look(q);
+	xs_bell_retract(c->port);
+	xs_client_look(c);
 }
 
-int xseg_queue_arm(struct xseg_queue *q)
+int xs_client_arm(struct xs_client *c)
 {
-	struct queue_watch *w = &q->watch;
+	struct xs_watch *w = &c->watch;
 	uint32_t word;
 
-	if (xs_is_forked(q->seg))
+	if (xs_is_forked(c->seg))
 		return -ENOTCONN;
 	if (w->fd < 0)
 		return -EBADF;
-	xs_watch_disarm(q);
-	xs_queue_advance(q);
-	if (q->back.first)
+	xs_watch_disarm(c);
+	c->cls->advance(c);
+	if (c->cls->has_back(c))
 		return 1;
-	xs_queue_drop_gifts(q);
-	if (q->nr_sent == 0)
+	c->cls->rest(c);
+	if (c->nr_sent == 0)
 		return 0;
-	word = xs_bell_announce(q->port);
+	word = xs_bell_announce(c->port);
 	w->announced = true;
-	if (xseg_port_has_work(q->port))
+	if (xseg_port_has_work(c->port))
 		return 1;
 	pthread_mutex_lock(&w->lock);
 	w->word = word;
-	w->late = q->port->nr_backlog > 0;
+	w->late = c->port->nr_backlog > 0;
 	w->armed = true;
 	pthread_cond_signal(&w->changed);
 	pthread_mutex_unlock(&w->lock);
 	return 0;
 }
 
-void xs_watch_fini(struct xseg_queue *q)
+void xs_watch_fini(struct xs_client *c)
 {
-	struct queue_watch *w = &q->watch;
+	struct xs_watch *w = &c->watch;
 
-	if (xs_is_forked(q->seg)) {
+	if (xs_is_forked(c->seg)) {
 		/* the thread is not here, and may have had the lock */
 		if (w->fd >= 0)
 			close(w->fd);
 		return;
 	}
 	if (w->fd >= 0) {
-		if (xs_is_usable(q->seg))
-			xs_watch_disarm(q);
+		if (xs_is_usable(c->seg))
+			xs_watch_disarm(c);
 		pthread_mutex_lock(&w->lock);
 		w->stop = true;
 		pthread_cond_signal(&w->changed);

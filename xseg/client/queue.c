@@ -39,7 +39,7 @@
  *       volumed may do the request yet.
  *   V4  A read's loans are let go of before the slot is IDLE. Pages lent for writes stay with the
  *       slot until it is used for something else, or the queue has nothing to do
- *       (xs_queue_drop_gifts()).
+ *       (drop_gifts()).
  *
  * Contract: the queue's thread. Nothing here sleeps or allocates. A system call is made only to
  * wake a thread.
@@ -48,11 +48,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 #include "xtypes/xstate.h"
 
 #define BATCH 32u
-#define LOOKS 1024u		/* in vain, after which the time is asked for, and volumed */
 
 /* In struct xseg_io; REST, KEPT, LENT: it is the caller's, from KEPT on with a slot. */
 enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_LENT, IO_NR_STATES };
@@ -71,7 +70,7 @@ static const struct xstates slot_states = {
 static void slot_set(struct xseg_queue *q, struct slot *s, enum slot_state state)
 {
 	xstate_check(&slot_states, s->state, state);
-	q->nr_sent += (state == SLOT_OUT) - (s->state == SLOT_OUT);
+	q->client.nr_sent += (state == SLOT_OUT) - (s->state == SLOT_OUT);
 	s->state = state;
 }
 
@@ -91,16 +90,16 @@ static void slot_put(struct xseg_queue *q, struct slot *s)
 		return;
 	}
 	if (s->r->nr_lent)
-		xseg_req_drop_loans(q->port, s->r);
+		xseg_req_drop_loans(q->client.port, s->r);
 	q->idle[q->nr_plain++] = s;
 }
 
-void xs_queue_drop_gifts(struct xseg_queue *q)
+static void drop_gifts(struct xseg_queue *q)
 {
 	while (q->nr_gifted) {
 		struct slot *s = q->idle[q->depth - q->nr_gifted--];
 
-		xseg_req_drop_loans(q->port, s->r);
+		xseg_req_drop_loans(q->client.port, s->r);
 		q->idle[q->nr_plain++] = s;
 	}
 }
@@ -146,7 +145,7 @@ static void queue_lose(struct xseg_queue *q)
 {
 	struct xseg_io *io;
 
-	q->lost = true;
+	q->client.lost = true;
 	for (uint32_t i = 0; i < q->depth; i++) {
 		struct slot *s = &q->slots[i];
 
@@ -171,7 +170,7 @@ static void queue_lose(struct xseg_queue *q)
 /* Sends the slot's request; false: there is no such peer any more. */
 static bool part_send(struct xseg_queue *q, struct slot *s)
 {
-	if (!xs_volume_is_there(q->v, &q->known) || xseg_req_submit(q->port, s->r, q->v->peer))
+	if (!xs_server_is_there(q->client.server, &q->client.known) || xseg_req_submit(q->client.port, s->r, q->client.server->peer))
 		return false;
 	slot_set(q, s, SLOT_OUT);
 	return true;
@@ -287,40 +286,49 @@ static void parts_end(struct xseg_queue *q, struct xreq **r, uint32_t n)
 		queue_lose(q);
 }
 
-/* It must look so for a while: one that is being restarted does for a moment. */
-void xs_queue_look(struct xseg_queue *q)
-{
-	uint64_t now = xs_now_ns();
-
-	if (q->lost || q->nr_sent == 0 || now - q->looked_ns < LOOK_NS)
-		return;
-	q->looked_ns = now;
-	if (xs_volume_is_lost(q->v, now, &q->gone))
-		queue_lose(q);
-}
-
-uint32_t xs_queue_advance(struct xseg_queue *q)
+static uint32_t queue_advance(struct xseg_queue *q)
 {
 	struct xreq *r[BATCH];
 	uint32_t all = 0, n = BATCH;
 
-	if (q->lost)
+	if (q->client.lost)
 		return 0;
-	xseg_port_flush(q->port);
-	while (q->nr_sent && n == BATCH) {
-		n = xseg_port_replies(q->port, r, BATCH);
+	xseg_port_flush(q->client.port);
+	while (q->client.nr_sent && n == BATCH) {
+		n = xseg_port_replies(q->client.port, r, BATCH);
 		parts_end(q, r, n);
 		if (n && q->waiting.first)
 			send_waiting(q);
-		xseg_port_flush(q->port);
+		xseg_port_flush(q->client.port);
 		all += n;
 	}
-	if (all)
-		q->vain = 0;
-	else if (q->nr_sent && ++q->vain % LOOKS == 0)
-		xs_queue_look(q);
+	xs_client_looked(&q->client, all);
 	return all;
 }
+
+static uint32_t advance(struct xs_client *c)
+{
+	return queue_advance((struct xseg_queue *)c);
+}
+
+static void lose(struct xs_client *c)
+{
+	queue_lose((struct xseg_queue *)c);
+}
+
+static void rest(struct xs_client *c)
+{
+	drop_gifts((struct xseg_queue *)c);
+}
+
+static bool has_back(const struct xs_client *c)
+{
+	return ((const struct xseg_queue *)c)->back.first;
+}
+
+const struct xs_client_class xs_queue_class = {
+	.advance = advance, .lose = lose, .rest = rest, .has_back = has_back
+};
 
 /* ---- the caller's ------------------------------------------------------------------------ */
 
@@ -383,7 +391,7 @@ static int check(const struct xseg_queue *q, const struct xseg_io *io)
 /* Neither out already nor refused. */
 static int admit(const struct xseg_queue *q, const struct xseg_io *io)
 {
-	if (q->lost || xs_is_forked(q->seg))
+	if (q->client.lost || xs_is_forked(q->client.seg))
 		return -ENOTCONN;
 	return io->state != IO_REST ? -EBUSY : check(q, io);
 }
@@ -406,7 +414,7 @@ static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 {
 	struct slot *s = io->own.slot;
 
-	if (q->lost || xs_is_forked(q->seg))
+	if (q->client.lost || xs_is_forked(q->client.seg))
 		return -ENOTCONN;
 	if (!is_of(q, s) || !is_seen(io) || io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE) ||
 		io->offset != s->r->offset || io->size != s->r->size)
@@ -470,19 +478,19 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 		return;
 	io_set(io, IO_REST);
 	io->own.slot = NULL;
-	if (xs_is_forked(q->seg))
+	if (xs_is_forked(q->client.seg))
 		return;
 	slot_set(q, s, SLOT_IDLE);
 	slot_put(q, s);
-	if (q->lost)
+	if (q->client.lost)
 		return;
 	send_waiting(q);
 }
 
 void xseg_queue_kick(struct xseg_queue *q)
 {
-	if (!q->lost && !xs_is_forked(q->seg))
-		xseg_port_flush(q->port);
+	if (!q->client.lost && !xs_is_forked(q->client.seg))
+		xseg_port_flush(q->client.port);
 }
 
 static void io_home(struct xseg_queue *q, struct xseg_io *io)
@@ -495,11 +503,11 @@ uint32_t xseg_queue_poll(struct xseg_queue *q, struct xseg_io **done, uint32_t m
 {
 	uint32_t n = 0;
 
-	if (!xs_is_forked(q->seg)) {
-		xs_watch_disarm(q);
-		if (xs_queue_advance(q) == 0 && q->nr_sent == 0)
-			xs_queue_drop_gifts(q);
-	} else if (!q->lost) {
+	if (!xs_is_forked(q->client.seg)) {
+		xs_watch_disarm(&q->client);
+		if (queue_advance(q) == 0 && q->client.nr_sent == 0)
+			drop_gifts(q);
+	} else if (!q->client.lost) {
 		queue_lose(q);			/* what is out is the parent's to be answered */
 	}
 	while (n < max && q->back.first) {
@@ -507,6 +515,17 @@ uint32_t xseg_queue_poll(struct xseg_queue *q, struct xseg_io **done, uint32_t m
 		io_home(q, done[n++]);
 	}
 	return n;
+}
+
+uint32_t xseg_queue_wait(
+	struct xseg_queue *q, struct xseg_io **done, uint32_t max, uint64_t timeout_ns)
+{
+	uint32_t n = xseg_queue_poll(q, done, max);
+
+	if (n || xs_is_forked(q->client.seg))
+		return n;
+	xs_client_wait(&q->client, timeout_ns);
+	return xseg_queue_poll(q, done, max);
 }
 
 static void io_list_remove(struct io_list *l, struct xseg_io *io)
@@ -527,8 +546,8 @@ int64_t xseg_queue_run(struct xseg_queue *q, struct xseg_io *io)
 
 	if (rc)
 		return rc;
-	while (io->state != IO_BACK && q->nr_sent)
-		xs_queue_sleep(q, LOOK_NS);
+	while (io->state != IO_BACK && q->client.nr_sent)
+		xs_client_sleep(&q->client, LOOK_NS);
 	if (io->state != IO_BACK)
 		io->result = -EDEADLK;
 	io_list_remove(io->state == IO_BACK ? &q->back : &q->waiting, io);
@@ -539,4 +558,19 @@ int64_t xseg_queue_run(struct xseg_queue *q, struct xseg_io *io)
 uint32_t xseg_queue_out(const struct xseg_queue *q)
 {
 	return q->nr_ios;
+}
+
+int xseg_queue_server_cpu(const struct xseg_queue *q)
+{
+	return xs_client_server_cpu(&q->client);
+}
+
+int xseg_queue_fd(struct xseg_queue *q)
+{
+	return xs_client_fd(&q->client);
+}
+
+int xseg_queue_arm(struct xseg_queue *q)
+{
+	return xs_client_arm(&q->client);
 }

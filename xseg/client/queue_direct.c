@@ -5,13 +5,13 @@
  * them is sent. The loans of an answer say where its object is. So the first read of an object
  * sends a request. Later reads of it need none, as long as the cache has their data.
  *
- * Each read with XSEG_IO_DIRECT is tried. All other reads of a queue with XSEG_DIRECT_AUTO are tried
- * while that pays (xseg_direct_pays()). If it does not, the request is the same as that of a queue
- * with XSEG_DIRECT_NEVER.
+ * Each read with XSEG_IO_DIRECT is tried. All other reads of a queue with XSEG_DIRECT_AUTO are
+ * tried while that pays (xseg_direct_pays()). If it does not, the request is the same as that of a
+ * queue with XSEG_DIRECT_NEVER.
  *
  * Contract: the queue's thread. Nothing here blocks or allocates.
  */
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 /* Where the range is in its object. False: it is in more than one. */
 static bool place_of(const struct xseg_queue *q, uint64_t offset, uint32_t size, uint64_t *object,

@@ -1,0 +1,201 @@
+/* kv_wire - the form of requests to kvd, and of its answers. libxseg (kv.c) and peers/kvd use it.
+ *
+ * All requests bear the id of the log as their `volume`, offset 0 and whole pages. kvd refuses
+ * those of another id with -ESTALE. Everything in them is input to kvd, and each answer is input
+ * to the client. Numbers are in the machine's byte order.
+ *
+ * A query is a READ. Its first `size` / 4096 pages are for the answer. A struct kv_query and the
+ * key stand in further pages of its list, which no peer below looks at. Answer and query together
+ * have at most XSEG_REQ_PAGES pages.
+ *      KV_GET      The answer holds the record of the key. kvd sends the request on to the peer
+ *                  that has it, or answers it from the tail. The note words say where the record
+ *                  is (see kv_note_*). The client checks the record's sums and its key. It is not
+ *                  found if it has an expiry, and that is not later than the time in the notes.
+ *                  With a version that is not 0: only that version, else -ESTALE; the client
+ *                  compares it with the record's. -ENOENT: no such key. -EMSGSIZE: the pages do
+ *                  not hold the record; the note words say its length; none of it was read.
+ *                  -EIO: it is damaged. -EINVAL: with the flag XSEG_REQ_DIRECT. If a record does
+ *                  not verify, or has another key, the client asks once more with the flag KV_LOOK
+ *                  and the zone and place that failed. kvd then reads the record itself, and
+ *                  answers.
+ *      KV_EXISTS   The answer is a struct kv_info_of_key. -ENOENT.
+ *      KV_SCAN     The answer is a struct kv_scan_head and entries, in the order of the index.
+ *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
+ *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
+ *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
+ *
+ * A change is a WRITE. Its pages hold a struct kv_batch, `nr` times a struct kv_change, and keys
+ * and values. All changes of a batch are done, or none is. No two are of the same key. FUA:
+ * answered when they survive a loss of power. kvd writes the outcome of each change into its struct
+ * kv_change, in the client's page, before it answers. The result is `size`, or an error of the
+ * batch as a whole: -EINVAL: it is malformed; -EPROTO: a data_crc is wrong; -EFBIG: it is larger
+ * than kv_info.record_max, or a record could not be read in one request; -ENOSPC: the log is full,
+ * or has as many keys as it can.
+ * A DELETE of an absent key without a condition has the result -ENOENT, and is no failure of the
+ * batch.
+ *
+ * A FLUSH covers all changes that were answered before it was sent.
+ */
+#ifndef XSEG_KV_WIRE_H
+#define XSEG_KV_WIRE_H
+
+#include <stdint.h>
+
+#define KV_KEY_MAX     65536u
+#define KV_LARGE       (1u << 20)		/* values from here on have zones of their own */
+#define KV_VALUE_MAX   (64ull << 30)
+#define KV_BATCH_MAX   1000u			/* changes */
+#define KV_PIECE_BYTES (1u << 20)		/* of a large value; the last piece may be shorter */
+#define KV_PAGE	       4096u
+#define KV_PAGES       257u			/* of a request: XSEG_REQ_PAGES */
+#define KV_RECORD_HEADER 64u			/* XRECORD_HEADER_BYTES */
+
+/* ---- queries ---- */
+
+enum kv_query_kind { KV_GET = 1, KV_EXISTS, KV_SCAN, KV_PIECE, KV_INFO, KV_NR_QUERIES };
+
+#define KV_LOOK	   1u			/* GET: kvd reads the record itself */
+#define KV_KEEP_NO 2u		/* a cache below need not keep what is read */
+
+struct kv_query {
+	uint32_t magic;				/* KV_QUERY_MAGIC */
+	uint8_t kind, flags;
+	uint16_t unused;
+	uint32_t key_bytes;	/* of the key, or of SCAN's prefix; it stands behind this */
+	uint32_t place;				/* LOOK */
+	uint64_t zone;				/* LOOK */
+	uint64_t version;			/* GET; 0: whatever there is */
+	uint64_t cursor;			/* SCAN: 0 at first, then kv_scan_head.next */
+	uint64_t held;				/* PIECE: kv_change.handle of KV_HOLD */
+	uint64_t offset;			/* PIECE */
+};
+#define KV_QUERY_MAGIC 0x4b565131u
+
+/* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. TIME is kvd's, in
+ * seconds, when it looked. */
+enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_TIME, KV_NOTE_EPOCH };
+
+/* Place of the record in its zone, and its length in bytes. */
+static inline uint64_t kv_note_place(uint32_t place, uint32_t bytes)
+{
+	return (uint64_t)place << 32 | bytes;
+}
+
+/* Epoch of the zone, for the sum of the record's header; and where the record begins in the
+ * pages of the answer. */
+static inline uint64_t kv_note_epoch(uint64_t epoch, uint32_t begin)
+{
+	return epoch << 24 | (begin & 0xffffff);
+}
+
+/* Version, sequence and expiry are 0 if the index alone answered: the record was not read. */
+struct kv_info_of_key {
+	uint64_t version, sequence;
+	uint32_t record_bytes;			/* in the log, header and key included */
+	uint32_t expiry;
+};
+
+struct kv_scan_head {
+	uint64_t next;				/* the cursor to go on with; 0: that was the end */
+	uint32_t nr, bytes;			/* of the answer, this header included */
+};
+
+/* Each entry is followed by its key, and the next begins at a multiple of 8 bytes. */
+struct kv_scan_entry {
+	uint64_t version;
+	uint64_t value_bytes;
+	uint32_t key_bytes;
+	uint32_t expiry, client;
+	uint32_t unused;
+};
+
+struct kv_info {
+	uint32_t version;			/* KV_WIRE_VERSION */
+	uint32_t id;				/* what requests bear as their volume */
+	uint8_t uuid[16];			/* for the sum of a record's header */
+	uint32_t record_max;			/* bytes of a record, or of a batch, in the log */
+	uint32_t time;				/* kvd's, in seconds: expiry is compared with it */
+	uint64_t keys, keys_max, live_bytes, log_bytes, size_bytes;
+	uint64_t value_max;			/* bytes */
+};
+#define KV_WIRE_VERSION 1u
+
+/* ---- changes ---- */
+
+enum kv_change_kind {
+	KV_PUT = 1,
+	KV_DELETE,
+	/* those below stand alone in their batch */
+	KV_APPEND,		/* the value is appended to what is there; -ENOENT without */
+	KV_PREPEND,
+	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
+	KV_DECR,				/* `amount` is taken away, down to 0 */
+	KV_TOUCH,				/* the expiry is changed, and nothing else */
+	/* the large value of the key is kept until KV_DROP, or until its client is gone */
+	KV_HOLD,
+	KV_DROP,				/* of `handle` */
+	KV_BEGIN,				/* a large value of `total` bytes: gives a handle */
+	KV_PART,	/* the piece at `offset` of `handle`; the value begins at a page */
+	KV_COMMIT,				/* makes the value of `handle` that of the key */
+	KV_ABORT,				/* drops `handle` */
+	KV_NR_CHANGES
+};
+
+enum kv_condition { KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION };
+
+#define KV_TTL 1u		/* of a change: `expiry`, unless 0, counts from now, by kvd's clock */
+
+struct kv_batch {
+	uint32_t magic;				/* KV_BATCH_MAGIC */
+	uint16_t nr, unused;
+};
+#define KV_BATCH_MAGIC 0x4b564231u
+
+/* Key and value stand within the request's `size` bytes, at key_at and value_at. A value of 32 KiB
+ * and more begins at a page, so that it need not be copied. */
+struct kv_change {
+	uint8_t kind, condition;
+	uint16_t flags;				/* KV_TTL */
+	uint32_t key_bytes, value_bytes;
+	uint32_t key_at, value_at;
+	uint32_t data_crc;			/* CRC32C of the key, then the value */
+	uint32_t expiry;			/* seconds of kvd's clock; 0: never */
+	uint32_t client;			/* flags of the client's, kept with the value */
+	uint64_t version;			/* IF_VERSION */
+	uint64_t amount;			/* INCR, DECR */
+	uint64_t handle, total, offset;		/* of a large value */
+	/* kvd writes these */
+	/* 0, -EEXIST (IF_ABSENT, IF_VERSION), -ENOENT, -EINVAL (INCR of what is no number),
+	 * -ECANCELED: another change of the batch failed */
+	int32_t result;
+	uint32_t new_bytes;
+	uint64_t new_version;
+	uint64_t number;	/* INCR, DECR: the value as it is now; BEGIN, HOLD: the handle */
+};
+
+static inline uint64_t kv_pages(uint64_t bytes)
+{
+	return (bytes + KV_PAGE - 1) / KV_PAGE;
+}
+
+/* A value is large if its record, wherever it begins in its page, does not fit into the pages of an
+ * answer beside the query, or if its put does not fit into a request. A put of it is refused with
+ * -E2BIG, and it is sent by BEGIN, PART and COMMIT. BEGIN takes values of any size. */
+static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
+{
+	uint64_t query = kv_pages(sizeof(struct kv_query) + key_bytes),
+		 record = 1 + kv_pages(KV_RECORD_HEADER + key_bytes) + kv_pages(value_bytes),
+		 put = kv_pages(sizeof(struct kv_batch) + sizeof(struct kv_change) + key_bytes) +
+		       kv_pages(value_bytes);
+
+	return value_bytes >= KV_LARGE || query + record > KV_PAGES || put > KV_PAGES - 1;
+}
+
+/* The value of a record whose key has a large value: this, then a CRC32C for each piece. The record
+ * has the flag XRECORD_LARGE. */
+struct kv_large {
+	uint64_t bytes;
+	uint32_t nr_pieces, nr_runs;		/* runs of zones follow the sums; kvd's alone */
+};
+
+#endif
