@@ -68,10 +68,12 @@ static int flushed(void)
 
 static void free_old(uint32_t key)
 {
-	const struct named *old = &named[run_of[key] - 1];
+	const struct named *old;
 
-	if (run_of[key])
-		assert_int_equal(alog_own_free(rig->log, old->first, old->nr), 0);
+	if (!run_of[key])
+		return;
+	old = &named[run_of[key] - 1];
+	assert_int_equal(alog_own_free(rig->log, old->first, old->nr), 0);
 	run_of[key] = 0;
 }
 
