@@ -178,7 +178,7 @@ struct xkill_row {
 	_Atomic uint32_t left[XKILL_NR];
 };
 
-#define XKILL_KINDS 4
+#define XKILL_KINDS 5
 
 struct xkill_table {
 	struct xkill_row row[XKILL_KINDS];

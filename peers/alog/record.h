@@ -24,6 +24,7 @@
 #define ALOG_FOOTER_BYTES  64u
 #define ALOG_HINT_BYTES	   40u
 #define ALOG_KEY_MAX	   XRECORD_KEY_MAX
+#define ALOG_PAGED_LEAST   32768u		/* of such values the copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
 /* The header of a record is in xtypes, as clients of kvd check it too. These are the log's names of
@@ -81,6 +82,15 @@ struct alog_footer {
 	uint32_t unused2[9];
 };
 _Static_assert(sizeof(struct alog_footer) == ALOG_FOOTER_BYTES, "the footer of a zone");
+
+/* The most that a record takes, at whatever place. */
+static inline uint32_t alog_bytes_most(uint32_t key_bytes, uint32_t value_bytes, uint8_t flags)
+{
+	if (!(flags & ALOG_PAGED))
+		return alog_record_bytes(key_bytes, value_bytes);
+	return alog_round(ALOG_HEADER_BYTES + key_bytes, ALOG_ALIGN) + ALOG_PAGE - ALOG_ALIGN +
+	       alog_round(value_bytes, ALOG_PAGE);
+}
 
 /* Where the hints begin. */
 static inline uint32_t alog_hints_at(uint32_t zone_bytes, uint32_t nr)

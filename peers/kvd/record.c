@@ -55,7 +55,7 @@ void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e)
 	index_set(&k->index, slot, e);
 	kvd_count(k, KS_BAD_RECORDS, 1);
 	log_error("%s: the record of %u bytes at %u of +%s:%016llx is damaged: a get of its key is "
-		"EIO; put the key again, or delete it", k->peer.name, e->bytes, e->place, k->prefix,
+		"EIO; put the key again, or delete it", k->peer.name, e->bytes, e->place, k->cfg.prefix,
 		(unsigned long long)e->zone);
 }
 

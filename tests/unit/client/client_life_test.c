@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 static uint8_t plain[1 << 20];
 
