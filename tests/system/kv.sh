@@ -139,6 +139,36 @@ t "a flush returns" xseg kv flush
 expect_err 4 "no kvd called other" "another kvd is not there" xseg kv list --kvd other
 t "this one is known by its name" xseg kv list --kvd values
 
+# ---- status, statistics, the cache's settings ----
+
+has_line() { xseg status | grep -qE "^values +values: open, $nr of [0-9]+ keys"; }
+t "status shows the store" has_line
+is "and not that there are no volumes" "$(xseg status | grep -c '^volumes')" 0
+is "in JSON as well" "$(xseg --json status | jq -c '.stores[] | [.name, .state, .keys]')" \
+	"[\"values\",\"open\",$nr]"
+is "stat counts gets, puts and keys" "$(xseg --json stat |
+	jq -c '.stores[] | [.name, .keys, .gets > 0, .puts > 0, .ops > 0]')" \
+	"[\"values\",$nr,true,true,true]"
+is "and in a table" "$(xseg stat | awk '$1 == "VALUES" { getline; print $1 }')" values
+t "a cache is set for the values of a kvd" \
+	xseg cache set cached --volume +values policy=write-through
+is "which it tells" "$(xseg cache get cached --volume +values | grep policy)" \
+	"policy=write-through"
+is "by its name" "$(xseg --json cache status cached | jq -r '.volumes[].name')" "+values"
+expect_err 4 "no kvd that sends through the cache has that prefix" "another prefix is refused" \
+	xseg cache set cached --volume +other policy=write-through
+t "the setting is taken back" xseg cache set cached --volume +values policy=
+mkfifo slow
+start put bash -c 'xseg kv put slow slow'
+has_client() { xseg --json peer list | jq -e 'any(.[]; .kind == "client")' >/dev/null; }
+t "a program has the store open" wait_for 60 has_client
+expect_err 4 "have its .*open: xseg" "kvd is not stopped meanwhile" xseg peer stop values
+echo x >slow
+wait "$started"
+is "which goes on" "$?" 0
+t "kvd is restarted" xseg peer restart values
+is "and has its values" "$(xseg kv get slow)" x
+
 # ---- kills ----
 
 mkdir many
