@@ -423,6 +423,21 @@ static void a_stop_leaves_no_arena(void **state)
 	assert_true(kr_has("filler3", "x"));
 }
 
+/* Ids that a head reserves and nobody uses are no zones: memd reads them as zeroes. */
+static void ids_that_were_not_used_are_no_zones(void **state)
+{
+	struct alog_stats s;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(kr_put("a", "1"), 0);
+		kr_kill();
+		kr_start("");
+	}
+	alog_stats(kvd()->log, &s);
+	assert_in_range(s.zones, 1, 3);
+}
+
 /* ---- answers: sync, FUA, FLUSH ---- */
 
 static uint64_t flushed;			/* while the put of is_answered() was out */
@@ -973,6 +988,7 @@ int main(void)
 		T(a_change_is_done_once_though_kvd_dies),
 		T(what_was_put_survives_a_kill_and_a_stop),
 		T(a_stop_leaves_no_arena),
+		T(ids_that_were_not_used_are_no_zones),
 		T(a_put_is_answered_as_sync_says),
 		T(what_was_put_goes_below_after_the_time),
 		T(a_flush_makes_all_stable),
