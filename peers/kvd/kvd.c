@@ -212,7 +212,7 @@ static void settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
-		    k->q.stable.first || k->q.begun.first;
+		    k->q.stable.first || k->q.barriers.first || k->q.begun.first;
 
 	k->settled = false;
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {

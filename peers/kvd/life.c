@@ -213,6 +213,7 @@ static int make_lists(struct kvd *k)
 	fifo_init(&k->q.no_job);
 	fifo_init(&k->q.written);
 	fifo_init(&k->q.stable);
+	fifo_init(&k->q.barriers);
 	k->jobs.wants_last = &k->jobs.wants_first;
 	k->sync_at_ns = PEER_NEVER;
 	k->context = calloc(xseg_nr_requests(k->peer.seg), sizeof(*k->context));
@@ -381,9 +382,9 @@ static void go_on_naming(struct kvd *k)
 /* Of all that is done and not answered. */
 static void fail_answers(struct kvd *k, int error)
 {
-	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable };
+	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers };
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 3; i++)
 		while (q[i]->first)
 			peer_answer(k->pp, fifo_pop(q[i]), error);
 }
