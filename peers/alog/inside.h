@@ -465,6 +465,11 @@ static inline bool serves(const struct alog *l)
 	return l->opening.state == OPEN_SERVES;
 }
 
+static inline bool salvages(const struct alog *l)
+{
+	return l->opening.state == OPEN_SALVAGES;
+}
+
 static inline void log_fail(struct alog *l, int error)
 {
 	l->opening.error = error;

@@ -108,11 +108,6 @@ void alog_salvage(struct alog *l, const uint64_t *zone, uint32_t nr)
 	l->opening.salvage = true;
 }
 
-bool alog_salvages(const struct alog *l)
-{
-	return l->opening.state == OPEN_SALVAGES;
-}
-
 /* The tail of a killed process is laid over what is read, and stays as it is. */
 static void look_into_tail(struct alog *l)
 {

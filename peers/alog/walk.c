@@ -25,7 +25,7 @@ int alog_walk(struct alog *l, const struct alog_walk *walk)
 {
 	struct walker *w = &l->w;
 
-	if (w->state.active || (!serves(l) && !alog_salvages(l)) ||
+	if (w->state.active || (!serves(l) && !salvages(l)) ||
 		(walk->hold && l->repair.state != REPAIR_NONE))
 		return -EBUSY;			/* K3 */
 	*w = (struct walker){ .walk = *walk, .at = l->head.lowest, .until = l->head.next_id,
