@@ -131,7 +131,7 @@ static void tell(struct alog *l, const struct parcel *p)
 	for (uint32_t i = 0; i < p->nr; i++) {
 		to = c->from[i];
 		to.type = c->put[i].rec.type;
-		to.flags = c->put[i].rec.flags & (ALOG_PACKED | ALOG_PAGED);
+		to.flags = c->put[i].rec.flags & (uint8_t)~ALOG_OF_BATCH;
 		to.place = c->at[i].place;
 		to.bytes = c->at[i].bytes;
 		l->user.copied(l->user.ctx, c->zone->id, &c->from[i], c->at[i].zone, &to);
@@ -146,8 +146,9 @@ static void tell(struct alog *l, const struct parcel *p)
 static bool copy_parcel(struct alog *l, const struct parcel *p)
 {
 	struct copier *c = &l->copier;
+	enum tail_use use = c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR;
 
-	if (append_ready(l, p->bytes, p->nr, c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR, true))
+	if (append_ready(l, p->bytes, p->nr, use, true))
 		return false;
 	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);

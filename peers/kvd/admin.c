@@ -26,10 +26,11 @@ int kvd_stats_open(struct kvd *k)
 
 void kvd_stats_update(struct kvd *k)
 {
+	if (!alog_serves(k->log))		/* what a predecessor counted holds until then */
+		return;
 	xseg_stats_set(k->stats, KS_KEYS, k->index.keys);
 	xseg_stats_set(k->stats, KS_LIVE_BYTES, k->index.live_bytes);
-	xseg_stats_set(k->stats, KS_DIRTY_BYTES,
-		alog_serves(k->log) ? alog_end(k->log) - alog_written(k->log) : 0);
+	xseg_stats_set(k->stats, KS_DIRTY_BYTES, alog_end(k->log) - alog_written(k->log));
 }
 
 static uint64_t counted(const struct kvd *k, enum kvd_stat what)

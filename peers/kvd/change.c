@@ -287,6 +287,8 @@ static void promise(struct kvd *k, struct xreq *r)
 	} else if (k->sync_at_ns == PEER_NEVER) {
 		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
 	}
+	/* before the answer: see peers/common/say/dirty.h */
+	xseg_stats_set(k->stats, KS_DIRTY_BYTES, end - alog_written(k->log));
 	if (!to) {
 		peer_answer(k->pp, r, r->size);
 		return;

@@ -134,10 +134,39 @@ is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys,
 	.log_bytes, .zones, .index_bytes, .puts, .gets, .deletes, .hits, .misses, .compacted_bytes,
 	.bad_records, .opened_ns | numbers] | length')" 13
 is "sync too" "$(xseg --json kv info | jq -r .sync)" 1s
-is "a verify reads all" "$(xseg --json kv verify | jq -c '[.keys, .bad]')" "[$nr,0]"
+is "a verify reads all" "$(xseg --json kv verify | jq -c '[.keys, .bad, .bad_keys]')" "[$nr,0,[]]"
+t "and says so" xseg kv verify
 t "a flush returns" xseg kv flush
 expect_err 4 "no kvd called other" "another kvd is not there" xseg kv list --kvd other
 t "this one is known by its name" xseg kv list --kvd values
+
+# ---- backup and restore ----
+
+list_of() { xseg --json kv list | jq -cS 'map(del(.version)) | sort_by(.key, .key_base64)'; }
+printf old | xseg --quiet kv put twice
+printf new | xseg --quiet kv put twice --client-flags 5
+printf x | xseg --quiet kv put deleted
+xseg --quiet kv delete deleted
+before=$(list_of)
+is "a backup has all records" "$(xseg --json kv backup saved | jq '.bad == 0 and .records > 10')" true
+expect_err 4 "exists; .*--force" "it replaces no file" xseg kv backup saved
+t "but with --force" xseg kv backup saved --force
+is "it may go into a pipe" "$(xseg kv backup - | wc -c)" "$(stat -c %s saved)"
+expect_err 4 "has keys already; .*--force" "a store with keys is not restored" xseg kv restore saved
+for key in $(xseg kv list | sed 's/ /%20/g'); do xseg --quiet kv delete --encoded "$key"; done
+printf y | xseg --quiet kv put other
+xseg --quiet kv delete other
+head -c -100 saved >cut
+expect_err 1 "not a whole backup" "a backup that is cut is refused" xseg kv restore cut
+sed 's/hello/jello/; s/new/wen/' saved >damaged
+expect_err 1 "not a whole backup" "and one that is damaged" xseg kv restore damaged
+expect_err 2 "is no backup" "and another file" xseg kv restore value
+is "nothing was put" "$(xseg kv list)" "no keys"
+t "a backup is restored" xseg kv restore saved
+is "all values are there with their flags" "$(list_of)" "$before"
+is "in their newest form" "$(xseg kv get twice)" new
+t "a value of it is whole" bash -c 'xseg kv get file - | cmp - value'
+nr=$(xseg --json kv list | jq length)
 
 # ---- status, statistics, the cache's settings ----
 
