@@ -29,7 +29,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 by_form seconds 0.5 0.05
-by_form set_mib 128 16
+by_form set_mib 64 16
 by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
 by_form verified_ios 200000 4000

@@ -151,6 +151,11 @@ bool alog_serves(const struct alog *l)
 	return serves(l);
 }
 
+bool alog_salvages(const struct alog *l)
+{
+	return salvages(l);
+}
+
 int alog_failed(const struct alog *l)
 {
 	return l->opening.state == OPEN_FAILED ? l->opening.error : 0;
@@ -161,7 +166,7 @@ static bool pump(struct alog *l)
 {
 	bool did = read_pump(l) | head_pump(l);
 
-	if (alog_salvages(l))
+	if (salvages(l))
 		return did | walk_pump(l);
 	if (!alog_serves(l))
 		return did | open_pump(l);

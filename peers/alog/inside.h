@@ -410,6 +410,9 @@ enum scan_found { SCAN_END, SCAN_RECORD, SCAN_BAD };
 void scan_init(struct scan *s, const uint8_t *image, uint32_t end, uint32_t seed, bool chains);
 /* RECORD: it is whole. BAD: *at and *bytes are what does not verify, rec may be its header. */
 enum scan_found scan_next(struct scan *s, struct alog_record *rec, uint32_t *at, uint32_t *bytes);
+/* The last epoch of these under which a record of the zone verifies; 0: none. */
+uint64_t scan_epoch(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
+	uint64_t newest, uint64_t oldest);
 bool scan_is_whole(const struct scan *s, uint32_t at, struct alog_record *rec, uint32_t *bytes);
 /* The footer and the hints of an image verify. */
 bool scan_hints_ok(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
@@ -433,8 +436,6 @@ void read_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- open.c ---- */
 bool open_pump(struct alog *l);
-/* The epoch of a zone whose image is in the scratch, if its header is lost. */
-bool find_epoch(struct alog *l, struct zone *z);
 void open_deleted(struct alog *l, struct io *io, int64_t result);
 
 /* ---- copy.c ---- */
@@ -465,6 +466,11 @@ uint64_t walk_patience(const struct alog *l);	/* until when it may wait; ALOG_NE
 static inline bool serves(const struct alog *l)
 {
 	return l->opening.state == OPEN_SERVES;
+}
+
+static inline bool salvages(const struct alog *l)
+{
+	return l->opening.state == OPEN_SALVAGES;
 }
 
 static inline void log_fail(struct alog *l, int error)

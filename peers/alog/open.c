@@ -32,7 +32,6 @@
 #include "peers/alog/inside.h"
 
 #define ARENA_MAGIC    0x324c4941544c4150ull	/* "PALTAIL2" */
-#define EPOCHS_TRIED   64u
 
 /* ---- the arena ---- */
 
@@ -107,11 +106,6 @@ void alog_salvage(struct alog *l, const uint64_t *zone, uint32_t nr)
 	l->opening.listed = zone;
 	l->opening.nr_listed = nr;
 	l->opening.salvage = true;
-}
-
-bool alog_salvages(const struct alog *l)
-{
-	return l->opening.state == OPEN_SALVAGES;
 }
 
 /* The tail of a killed process is laid over what is read, and stays as it is. */
@@ -359,29 +353,15 @@ static bool may_believe(const struct alog *l, const struct zone *z)
 	       z->epoch >= atomic_load_explicit(&l->arena->born, memory_order_relaxed);
 }
 
-/* The epoch of a zone without header and footer: the last one under which a record verifies. A loss
- * of power leaves such zones of the last epoch only; damage may leave one of any epoch. The zone is
- * `sick`: it is emptied soon (choose.c), before its epoch is too long ago to be found. */
-bool find_epoch(struct alog *l, struct zone *z)
+/* The epoch of a zone without header and footer. A loss of power leaves such zones of the last
+ * epoch only; damage may leave one of any epoch. The zone is `sick`: it is emptied soon (choose.c),
+ * before its epoch is too long ago to be found. */
+static bool find_epoch(struct alog *l, struct zone *z)
 {
-	struct scan s;
-	struct alog_record rec;
-	uint32_t at, bytes;
-	enum scan_found found;
-	uint64_t e = l->head.epoch;
-
-	for (uint32_t i = 0; i <= EPOCHS_TRIED && e && e >= l->opening.epoch; i++, e--) {
-		scan_init(&s, l->scratch, l->cfg.zone_bytes, alog_seed(l->cfg.uuid, z->id, e),
-			false);
-		while ((found = scan_next(&s, &rec, &at, &bytes)) == SCAN_BAD)
-			;
-		if (found == SCAN_RECORD) {
-			z->epoch = e;
-			z->sick = l->z.some_dead = true;
-			return true;
-		}
-	}
-	return false;
+	z->epoch = scan_epoch(&l->cfg, z->id, l->scratch, l->head.epoch, l->opening.epoch);
+	z->sick = z->epoch != 0;
+	l->z.some_dead |= z->sick;
+	return z->sick;
 }
 
 /* Returns whether each of the nr records that the zone once had is whole; UINT32_MAX: it is not

@@ -16,6 +16,8 @@
 #include "peers/alog/inside.h"
 #include "xtypes/xcrc.h"
 
+#define EPOCHS_TRIED 64u
+
 void scan_init(struct scan *s, const uint8_t *image, uint32_t end, uint32_t seed, bool chains)
 {
 	*s = (struct scan){ .image = image, .at = ALOG_ZONE_HEAD_END, .end = end, .seed = seed,
@@ -126,6 +128,25 @@ enum scan_found scan_next(struct scan *s, struct alog_record *rec, uint32_t *at,
 	*bytes = next - begin;
 	s->at = next;
 	return SCAN_BAD;
+}
+
+uint64_t scan_epoch(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
+	uint64_t newest, uint64_t oldest)
+{
+	struct scan s;
+	struct alog_record rec;
+	uint32_t at, bytes;
+	enum scan_found found;
+	uint64_t e = newest;
+
+	for (uint32_t i = 0; i <= EPOCHS_TRIED && e && e >= oldest; i++, e--) {
+		scan_init(&s, image, cfg->zone_bytes, alog_seed(cfg->uuid, zone, e), false);
+		while ((found = scan_next(&s, &rec, &at, &bytes)) == SCAN_BAD)
+			;
+		if (found == SCAN_RECORD)
+			return e;
+	}
+	return 0;
 }
 
 bool scan_hints_ok(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,

@@ -25,7 +25,8 @@ int alog_walk(struct alog *l, const struct alog_walk *walk)
 {
 	struct walker *w = &l->w;
 
-	if (w->state.active || (!serves(l) && !alog_salvages(l)) || (walk->hold && l->repair.state != REPAIR_NONE))
+	if (w->state.active || (!serves(l) && !salvages(l)) ||
+		(walk->hold && l->repair.state != REPAIR_NONE))
 		return -EBUSY;			/* K3 */
 	*w = (struct walker){ .walk = *walk, .at = l->head.lowest, .until = l->head.next_id,
 		.state = { .before = UINT64_MAX, .active = true } };
@@ -204,8 +205,8 @@ static void zone_is_read(struct alog *l)
 	if (!l->w.state.active || !z || z->id != l->reader.zone)
 		return;				/* it was stopped, or the zone is gone */
 	tail_overlay(l, z->id, l->scratch);
-	if (!z->epoch)
-		find_epoch(l, z);
+	if (!z->epoch)				/* a salvage, and its header is lost */
+		z->epoch = scan_epoch(&l->cfg, z->id, l->scratch, l->head.epoch, 1);
 	l->w.image = l->images;
 	tell_zone(l, z);
 }

@@ -476,8 +476,10 @@ static void wake_ghosts(struct ar *a)
 		struct ar_key *key = &a->key[g->key];
 		uint32_t at = 0;
 
-		if (a->index[g->key].sequence != g->v.sequence || key->nr == AR_VERSIONS)
+		if (a->index[g->key].sequence != g->v.sequence)
 			continue;
+		if (key->nr == AR_VERSIONS)	/* the oldest one makes room */
+			memmove(&key->v[0], &key->v[1], --key->nr * sizeof(key->v[0]));
 		while (at < key->nr && key->v[at].sequence < g->v.sequence)
 			at++;
 		memmove(&key->v[at + 1], &key->v[at], (key->nr - at) * sizeof(key->v[0]));

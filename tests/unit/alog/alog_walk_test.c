@@ -58,11 +58,12 @@ static void a_backup_is_the_state_at_its_begin(void **state)
 	assert_int_equal(walk_state().zones, stats().zones);
 	put_many(40, 200);			/* meanwhile what it tells is superseded */
 	alog_force(rig->log, alog_end(rig->log));
-	while (!rig->backup.over) {
+	for (uint32_t i = 0; i < 20000 && !rig->backup.over; i++) {
 		ar_poll(rig);
 		ar_step(rig);
 		assert_true(stats().zones_deleted - deleted <= walk_state().told);
 	}
+	assert_int_equal(rig->backup.over, 1);
 	assert_int_equal(rig->backup.error, 0);
 	assert_int_equal(walk_state().told, walk_state().zones);
 	assert_in_range(rig->backup.told, 46, 86);
@@ -101,7 +102,7 @@ static void a_walk_that_is_stopped_tells_nothing_more(void **state)
 	put_many(46, 900);
 	ar_force_now(rig);
 	assert_true(ar_backup(rig, 3));
-	while (!walk_state().waits) {
+	for (uint32_t i = 0; i < 20000 && !walk_state().waits; i++) {
 		ar_poll(rig);
 		ar_step(rig);
 	}
@@ -143,7 +144,7 @@ static void a_hold_whose_user_is_slow_gives_way_to_callers(void **state)
 	put_many(24, 2000);
 	ar_force_now(rig);
 	assert_true(ar_backup(rig, 1));
-	while (!walk_state().waits) {
+	for (uint32_t i = 0; i < 20000 && !walk_state().waits; i++) {
 		ar_poll(rig);
 		ar_step(rig);
 	}
@@ -165,7 +166,7 @@ static void a_repair_breaks_a_backup(void **state)
 	ar_put_now(rig, 1, 200, false);
 	rig->fail_write = 1000;
 	alog_force(rig->log, alog_end(rig->log));
-	while (!rig->backup.over) {
+	for (uint32_t i = 0; i < 20000 && !rig->backup.over; i++) {
 		ar_poll(rig);
 		ar_step(rig);
 	}
