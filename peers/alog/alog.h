@@ -35,7 +35,7 @@ struct alog;
 /* A request that the log wants sent. Its range is whole pages of the object `target`; FLUSH is for
  * all objects whose names begin with it. */
 struct alog_io {
-	uint8_t op;				/* enum xseg_op: READ, WRITE, FLUSH or DELETE */
+	uint8_t op;		/* enum xseg_op: READ, WRITE, FLUSH, DELETE; INFO of an object */
 	bool fua;
 	bool once;				/* a cache below need not keep this */
 	bool lent;				/* WRITE: of pages that alog_append_paged() lists */

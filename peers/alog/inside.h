@@ -177,6 +177,7 @@ struct reader {
 	uint32_t out;				/* requests */
 	uint32_t piece;				/* 1 MiB, or a page where that failed */
 	bool active, head;
+	bool asks;				/* whether the object is there, and no more */
 	bool absent;				/* the store has no such object */
 	uint32_t bad;				/* pages that could not be read */
 };
@@ -427,6 +428,8 @@ static inline const uint8_t *scan_data(
 /* ---- read.c ---- */
 void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 	void (*then)(struct alog *l));
+/* Whether the store has the object of the zone: reader.absent. If it does not say, it has. */
+void read_exists(struct alog *l, uint64_t zone, void (*then)(struct alog *l));
 void read_heads(struct alog *l, void (*then)(struct alog *l));
 bool read_pump(struct alog *l);
 void read_done(struct alog *l, struct io *io, int64_t result);

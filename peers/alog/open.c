@@ -269,6 +269,24 @@ static void last_is_read(struct alog *l)
 	o->at++;
 }
 
+static void read_last(struct alog *l)
+{
+	read_zone(l, l->opening.at, l->cfg.zone_bytes - ALOG_PAGE, l->cfg.zone_bytes,
+		last_is_read);
+}
+
+/* An id that was reserved and not used has no object. */
+static void is_known_to_exist(struct alog *l)
+{
+	if (!l->reader.absent) {
+		read_last(l);
+		return;
+	}
+	bits_clear(l, l->opening.at);
+	l->job = JOB_NONE;
+	l->opening.at++;
+}
+
 static void first_is_read(struct alog *l)
 {
 	struct opening *o = &l->opening;
@@ -283,8 +301,10 @@ static void first_is_read(struct alog *l)
 		bits_clear(l, o->at);
 	} else {
 		o->scanned = l->reader.bad != 0;
-		read_zone(l, o->at, l->cfg.zone_bytes - ALOG_PAGE, l->cfg.zone_bytes,
-			last_is_read);
+		if (!o->scanned && page_is_zero(l->scratch))
+			read_exists(l, o->at, is_known_to_exist);
+		else
+			read_last(l);
 		return;
 	}
 	l->job = JOB_NONE;

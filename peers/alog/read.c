@@ -22,6 +22,13 @@ void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 		.pin = zone ? tail_pin(l, zone) : UINT64_MAX };
 }
 
+/* A store reads what is not there as zeroes. */
+void read_exists(struct alog *l, uint64_t zone, void (*then)(struct alog *l))
+{
+	read_zone(l, zone, 0, ALOG_PAGE, then);
+	l->reader.asks = true;
+}
+
 /* One behind the other in the pages of the heads. */
 void read_heads(struct alog *l, void (*then)(struct alog *l))
 {
@@ -57,7 +64,10 @@ static void send_piece(struct alog *l, uint32_t from, uint32_t bytes)
 	io->pub.once = true;
 	io->from = from;
 	target(l, io, from);
-	io_pages(l, io, room(l, from), bytes);
+	if (l->reader.asks)
+		io->pub.op = XSEG_OP_INFO;
+	else
+		io_pages(l, io, room(l, from), bytes);
 	l->reader.out++;
 	io_send(l, io);
 }

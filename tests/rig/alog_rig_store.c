@@ -197,10 +197,16 @@ static int64_t do_read(struct ar *a, const struct alog_io *io)
 
 	if (a->fail_read && ar_random(a, 1000) < a->fail_read)
 		return -EIO;
-	if (!o || !o->now)
+	if (io->op == XSEG_OP_INFO)
+		return o && o->now ? (int64_t)object_bytes(a) : -ENOENT;
+	if ((!o || !o->now) && ar_random(a, 2))
 		return -ENOENT;
 	for (uint32_t i = 0; i < io->nr_pages; i++)
-		memcpy(page_at(a, io->page[i]), o->now + io->offset + i * ALOG_PAGE, ALOG_PAGE);
+		if (o && o->now)
+			memcpy(page_at(a, io->page[i]), o->now + io->offset + i * ALOG_PAGE,
+				ALOG_PAGE);
+		else
+			memset(page_at(a, io->page[i]), 0, ALOG_PAGE);
 	return io->size;
 }
 
@@ -295,6 +301,7 @@ static int64_t effect(struct ar *a, struct ar_out *out)
 {
 	switch (out->io->op) {
 	case XSEG_OP_READ:
+	case XSEG_OP_INFO:
 		return do_read(a, out->io);
 	case XSEG_OP_FLUSH:
 		return do_flush(a, out);
@@ -358,7 +365,8 @@ void ar_withdraw(struct ar *a)
 	for (uint32_t i = 0; i < a->nr_out; i++) {
 		struct ar_out *out = &a->out[i];
 
-		if (out->io->op == XSEG_OP_READ || out->io->op == XSEG_OP_FLUSH || ar_random(a, 2))
+		if (out->io->op == XSEG_OP_READ || out->io->op == XSEG_OP_INFO ||
+			out->io->op == XSEG_OP_FLUSH || ar_random(a, 2))
 			continue;
 		do_change(a, out);
 		a->op[out->op - 1].answered = true;

@@ -9,6 +9,7 @@
 
 #include "peers/common/options/hex.h"
 
+#define IDLE_LOOKS 256u	/* looks in vain before the queue's own wait is used, as in job.c */
 #define BATCH	   16u				/* answers taken at once */
 #define MAX_PIECES (XSEG_REQ_BYTES / XSEG_PAGE_SIZE + 2)
 
@@ -386,17 +387,22 @@ void xb_kv_job_run(struct xb_job *base)
 {
 	struct xb_kv_job *job = (struct xb_kv_job *)base;
 	struct xseg_kv_io *done[BATCH];
+	uint32_t looks = 0;
 
 	xb_job_begin_times(base);
 	for (;;) {
 		uint32_t n = take(job, done, xseg_kv_poll(job->queue, done, BATCH));
 
 		n += submit(job);
-		if (n)
+		if (n) {
+			looks = 0;
 			continue;
+		}
 		if (base->next.over && nr_out(job) == 0)
 			break;
 		base->times.now = clock_ns(&base->times.clock);
+		if (++looks < IDLE_LOOKS)
+			continue;
 		if (atomic_load_explicit(&base->shared->stop, memory_order_relaxed) == XB_ABANDON)
 			break;
 		wait_for_work(job);
