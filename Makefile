@@ -50,7 +50,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
 	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
-LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(SOSD_LIBS) -lm
+LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash -lsodium $(SOSD_LIBS) -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:

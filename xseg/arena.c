@@ -158,6 +158,20 @@ static int arena_map(struct xseg_peer *p, uint32_t nr)
 	return 0;
 }
 
+uint32_t xseg_arena_pages(struct xseg_peer *p, uint32_t *first, uint32_t max)
+{
+	struct xseg *seg = p->seg;
+	uint32_t nr = (uint32_t)(p->arena_map_bytes / XSEG_EXTENT_SIZE);
+
+	for (uint32_t i = 0; i < seg->geo.nr_extents; i++) {
+		uint32_t k = extent_nr(extent_get(seg, i));
+
+		if (extent_is(seg, i, XS_EXTENT_ARENA, p->index) && k < nr && k < max)
+			first[k] = i * XSEG_EXTENT_PAGES;
+	}
+	return nr;
+}
+
 void xs_arena_unmap(struct xseg_peer *p)
 {
 	if (p->arena)

@@ -9,22 +9,30 @@
  * have at most XSEG_REQ_PAGES pages.
  *      KV_GET      The answer holds the record of the key. kvd sends the request on to the peer
  *                  that has it, or answers it from the tail. The note words say where the record
- *                  is (see kv_note_*). The client checks the record's sums and its key. With a
- *                  version that is not 0: only that version, else -ESTALE. -ENOENT: no such key.
- *                  -EMSGSIZE: the pages do not hold the record; the note words say its length;
- *                  none of it was read. -EIO: it is damaged. If a record does not verify, or has
- *                  another key or sequence, the client asks once more with the flag KV_LOOK and
- *                  the zone and place that failed. kvd then reads the record itself, and answers.
- *      KV_EXISTS   The answer is a struct kv_info_of_key. The index alone answers. -ENOENT.
+ *                  is (see kv_note_*). The client checks the record's sums and its key. It is not
+ *                  found if it has an expiry, and that is not later than the time in the notes.
+ *                  With a version that is not 0: only that version, else -ESTALE; the client
+ *                  compares it with the record's. -ENOENT: no such key. -EMSGSIZE: the pages do
+ *                  not hold the record; the note words say its length; none of it was read.
+ *                  -EIO: it is damaged. -EINVAL: with the flag XSEG_REQ_DIRECT. If a record does
+ *                  not verify, or has another key, the client asks once more with the flag KV_LOOK
+ *                  and the zone and place that failed. kvd then reads the record itself, and
+ *                  answers.
+ *      KV_EXISTS   The answer is a struct kv_info_of_key. -ENOENT.
  *      KV_SCAN     The answer is a struct kv_scan_head and entries, in the order of the index.
  *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
  *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
  *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
  *
  * A change is a WRITE. Its pages hold a struct kv_batch, `nr` times a struct kv_change, and keys
- * and values. All changes of a batch are done, or none is. FUA: answered when they survive a loss
- * of power. kvd writes the outcome of each change into its struct kv_change, in the client's
- * page, before it answers. The result is `size`, or an error of the batch as a whole.
+ * and values. All changes of a batch are done, or none is. No two are of the same key. FUA:
+ * answered when they survive a loss of power. kvd writes the outcome of each change into its struct
+ * kv_change, in the client's page, before it answers. The result is `size`, or an error of the
+ * batch as a whole: -EINVAL: it is malformed; -EPROTO: a data_crc is wrong; -EFBIG: it is larger
+ * than kv_info.record_max, or a record could not be read in one request; -ENOSPC: the log is full,
+ * or has as many keys as it can.
+ * A DELETE of an absent key without a condition has the result -ENOENT, and is no failure of the
+ * batch.
  *
  * A FLUSH covers all changes that were answered before it was sent.
  */
@@ -61,8 +69,9 @@ struct kv_query {
 };
 #define KV_QUERY_MAGIC 0x4b565131u
 
-/* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. */
-enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_SEQUENCE, KV_NOTE_EPOCH };
+/* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. TIME is kvd's, in
+ * seconds, when it looked. */
+enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_TIME, KV_NOTE_EPOCH };
 
 /* Place of the record in its zone, and its length in bytes. */
 static inline uint64_t kv_note_place(uint32_t place, uint32_t bytes)
@@ -77,6 +86,7 @@ static inline uint64_t kv_note_epoch(uint64_t epoch, uint32_t begin)
 	return epoch << 24 | (begin & 0xffffff);
 }
 
+/* Version, sequence and expiry are 0 if the index alone answered: the record was not read. */
 struct kv_info_of_key {
 	uint64_t version, sequence;
 	uint32_t record_bytes;			/* in the log, header and key included */
@@ -113,12 +123,12 @@ struct kv_info {
 enum kv_change_kind {
 	KV_PUT = 1,
 	KV_DELETE,
+	/* those below stand alone in their batch */
 	KV_APPEND,		/* the value is appended to what is there; -ENOENT without */
 	KV_PREPEND,
 	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
 	KV_DECR,				/* `amount` is taken away, down to 0 */
 	KV_TOUCH,				/* the expiry is changed, and nothing else */
-	/* those below stand alone in their batch */
 	/* the large value of the key is kept until KV_DROP, or until its client is gone */
 	KV_HOLD,
 	KV_DROP,				/* of `handle` */

@@ -134,6 +134,16 @@
 	X(JOB_SENT, "some deletes of a removed volume are sent") \
 	X(JOB_FLUSHED, \
 		"all of a removed volume is deleted; its record says that it is being removed") \
+	/* kvd */ \
+	X(KVD_LOG_SENT, "a request of the log is offered; the log goes on") \
+	X(KVD_LOG_ANSWERED, "a request of the log is answered; the log does not know") \
+	X(KVD_NAMED, "a new log's secret is in the head; its first record is not appended") \
+	X(KVD_NOTED, \
+		"a change's request says where its record will be; it is not STARTED") \
+	X(KVD_APPENDED, "a change's records are in the tail; the index does not have them") \
+	X(KVD_INDEXED, "the index has a change's records; it is not answered") \
+	X(KVD_PROMISED, "a change's records are where `sync` wants them; it is not answered") \
+	X(KVD_COPIED, "a live record has a copy; its zone is not deleted") \
 	/* filed */ \
 	X(MARK_NAMED, "a mark has a file's name; it says unused") \
 	X(MARK_WRITTEN, "a mark names the data that is about to be written") \
@@ -168,7 +178,7 @@ struct xkill_row {
 	_Atomic uint32_t left[XKILL_NR];
 };
 
-#define XKILL_KINDS 4
+#define XKILL_KINDS 5
 
 struct xkill_table {
 	struct xkill_row row[XKILL_KINDS];

@@ -212,7 +212,7 @@ static void pages_done(struct alog *l, struct io *io, int64_t result)
 /* L8 */
 static void group_done(struct alog *l, struct io *io, int64_t result)
 {
-	switch (flush_done(l, io, result)) {
+	switch (flush_is_back(l, io, result)) {
 	case FLUSH_GOOD:
 		break;
 	case FLUSH_BAD:

@@ -166,6 +166,11 @@ bool alog_idle(const struct alog *l);
  * below. */
 bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to);
 
+/* For the seed of a header's CRC (alog_seed()). Epoch 0: there is no such zone, or it is not known.
+ * The UUID is valid when it serves. */
+uint64_t alog_zone_epoch(struct alog *l, uint64_t zone);
+const uint8_t *alog_uuid(const struct alog *l);
+
 /* Tells each record of the log, good or bad, zone after zone. With `hold` no zone is deleted before
  * the walk is over. `data` is key and value; NULL: they do not verify, or are not there. */
 struct alog_walk {

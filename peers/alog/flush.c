@@ -95,7 +95,7 @@ bool flush_pump(struct alog *l)
 	return did;
 }
 
-enum flush_end flush_done(struct alog *l, struct io *io, int64_t result)
+enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 {
 	struct group *g = &l->group[io->which];
 	struct group was = *g;

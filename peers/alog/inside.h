@@ -296,7 +296,7 @@ void write_advance(struct alog *l);
 /* ---- flush.c ---- */
 bool flush_pump(struct alog *l);
 enum flush_end { FLUSH_GOOD, FLUSH_BAD, FLUSH_PROBED, FLUSH_PROBED_BAD };
-enum flush_end flush_done(struct alog *l, struct io *io, int64_t result);
+enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
 uint64_t flush_capped(const struct alog *l, uint64_t pos);
 void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 

@@ -146,3 +146,15 @@ bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes
 	}
 	return true;
 }
+
+uint64_t alog_zone_epoch(struct alog *l, uint64_t zone)
+{
+	const struct zone *z = zone_find(l, zone);
+
+	return z ? z->epoch : 0;
+}
+
+const uint8_t *alog_uuid(const struct alog *l)
+{
+	return l->cfg.uuid;
+}

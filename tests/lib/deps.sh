@@ -21,6 +21,7 @@ build               liburcu-dev       lists: a header, no library
 build               libjansson-dev    JSON output
 build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names
+build               libsodium-dev     kvd: keyed hashes of keys (SipHash)
 build               libcmocka-dev     unit tests
 build               nbdkit-plugin-dev  the plug-in for nbdkit, which exports volumes
 rados               librados-dev      sosd: objects in a pool of Ceph RADOS

@@ -72,10 +72,10 @@ often="REQ_TAKEN REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED ANSWER_ACCEPTED REQ_DISOW
 	LOAD_SLOT LOADED_SLOT FLUSH_SLOT FLUSHED_SLOT EVICTED_SLOT PAGE_LENT GIFT_EXCHANGED
 	IO_SUBMITTED IO_ENDED MARK_WRITTEN"
 
-# Those of plugging are gone through by plug_points.sh.
+# Those of plugging are gone through by plug_points.sh, and those of kvd by kvd_points.sh.
 every_point_is_in_a_list()
 {
-	is "every point is in a list" "$(killpoint list | grep -v '^PLUG_' | sort)" \
+	is "every point is in a list" "$(killpoint list | grep -v -e '^PLUG_' -e '^KVD_' | sort)" \
 		"$(printf '%s\n' $first_volumed $first_cached $first_filed $points_volumed \
 		$points_cached $points_filed $points_memd $removing_cached $sweeping $last_cached |
 		tr + '\n' | sort -u)"

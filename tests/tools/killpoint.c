@@ -20,7 +20,8 @@
 
 #include "xtypes/xkill.h"
 
-static const char *const kinds[XKILL_KINDS] = { "volumed", "cached", "filed", "memd" };
+static const char *const kinds[XKILL_KINDS] = { "volumed", "cached", "filed", "memd",
+	"kvd" };
 
 static const struct {
 	const char *name, *text;

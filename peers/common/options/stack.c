@@ -23,7 +23,8 @@ struct stack_kind {
 };
 static const struct stack_kind stack_kinds[] = {
 	{ "volumed", true }, { "cached", true }, { "filed", false },
-	{ "memd", false },   { "sosd", false },	 { 0 },
+	{ "memd", false },   { "sosd", false },	 { "kvd", true },
+	{ 0 },
 };
 
 /* ---- [segment] --------------------------------------------------------------------------- */
@@ -109,7 +110,8 @@ static int check_kind(const char *text, struct xseg_error *err)
 {
 	if (!find_kind(text))
 		return xseg_fail(err, -EINVAL,
-				 "kind: '%.60s' is not one of volumed, cached, filed, memd, sosd",
+				 "kind: '%.60s' is not one of volumed, cached, filed, memd, sosd, "
+				 "kvd",
 				 text);
 	return 0;
 }
@@ -376,7 +378,8 @@ static int resolve_peer(struct reading *in, struct stack_peer *p)
 		memcpy(p->kind, find_kind(p->name)->name, strlen(find_kind(p->name)->name) + 1);
 	if (!p->kind[0])
 		return fail_name(in, p->line, "peer ", p->name,
-				 " has no kind; add kind = volumed, cached, filed, memd or sosd");
+				 " has no kind; add kind = volumed, cached, filed, memd, sosd "
+				 "or kvd");
 	if (!p->downstream_name[0])
 		return 0;
 	if (!find_kind(p->kind)->sends)

@@ -76,6 +76,11 @@ uint64_t clock_thread_ns(void)
 	return system_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint32_t clock_date_s(void)
+{
+	return (uint32_t)(system_ns(CLOCK_REALTIME) / 1000000000ull);
+}
+
 uint64_t clock_ms(void)
 {
 	return system_ns(CLOCK_MONOTONIC) / 1000000;

@@ -48,6 +48,8 @@ uint64_t clock_look(struct clock *c);
 uint64_t clock_thread_ns(void);
 /* Milliseconds of CLOCK_MONOTONIC, for who asks now and then. */
 uint64_t clock_ms(void);
+/* Seconds since 1970 by the system's date, which can jump: for peer_port.date_s alone. */
+uint32_t clock_date_s(void);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t clock_ns(struct clock *c)

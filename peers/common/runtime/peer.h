@@ -50,6 +50,9 @@ struct peer_port {
 	bool round_over;			/* peer_end_round() was called in this one */
 	bool only;	/* no other thread is, or comes, into a port of its peer in this round */
 	uint64_t now_ns;			/* monotonic; set before each round of callbacks */
+	/* of a kind that `dates`: seconds since 1970, which may jump, at most 0.1 s old; the driver
+	 * sets it; 0: it has not yet */
+	uint32_t date_s;
 	struct port_box *box;			/* the runtime's own, per port */
 	struct xseg_stats *stats;		/* "NAME" block of this port: enum peer_stat */
 	struct seat *seat;			/* in a set of reactors; NULL in the simulator */
@@ -73,6 +76,7 @@ struct peer_class {
 	/* and copies of what is there: has it to itself, and can be plugged and unplugged */
 	bool keeps;
 	bool one;				/* none beside it of its kind sends to the same */
+	bool dates;				/* it is told the date (peer_port.date_s) */
 
 	/* Whether options fit together that are right each by itself: of a struct that has nothing
 	 * but options, as a stack file's are looked at, and before init. NULL: they do. */
@@ -215,6 +219,6 @@ bool peer_has_nothing(struct peer *p);
  * it). */
 void peer_port_kick(struct peer_port *pp);
 
-extern const struct peer_class volumed_class, cached_class, filed_class, memd_class;
+extern const struct peer_class volumed_class, cached_class, filed_class, memd_class, kvd_class;
 
 #endif

@@ -34,6 +34,7 @@
 /* it has seen to the same ports for so long: who sends is told so */
 #define STEER_NS      2000000ull
 #define TICK_NS	      1000000000ull
+#define DATE_NS	      100000000ull	/* between two looks at the date */
 #define QUIET	      64u			/* rounds without work: a port is quiet */
 #define QUIET_NS      4000ull	/* between two looks at those, while others have work */
 #define BUDGET	      8u			/* requests and replies of one port in one round */
@@ -70,6 +71,10 @@ static bool round_of(struct seat *s, uint64_t now_ns, bool whole, bool *worked)
 		return false;
 	if (atomic_load_explicit(&s->kicked, memory_order_relaxed))
 		atomic_exchange(&s->kicked, false);
+	if (s->pp->peer->cls->dates && now_ns >= s->date_ns) {
+		s->pp->date_s = clock_date_s();
+		s->date_ns = now_ns + DATE_NS;
+	}
 	*worked = peer_port_round(s->pp, now_ns, BUDGET, &next_ns);
 	atomic_store_explicit(&s->next_ns, next_ns, memory_order_relaxed);
 	seat_leave(s);

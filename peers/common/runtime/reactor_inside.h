@@ -55,6 +55,7 @@ struct seat {
 	_Alignas(64) _Atomic bool inside;
 	_Atomic bool kicked;		/* any thread sets it; whoever is inside clears it */
 	_Atomic uint64_t next_ns; /* when it wants to be called; whoever was inside writes it */
+	uint64_t date_ns;		/* when the date is to be looked at; who is inside */
 };
 
 struct reactor {

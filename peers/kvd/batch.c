@@ -1,0 +1,119 @@
+/* batch - the parsing of a change: copied once, then checked.
+ *
+ * Contract: kvd's thread. All that is read afterwards is kvd's own copy, so a client that changes
+ * its pages meanwhile changes nothing (R5 of docs/design/segment.md). Nothing is changed here.
+ *
+ * Invariants
+ *   B1  Each key and value is within the batch, and the CRC of key and value is the client's.
+ *   B2  No two changes of a batch are of one key.
+ *   B3  A record that a change makes can be read with its key in one request.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/common/log/log.h"
+#include "peers/kvd/kvd.h"
+#include "xtypes/xcrc.h"
+
+#define SEEN_SLOTS 2048u			/* twice KV_BATCH_MAX and a little */
+
+static bool is_within(uint32_t at, uint32_t bytes, uint32_t size)
+{
+	return at <= size && bytes <= size - at;
+}
+
+static bool has_value(uint8_t kind)
+{
+	return kind == KV_PUT || kind == KV_APPEND || kind == KV_PREPEND;
+}
+
+/* B3 */
+bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
+{
+	uint64_t record = ALOG_HEADER_BYTES + key_bytes + value_bytes;
+	uint32_t pages;
+
+	if (value_bytes >= KV_LARGE || record > k->record_max)
+		return false;
+	pages = xseg_req_span(0, (uint32_t)record) + 1 +
+		xseg_req_span(0, (uint32_t)sizeof(struct kv_query) + key_bytes);
+	return pages <= XSEG_REQ_PAGES;
+}
+
+static int too_large(const struct kvd *k, const struct kv_change *c)
+{
+	log_warn("%s: a value of %u bytes was refused: a key and its value have at most %u bytes "
+		"together; keep larger values in parts", k->peer.name, c->value_bytes,
+		k->record_max - ALOG_HEADER_BYTES);
+	return -EFBIG;
+}
+
+static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
+{
+	const struct kv_change *c = &w->c;
+	uint32_t value = has_value(c->kind) ? c->value_bytes : 0;
+
+	if (c->kind >= KV_HOLD && c->kind < KV_NR_CHANGES)
+		return too_large(k, c);
+	if (c->kind < KV_PUT || c->kind >= KV_NR_CHANGES || c->condition > KV_IF_VERSION ||
+		!c->key_bytes || c->key_bytes > KV_KEY_MAX ||
+		!is_within(c->key_at, c->key_bytes, k->batch_bytes) ||
+		!is_within(c->value_at, value, k->batch_bytes))
+		return -EINVAL;
+	if (kvd_needs_value(c->kind) && nr > 1)
+		return -EINVAL;
+	if (!kvd_fits(k, c->key_bytes, value))
+		return too_large(k, c);
+	w->key = k->batch + c->key_at;
+	w->value = k->batch + c->value_at;
+	if (has_value(c->kind) && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
+					  c->data_crc)
+		return -EPROTO;
+	kvd_identity(k, w->key, c->key_bytes, w->id);
+	return 0;
+}
+
+/* B2 */
+static bool has_twins(const struct kvd *k, uint32_t nr)
+{
+	static uint16_t seen[SEEN_SLOTS];	/* number + 1; the thread's, which is one */
+	const struct kvd_work *w = k->work;
+	uint32_t at;
+
+	memset(seen, 0, sizeof(seen));
+	for (uint32_t i = 0; i < nr; i++) {
+		for (at = w[i].id[0] % SEEN_SLOTS; seen[at]; at = (at + 1) % SEEN_SLOTS)
+			if (w[seen[at] - 1].id[0] == w[i].id[0] &&
+				w[seen[at] - 1].id[1] == w[i].id[1])
+				return true;
+		seen[at] = (uint16_t)(i + 1);
+	}
+	return false;
+}
+
+int kvd_batch_parse(struct kvd *k, const struct xreq *r)
+{
+	struct kv_batch b;
+	uint32_t least = sizeof(b) + sizeof(struct kv_change);
+	int rc;
+
+	if (r->offset || r->size < least || r->size > XSEG_REQ_BYTES ||
+		r->nr_pages < xseg_req_span(0, r->size))
+		return -EINVAL;
+	k->batch_bytes = r->size;
+	xseg_req_read_data(k->peer.seg, r, 0, k->batch, r->size);
+	memcpy(&b, k->batch, sizeof(b));
+	if (b.magic != KV_BATCH_MAGIC || !b.nr || b.nr > KV_BATCH_MAX ||
+		!is_within(sizeof(b), b.nr * (uint32_t)sizeof(struct kv_change), r->size))
+		return -EINVAL;
+	for (uint32_t i = 0; i < b.nr; i++) {
+		struct kvd_work *w = &k->work[i];
+
+		*w = (struct kvd_work){ .result = 0 };
+		memcpy(&w->c, k->batch + sizeof(b) + i * sizeof(w->c), sizeof(w->c));
+		rc = check(k, w, b.nr);
+		if (rc)
+			return rc;
+	}
+	return b.nr > 1 && has_twins(k, b.nr) ? -EINVAL : b.nr;
+}

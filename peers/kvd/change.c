@@ -1,0 +1,550 @@
+/* change - changes: conditions, the append, and the answers.
+ *
+ * A change is made in one step, which nothing interrupts:
+ *
+ *   1  its place, zone and sequence are noted in the request, and its outcome in the client's page
+ *   2  the request is STARTED
+ *   3  the records are appended (alog_append: all of a batch, or none)
+ *   4  the index points to them
+ *   5  it is answered; or APPLIED, if its answer waits for a write or a flush
+ *
+ * Before that it may need reads: of a version, an expiry or a value. These change nothing. When
+ * they are back, the index is asked again, and a record that was superseded meanwhile is read
+ * again.
+ *
+ * Contract: kvd's thread, state OPEN but for kvd_change_begun() and kvd_change_found().
+ *
+ * Invariants
+ *   C1  A change is done once (K11). A successor finds out by the notes whether a STARTED change
+ *       was appended, and then only answers it. An APPLIED one was. Those that were not are made
+ *       before any other.
+ *   C2  One change of a key at a time (K19): steps 1 to 4 are one, and conditions and old values
+ *       are those of the index in that step. So the index and the log have the same order.
+ *   C3  A change is answered as `sync` says; with FUA, when a flush has passed it. Answers that
+ *       wait for a position are in the order of positions.
+ *   C4  A change that has no room waits, in order; it is refused when room cannot be made.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "peers/common/log/log.h"
+#include "peers/kvd/kvd.h"
+#include "xtypes/xkill.h"
+
+enum { NOTE_ZONE, NOTE_PLACE, NOTE_SEQUENCE };
+
+/* What comes of looking at a record: it is there, it is on its way, there is no job, or an errno. */
+enum { LOOKED = 0, LOOKING = 1 };
+
+/* What kvd writes into a struct kv_change. */
+struct outcome {
+	int32_t result;
+	uint32_t new_bytes;
+	uint64_t new_version, number;
+};
+_Static_assert(sizeof(struct kv_change) - offsetof(struct kv_change, result) ==
+	sizeof(struct outcome), "the outcome is the end of a change");
+
+static void run_change(struct kvd *k, struct kvd_job *j);
+
+static void finish(struct kvd *k, struct xreq *r, struct kvd_job *j, int64_t result)
+{
+	if (j)
+		kvd_job_put(k, j);
+	peer_answer(k->pp, r, result);
+}
+
+/* ---- looking at the record that is there ---- */
+
+static bool is_of(const struct index_entry *e, uint64_t zone, uint32_t place)
+{
+	return e->zone == zone && e->place == place;
+}
+
+/* Whether its outcome depends on what the record says of itself. */
+static bool needs_fact(const struct kvd_work *w)
+{
+	if (kvd_needs_value(w->c.kind) || w->c.condition == KV_IF_VERSION)
+		return true;
+	return w->e.expires && (w->c.condition != KV_ALWAYS || w->c.kind == KV_DELETE);
+}
+
+static void fact_set(struct kvd_work *w, const struct alog_record *rec)
+{
+	w->fact = (struct kvd_fact){ .zone = w->e.zone, .place = w->e.place,
+		.version = rec->version, .expiry = rec->expiry };
+}
+
+/* The job's read is that of this change, and is back. Errors of the store are no damage. */
+static int take_read(struct kvd *k, struct kvd_work *w, struct kvd_job *j, uint32_t i)
+{
+	struct alog_record rec;
+	int64_t result = j->read->result;
+
+	if (result < 0 && result != -ENOENT)
+		return (int)result;
+	if (!kvd_record_ok(k, j->read, kvd_needs_value(w->c.kind), &rec)) {
+		kvd_record_bad(k, index_find(&k->index, w->id), &w->e);
+		return -EIO;
+	}
+	fact_set(w, &rec);
+	j->fact[i] = w->fact;
+	if (!kvd_needs_value(w->c.kind))
+		kvd_read_put(k, j);
+	return LOOKED;
+}
+
+static int read_it(struct kvd *k, struct xreq *r, struct kvd_work *w, struct kvd_job **j,
+	uint32_t i)
+{
+	if (!*j)
+		*j = kvd_job_get(k, r, run_change);
+	if (!*j)
+		return -EAGAIN;
+	(*j)->at = i;
+	if (kvd_read_record(k, *j, &w->e, kvd_needs_value(w->c.kind) ? w->e.bytes :
+			    ALOG_HEADER_BYTES) != KVD_HERE)
+		return LOOKING;
+	return take_read(k, w, *j, i);
+}
+
+static int look_at(struct kvd *k, struct xreq *r, struct kvd_work *w, struct kvd_job **j,
+	uint32_t i)
+{
+	uint8_t header[ALOG_HEADER_BYTES];
+	struct alog_record rec;
+
+	if (*j && (*j)->read && (*j)->at == i &&
+		is_of(&w->e, (*j)->read->zone, (*j)->read->place))
+		return take_read(k, w, *j, i);
+	if (kvd_needs_value(w->c.kind))
+		return read_it(k, r, w, j, i);
+	if (*j && is_of(&w->e, (*j)->fact[i].zone, (*j)->fact[i].place)) {
+		w->fact = (*j)->fact[i];
+		return LOOKED;
+	}
+	if (!alog_read_tail(k->log, w->e.zone, w->e.place, sizeof(header), header))
+		return read_it(k, r, w, j, i);
+	if (!kvd_bytes_ok(k, &w->e, header, sizeof(header), false, &rec))
+		return -EIO;
+	fact_set(w, &rec);
+	return LOOKED;
+}
+
+/* What each change meets. */
+static int look_at_all(struct kvd *k, struct xreq *r, struct kvd_job **j, uint32_t nr)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct kvd_work *w = &k->work[i];
+		uint64_t slot = index_find(&k->index, w->id);
+
+		w->known = slot != INDEX_NONE;
+		if (!w->known)
+			continue;
+		index_get(&k->index, slot, &w->e);
+		w->present = w->e.type == INDEX_VALUE;
+		if (!w->present || !needs_fact(w))
+			continue;
+		rc = look_at(k, r, w, j, i);
+		if (rc)
+			return rc;
+		w->present = !kvd_is_expired(k, w->fact.expiry);
+	}
+	return LOOKED;
+}
+
+/* ---- conditions ---- */
+
+static int condition(const struct kvd_work *w)
+{
+	switch (w->c.condition) {
+	case KV_IF_ABSENT:
+		return w->present ? -EEXIST : 0;
+	case KV_IF_PRESENT:
+		return w->present ? 0 : -ENOENT;
+	case KV_IF_VERSION:
+		return !w->present ? -ENOENT : w->fact.version == w->c.version ? 0 : -EEXIST;
+	default:
+		return 0;
+	}
+}
+
+static int one_result(const struct kvd_work *w)
+{
+	int rc = condition(w);
+
+	if (!rc && !w->present && w->c.kind != KV_PUT)
+		rc = -ENOENT;
+	return rc;
+}
+
+/* An absent key need not be deleted. */
+static bool is_failure(const struct kvd_work *w)
+{
+	return w->result && (w->c.kind != KV_DELETE || w->c.condition != KV_ALWAYS);
+}
+
+static void write_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result,
+	const struct alog_place *at, uint64_t version, uint64_t number)
+{
+	struct outcome o = { .result = result, .new_bytes = at ? at->bytes : 0,
+		.new_version = version, .number = number };
+	uint32_t from = (uint32_t)(sizeof(struct kv_batch) + i * sizeof(struct kv_change) +
+				   offsetof(struct kv_change, result));
+
+	xseg_req_write_data(k->peer.seg, r, from, &o, sizeof(o));
+}
+
+/* True: one fails, so none is done, and the outcomes say so. */
+static bool fails(struct kvd *k, const struct xreq *r, uint32_t nr)
+{
+	bool failed = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		k->work[i].result = one_result(&k->work[i]);
+		failed |= is_failure(&k->work[i]);
+	}
+	for (uint32_t i = 0; i < nr && failed; i++)
+		write_outcome(k, r, i, k->work[i].result ? k->work[i].result : -ECANCELED, NULL, 0,
+			0);
+	return failed;
+}
+
+/* ---- the records ---- */
+
+struct making {
+	uint32_t nr, bytes, added;		/* records; identities that the index lacks */
+	uint64_t number;
+	bool tombstones;			/* all of them are */
+};
+
+static void plain_put(const struct kvd_work *w, struct alog_put *put)
+{
+	put->rec.expiry = w->c.expiry;
+	put->rec.client = w->c.client;
+	put->rec.value_bytes = w->c.value_bytes;
+	put->rec.data_crc = w->c.data_crc;
+	put->value = w->value;
+}
+
+/* 0, or the result of the change: a value cannot be made. */
+static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, struct making *m)
+{
+	struct alog_put *put = &k->put[m->nr];
+	struct alog_record old;
+	int rc = 0;
+
+	*put = (struct alog_put){ .rec = { .identity = { w->id[0], w->id[1] },
+		.type = ALOG_TOMBSTONE } };
+	if (w->c.kind != KV_DELETE) {
+		put->rec.type = ALOG_VALUE;
+		put->rec.key_bytes = w->c.key_bytes;
+		put->key = w->key;
+		m->tombstones = false;
+	}
+	if (w->c.kind == KV_PUT)
+		plain_put(w, put);
+	else if (w->c.kind != KV_DELETE && kvd_record_ok(k, j->read, true, &old))
+		rc = kvd_value_make(k, w, j->read, &old, put, &m->number);
+	m->bytes += alog_record_bytes(put->rec.key_bytes, put->rec.value_bytes);
+	m->nr++;
+	m->added += !w->known;
+	return rc;
+}
+
+static int make_records(struct kvd *k, struct kvd_job *j, uint32_t nr, struct making *m)
+{
+	int rc = 0;
+
+	*m = (struct making){ .tombstones = true };
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		struct kvd_work *w = &k->work[i];
+
+		w->does = !w->result;
+		if (!w->does)
+			continue;
+		rc = make_record(k, w, j, m);
+		w->result = rc;
+	}
+	return rc;
+}
+
+/* ---- the step ---- */
+
+static void promise(struct kvd *k, struct xreq *r)
+{
+	uint64_t end = alog_end(k->log);
+	struct kvd_fifo *to = NULL;
+
+	if (r->flags & XSEG_REQ_FUA || k->sync == KVD_ALWAYS) {
+		alog_force(k->log, end);
+		to = &k->stable;
+	} else if (k->sync == KVD_WRITTEN) {
+		alog_push(k->log, end);
+		to = &k->written;
+	} else if (k->sync_at_ns == PEER_NEVER) {
+		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
+	}
+	if (!to) {
+		peer_answer(k->pp, r, r->size);
+		return;
+	}
+	if (r->state == XSEG_REQ_STARTED)
+		xseg_req_apply(k->pp->port, r);
+	r->user = (void *)(uintptr_t)end;
+	fifo_push(to, r);
+}
+
+static void note(struct kvd *k, const struct xreq *r, const struct alog_place *at)
+{
+	struct xseg *seg = k->peer.seg;
+
+	xseg_req_note_set(seg, r, NOTE_ZONE, at->zone);
+	xseg_req_note_set(seg, r, NOTE_PLACE, at->place);
+	xseg_req_note_set(seg, r, NOTE_SEQUENCE, at->sequence);
+	XKILL(KVD_NOTED);
+}
+
+/* Steps 1 to 4; `next` is where the first record will stand. */
+static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m,
+	const struct alog_place *next)
+{
+	uint32_t n = 0;
+	int rc;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct kvd_work *w = &k->work[i];
+		const struct alog_record *rec = &k->put[n].rec;
+		struct alog_place at = { .bytes = w->does ?
+			alog_record_bytes(rec->key_bytes, rec->value_bytes) : 0 };
+
+		write_outcome(k, r, i, w->result, &at,
+			!w->does ? 0 : rec->version ? rec->version : next->sequence + n, m->number);
+		n += w->does;
+	}
+	note(k, r, next);
+	if (r->state == XSEG_REQ_AT)
+		xseg_req_start(k->pp->port, r);
+	rc = alog_append(k->log, k->put, m->nr, k->at);
+	assert(!rc && k->at[0].place == next->place && k->at[0].sequence == next->sequence);
+	XKILL(KVD_APPENDED);
+	for (uint32_t i = n = 0; i < nr; i++) {
+		struct kvd_work *w = &k->work[i];
+
+		if (!w->does)
+			continue;
+		kvd_index_put(k, w->id, &k->at[n], w->c.kind == KV_DELETE,
+			k->put[n].rec.expiry != 0);
+		kvd_count(k, w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
+		n++;
+	}
+	XKILL(KVD_INDEXED);
+}
+
+static int refuse(struct kvd *k, bool keys)
+{
+	kvd_count(k, KS_REFUSED, 1);
+	if (keys)
+		log_warn("%s: a put was refused: it has %llu keys, as many as it can; delete some, "
+			"or start it with a larger keys=", k->peer.name,
+			(unsigned long long)k->index.used);
+	else
+		log_warn("%s: a put was refused: the log is full of live values; delete some, or "
+			"use full = evict", k->peer.name);
+	return -ENOSPC;
+}
+
+/* 0; -EAGAIN: it has to wait; or why it is refused. */
+static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m)
+{
+	struct alog_place next;
+	int rc;
+
+	if (m->added > index_room(&k->index))
+		return refuse(k, true);
+	rc = m->bytes > k->record_max ? -EFBIG
+				      : alog_next(k->log, m->bytes, m->nr, m->tombstones, &next);
+	if (rc == -ENOSPC)
+		return refuse(k, false);
+	if (rc)
+		return rc == -E2BIG ? -EFBIG : rc;
+	make(k, r, nr, m, &next);
+	return 0;
+}
+
+/* ---- one change ---- */
+
+/* False: it has to wait in its list; r->user is its job, if it has one. */
+static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
+{
+	int nr = kvd_batch_parse(k, r), rc = nr < 0 ? nr : look_at_all(k, r, &j, (uint32_t)nr);
+	struct making m;
+
+	r->user = j;
+	if (rc == LOOKING)
+		return true;
+	if (rc == -EAGAIN)
+		return false;
+	if (rc) {
+		finish(k, r, j, rc);
+		return true;
+	}
+	if (fails(k, r, (uint32_t)nr)) {
+		finish(k, r, j, r->size);
+		return true;
+	}
+	if (make_records(k, j, (uint32_t)nr, &m)) {
+		write_outcome(k, r, 0, k->work[0].result, NULL, 0, 0);
+		finish(k, r, j, r->size);
+		return true;
+	}
+	rc = m.nr ? append(k, r, (uint32_t)nr, &m) : 0;
+	if (rc == -EAGAIN)
+		return false;
+	if (rc) {
+		finish(k, r, j, rc);
+		return true;
+	}
+	if (j)
+		kvd_job_put(k, j);
+	if (m.nr) {
+		promise(k, r);
+		return true;
+	}
+	for (uint32_t i = 0; i < (uint32_t)nr; i++)
+		write_outcome(k, r, i, k->work[i].result, NULL, 0, 0);
+	peer_answer(k->pp, r, r->size);
+	return true;
+}
+
+static void push_first(struct kvd_fifo *q, struct xreq *r)
+{
+	r->next = q->first;
+	if (!q->first)
+		q->last = &r->next;
+	q->first = r;
+}
+
+void kvd_change(struct kvd *k, struct xreq *r)
+{
+	r->user = NULL;
+	if (k->waiting.first || !try_change(k, r, NULL))
+		fifo_push(&k->waiting, r);
+}
+
+/* Before those that wait for a job. */
+static void run_change(struct kvd *k, struct kvd_job *j)
+{
+	struct xreq *r = j->r;
+
+	if (!try_change(k, r, j))
+		push_first(&k->waiting, r);
+}
+
+/* ---- of a predecessor ---- */
+
+void kvd_change_begun(struct kvd *k, struct xreq *r)
+{
+	r->user = NULL;
+	fifo_push(&k->begun, r);
+}
+
+/* C1 */
+void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint)
+{
+	struct xseg *seg = k->peer.seg;
+
+	for (struct xreq *r = k->begun.first; r; r = r->next)
+		if (r->state == XSEG_REQ_STARTED &&
+			xseg_req_note(seg, r, NOTE_SEQUENCE) == hint->sequence &&
+			xseg_req_note(seg, r, NOTE_ZONE) == zone &&
+			xseg_req_note(seg, r, NOTE_PLACE) == hint->place)
+			r->user = r;
+}
+
+/* The log is OPEN. */
+static void finish_begun(struct kvd *k)
+{
+	while (k->begun.first) {
+		struct xreq *r = fifo_pop(&k->begun);
+		bool done = r->user || r->state == XSEG_REQ_APPLIED;
+
+		r->user = NULL;
+		if (done)
+			promise(k, r);
+		else
+			kvd_change(k, r);
+	}
+}
+
+/* ---- answers ---- */
+
+static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
+{
+	while (q->first && (uintptr_t)q->first->user <= pos) {
+		struct xreq *r = fifo_pop(q);
+
+		XKILL(KVD_PROMISED);
+		peer_answer(k->pp, r, r->op == XSEG_OP_FLUSH ? 0 : r->size);
+	}
+}
+
+/* What is appended goes below after a while. */
+static void look_at_time(struct kvd *k)
+{
+	uint64_t end = alog_end(k->log);
+
+	if (k->pp->now_ns < k->sync_at_ns)
+		return;
+	k->sync_at_ns = PEER_NEVER;
+	if (k->sync == KVD_TIMED)
+		alog_force(k->log, end);
+	else
+		alog_push(k->log, end);
+}
+
+void kvd_changes_poll(struct kvd *k)
+{
+	struct xreq *r;
+
+	finish_begun(k);
+	answer_up_to(k, &k->written, alog_written(k->log));
+	answer_up_to(k, &k->stable, alog_stable(k->log));
+	look_at_time(k);
+	while (k->waiting.first) {
+		r = fifo_pop(&k->waiting);
+		if (!try_change(k, r, r->user)) {
+			push_first(&k->waiting, r);
+			return;
+		}
+	}
+}
+
+void kvd_changes_fail(struct kvd *k, int error)
+{
+	struct kvd_fifo *q[] = { &k->written, &k->stable };
+
+	for (unsigned i = 0; i < 2; i++)
+		while (q[i]->first)
+			peer_answer(k->pp, fifo_pop(q[i]), error);
+}
+
+/* With nothing in the tail older records may still be in a cache below: the FLUSH is its matter. */
+void kvd_flush(struct kvd *k, struct xreq *r)
+{
+	uint64_t end = alog_end(k->log);
+
+	if (alog_stable(k->log) >= end) {
+		xseg_req_set_target(r, k->target, k->target_len);
+		r->obj_offset = 0;
+		peer_forward(k->pp, r);
+		return;
+	}
+	alog_force(k->log, end);
+	r->user = (void *)(uintptr_t)end;
+	fifo_push(&k->stable, r);
+}

@@ -1,0 +1,319 @@
+/* kvd - the class: options, and what the port does each round. See kvd.h.
+ *
+ * Contract: see peer.h. Requests that come before the log is open are held in a list, which has
+ * room for every request there is.
+ */
+#include "peers/kvd/kvd.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+int kvd_sync_parse(const char *text, enum kvd_sync *sync, uint64_t *ns)
+{
+	static const char *const names[] = { [KVD_NEVER] = "never", [KVD_WRITTEN] = "written",
+					     [KVD_ALWAYS] = "always" };
+
+	*ns = KVD_SECOND;
+	for (unsigned i = 0; i < 3; i++)
+		if (!strcmp(text, names[i])) {
+			*sync = (enum kvd_sync)i;
+			return 0;
+		}
+	*sync = KVD_TIMED;
+	return opt_parse_time(text, ns) || !*ns ? -EINVAL : 0;
+}
+
+static int check_sync(const char *text, struct xseg_error *err)
+{
+	enum kvd_sync sync;
+	uint64_t ns;
+
+	return kvd_sync_parse(text, &sync, &ns)
+		       ? xseg_fail(err, -EINVAL, "sync: '%.60s' is not one of never, written, always, "
+				   "or a time such as 1s", text) : 0;
+}
+
+static int check_preload(const char *text, struct xseg_error *err)
+{
+	uint64_t bytes;
+
+	return strcmp(text, "no") && strcmp(text, "all") && opt_parse_size(text, &bytes)
+		       ? xseg_fail(err, -EINVAL, "preload: '%.60s' is not one of no, all, or a size "
+				   "such as 1G", text) : 0;
+}
+
+static int check_prefix(const char *text, struct xseg_error *err)
+{
+	if (*text && !xseg_name_ok(text))
+		return xseg_fail(err, -EINVAL, "prefix: '%.70s' is not 1 to 63 of the characters "
+			"A-Z a-z 0-9 . _ -", text);
+	if (!strcmp(text, "volumed"))
+		return xseg_fail(err, -EINVAL, "prefix: 'volumed' is reserved; give another");
+	return 0;
+}
+
+#define FIELD(f) offsetof(struct kvd, f)
+
+static const char *const full_names[] = { "refuse", "evict", NULL };
+
+static const struct opt kvd_opts[] = {
+	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(prefix), .len = XSEG_NAME_MAX,
+	  .arg = "NAME", .check = check_prefix,
+	  .help = "its objects are named +NAME:...; default: the peer's name" },
+	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(size_bytes), .max = 1ull << 42,
+	  .arg = "SIZE", .help = "of the log, in the store; must be given" },
+	{ .name = "keys", .kind = OPT_U64, .off = FIELD(keys_max), .max = 1ull << 32, .arg = "N",
+	  .help = "most keys that it can have; default: size / 1K" },
+	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(full), .names = full_names,
+	  .def = "refuse", .arg = "refuse|evict",
+	  .help = "what becomes of a put when the log is full" },
+	{ .name = "preload", .kind = OPT_STR, .off = FIELD(preload), .len = 16, .def = "no",
+	  .arg = "no|all|SIZE", .check = check_preload,
+	  .help = "what is read into a cache below at the start" },
+	{ .name = "sync", .kind = OPT_STR, .off = FIELD(sync_text), .len = 16, .def = "1s",
+	  .arg = "never|written|always|TIME", .flags = OPT_LIVE, .check = check_sync,
+	  .help = "when a put is answered, or flushed" },
+	{ .name = "reserve", .kind = OPT_PERCENT, .off = FIELD(reserve_percent), .min = 1,
+	  .max = 50, .def = "5", .arg = "PERCENT",
+	  .help = "of the log for deletes and compaction; three zones at least" },
+	{ .name = "tail", .kind = OPT_SIZE, .off = FIELD(tail_bytes), .min = 64 << 10,
+	  .max = 64 << 20, .def = "4M", .arg = "SIZE",
+	  .help = "memory for the end of the log" },
+	{ .name = "zone_size", .kind = OPT_SIZE, .off = FIELD(zone_bytes), .min = 256 << 10,
+	  .max = ALOG_ZONE_MAX, .def = "4M", .arg = "SIZE",
+	  .help = "of the objects that the log is made of" },
+	{ .name = NULL },
+};
+
+static int kvd_fit(const struct peer *p, struct xseg_error *err)
+{
+	const struct kvd *k = (const struct kvd *)p;
+	struct alog_config cfg;
+	struct alog_cost cost;
+
+	if (p->threads > 1)
+		return xseg_fail(err, -EINVAL,
+			"a kvd has one thread for now; leave out threads=");
+	if (!k->prefix[0] && check_prefix(p->name, err))
+		return -EINVAL;
+	if (!k->size_bytes)
+		return xseg_fail(err, -EINVAL, "size= is missing: how large the log may get");
+	if (k->zone_bytes % XSEG_PAGE_SIZE || k->tail_bytes % XSEG_PAGE_SIZE)
+		return xseg_fail(err, -EINVAL, "zone_size and tail are whole pages of 4k");
+	if (kvd_cost(k, &cfg, &cost))
+		return xseg_fail(err, -EINVAL, "size is too small: with zones of %lu KiB and this "
+			"reserve it is %lu KiB at least",
+			(unsigned long)k->zone_bytes >> 10,
+			(unsigned long)(cfg.reserve + 4) * (k->zone_bytes >> 10));
+	return 0;
+}
+
+static int kvd_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
+{
+	struct kvd *k = kvd_of(p);
+
+	(void)o;
+	(void)err;
+	return kvd_sync_parse(k->sync_text, &k->sync, &k->sync_ns);
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+void kvd_serve(struct kvd *k, struct xreq *r)
+{
+	switch (r->op) {
+	case XSEG_OP_READ:
+		kvd_query(k, r);
+		break;
+	case XSEG_OP_WRITE:
+		if (r->volume == k->id)
+			kvd_change(k, r);
+		else
+			peer_answer(k->pp, r, -ESTALE);
+		break;
+	case XSEG_OP_FLUSH:
+		if (r->volume == k->id)
+			kvd_flush(k, r);
+		else
+			peer_answer(k->pp, r, -ESTALE);
+		break;
+	default:
+		peer_answer(k->pp, r, -EOPNOTSUPP);
+	}
+}
+
+static void kvd_request(struct peer_port *pp, struct xreq *r)
+{
+	struct kvd *k = kvd_of(pp->peer);
+
+	if (k->state == KVD_OPEN)
+		kvd_serve(k, r);
+	else if (k->state == KVD_BROKEN)
+		peer_answer(pp, r, k->error);
+	else
+		fifo_push(&k->held, r);
+}
+
+static void kvd_recover(struct peer_port *pp, struct xreq *r)
+{
+	if (r->op == XSEG_OP_WRITE && r->state != XSEG_REQ_AT)
+		kvd_change_begun(kvd_of(pp->peer), r);
+	else
+		kvd_request(pp, r);
+}
+
+/* ---- a round ----------------------------------------------------------------------------- */
+
+static void answer_all(struct kvd *k, struct kvd_fifo *q)
+{
+	while (q->first)
+		peer_answer(k->pp, fifo_pop(q), k->error);
+}
+
+/* What a predecessor had begun comes first. */
+static void go_on(struct kvd *k)
+{
+	kvd_changes_poll(k);
+	kvd_jobs_poll(k);
+	kvd_queries_poll(k);
+	while (k->held.first)
+		kvd_serve(k, fifo_pop(&k->held));
+}
+
+/* All is to be below and stable, and then the head says so: the next opening reads hints alone. */
+static void settle(struct kvd *k)
+{
+	uint64_t end = alog_end(k->log);
+	bool busy = k->log_out || k->jobs || k->waiting.first || k->written.first ||
+		    k->stable.first || k->begun.first;
+
+	k->settled = false;
+	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
+		alog_force(k->log, end);
+		k->head_asked = false;
+	} else if (!busy && !k->head_asked) {
+		alog_words_write(k->log);
+		k->head_asked = true;
+	} else {
+		k->settled = !busy && alog_words_stable(k->log);
+	}
+}
+
+static bool is_stopping(const struct kvd *k)
+{
+	return atomic_load_explicit(&k->peer.stopping, memory_order_relaxed);
+}
+
+static uint64_t kvd_poll(struct peer_port *pp)
+{
+	struct kvd *k = kvd_of(pp->peer);
+	uint64_t next;
+
+	kvd_life_poll(k);
+	if (k->state == KVD_BROKEN) {
+		answer_all(k, &k->held);
+		answer_all(k, &k->begun);
+		return PEER_NEVER;
+	}
+	if (k->state == KVD_OPEN) {
+		go_on(k);
+		if (is_stopping(k))
+			settle(k);
+	}
+	next = alog_poll(k->log, pp->now_ns);
+	if (k->state == KVD_OPEN && k->waiting.first) {
+		kvd_changes_poll(k);
+		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
+	}
+	if (k->state == KVD_OPENING && (alog_serves(k->log) || alog_failed(k->log)))
+		return pp->now_ns;
+	kvd_stats_update(k);
+	return peer_earlier(next, k->sync_at_ns);
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static uint32_t kvd_nr_requests(struct peer *p)
+{
+	(void)p;
+	return KVD_REQUESTS;
+}
+
+static uint64_t kvd_memory_bytes(const struct peer *p)
+{
+	return kvd_arena_bytes((const struct kvd *)p);
+}
+
+static void kvd_fini(struct peer *p)
+{
+	kvd_life_fini(kvd_of(p));
+}
+
+static int kvd_init(struct peer *p, struct xseg_error *err)
+{
+	struct kvd *k = kvd_of(p);
+	int rc = kvd_sync_parse(k->sync_text, &k->sync, &k->sync_ns);
+
+	if (!rc)
+		rc = kvd_life_init(k, err);
+	if (rc)
+		kvd_life_fini(k);
+	return rc;
+}
+
+static void kvd_recovered(struct peer *p)
+{
+	struct kvd *k = kvd_of(p);
+
+	k->began_ns = k->pp->now_ns;
+}
+
+static uint64_t dirty_bytes(const struct kvd *k)
+{
+	return k->state == KVD_BROKEN || !alog_serves(k->log)
+		       ? 0 : alog_end(k->log) - alog_written(k->log);
+}
+
+static bool kvd_quiesced(struct peer *p, uint64_t *left_bytes)
+{
+	const struct kvd *k = kvd_of(p);
+
+	*left_bytes = dirty_bytes(k);
+	return k->state == KVD_OPEN ? k->settled : !k->log_out && !k->reads_out;
+}
+
+static uint64_t kvd_dirty_bytes(struct peer *p)
+{
+	return dirty_bytes(kvd_of(p));
+}
+
+static enum xseg_close kvd_close_how(struct peer *p, bool clean)
+{
+	return clean && kvd_of(p)->settled ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
+}
+
+const struct peer_class kvd_class = {
+	.kind = "kvd",
+	.summary = "values by key, in an append-only log in the peer below",
+	.opts = kvd_opts,
+	.size = sizeof(struct kvd),
+	.sends = true,
+	.dates = true,
+	.fit = kvd_fit,
+	.nr_requests = kvd_nr_requests,
+	.memory_bytes = kvd_memory_bytes,
+	.init = kvd_init,
+	.recover = kvd_recover,
+	.recovered = kvd_recovered,
+	.request = kvd_request,
+	.reply = kvd_reply,
+	.poll = kvd_poll,
+	.admin = kvd_admin,
+	.changed = kvd_changed,
+	.quiesced = kvd_quiesced,
+	.dirty_bytes = kvd_dirty_bytes,
+	.close_how = kvd_close_how,
+	.fini = kvd_fini,
+};

@@ -1,0 +1,307 @@
+/* kvd - what the files of kvd share: values by key, as records of an append-only log.
+ *
+ * A change is appended to the log (peers/alog), and the index gets its place. A get is sent on to
+ * the peer below, which answers the client itself. The form of requests is xseg/kv_wire.h. The
+ * design, and how it was attacked: docs/design/kvd.md.
+ *
+ *   file        what is there
+ *   kvd.c       the class, options, what a port does each round
+ *   life.c      memory, the id and the prefix, opening, naming, stopping
+ *   logged.c    what the log asks of its user: sending, pages, the index at opening and copies
+ *   index.c     identity -> place
+ *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
+ *   scan.c      SCAN
+ *   batch.c     the parsing of a change
+ *   change.c    changes: conditions, the append, answers, and changes that a predecessor began
+ *   value.c     new values that are made of old ones: APPEND, INCR and so on
+ *   record.c    reads of kvd's own, and whether a record verifies
+ *   admin.c     commands and counters
+ *
+ * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
+ *
+ *   state    from            when
+ *   OPENING  (begin), OPEN   the log is read; again after the store lost what it had answered
+ *   NAMING   OPENING         the log is new: its secret is written, to both copies of the head
+ *   OPEN     OPENING, NAMING requests are served
+ *   BROKEN   OPENING         the log cannot be opened: requests are answered with the error
+ *
+ * Requests wait in one of these lists:
+ *   held     in any order, until the log is OPEN
+ *   begun    STARTED or APPLIED by a predecessor, until the log is OPEN
+ *   waiting  changes, for room in the tail, a job, or a read; oldest first
+ *   written, stable   done, and not answered before their position is (KV.md: sync)
+ *   no_job   queries, for a job
+ *   jobs     each has a read of kvd's own out, or wants one
+ */
+#ifndef PEERS_KVD_H
+#define PEERS_KVD_H
+
+#include "peers/alog/alog.h"
+#include "peers/common/runtime/peer.h"
+#include "peers/kvd/index.h"
+#include "xseg/kv_wire.h"
+
+#define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
+#define KVD_JOBS	32u
+#define KVD_BIG_READS	4u
+#define KVD_SMALL_READS 16u
+#define KVD_BIG_PAGES	257u
+#define KVD_SMALL_PAGES 18u			/* header and longest key, at any place */
+#define KVD_REQUESTS	64u
+#define KVD_SECOND	1000000000ull
+
+enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
+
+struct kvd;
+
+enum kvd_state { KVD_OPENING, KVD_NAMING, KVD_OPEN, KVD_BROKEN };
+enum kvd_full { KVD_REFUSE, KVD_EVICT };
+enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
+
+enum kvd_stat {
+	KS_PUTS, KS_GETS, KS_DELETES, KS_HITS, KS_MISSES, KS_SCANS, KS_LOOKS, KS_BAD_RECORDS,
+	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES, KVD_NR_STATS
+};
+
+struct kvd_fifo {				/* requests by ->next */
+	struct xreq *first, **last;
+};
+
+/* The first page of kvd's arena. `magic` is written last. */
+struct kvd_arena {
+	uint64_t magic, owner;
+	uint32_t zones, zone_bytes, tail_pages, unused;
+	_Atomic uint64_t time_s;		/* the latest that anything was judged by */
+};
+
+/* The user's words in the log's head. */
+struct kvd_words {
+	uint64_t magic;
+	uint8_t secret[16];			/* of the hash */
+	uint64_t time_s;
+};
+_Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
+
+/* A read of kvd's own: of a record, or the begin of one. */
+struct kvd_read {
+	struct kvd_read *next;			/* free */
+	uint8_t *pages;
+	uint32_t nr_pages;
+	uint64_t zone, epoch;
+	uint32_t place, bytes;			/* in the zone */
+	const uint8_t *data;			/* the record's first byte */
+	int64_t result;
+	struct kvd_job *job;			/* that goes on when it is back */
+};
+
+/* What a record's header says, as far as conditions need it. */
+struct kvd_fact {
+	uint64_t zone, version;
+	uint32_t place, expiry;
+};
+
+/* A client's request that needs reads of kvd's own. */
+struct kvd_job {
+	struct kvd_job *next;			/* free, or wanting a read */
+	struct xreq *r;
+	void (*run)(struct kvd *k, struct kvd_job *j);
+	struct kvd_read *read;			/* that is back, or whose data is still needed */
+	bool out;				/* its read is */
+	uint32_t tries;
+	uint32_t at;				/* change: whose record is being read */
+	struct kvd_fact *fact;			/* KV_BATCH_MAX */
+	/* SCAN */
+	uint64_t cursor, last_hash;
+	uint32_t skip;				/* so many of the cursor's hash are passed */
+	uint32_t nr, used;			/* entries, bytes of the answer */
+	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
+};
+
+/* One of kvd's own requests, by its index in the segment. */
+struct kvd_context {
+	struct alog_io *io;			/* of the log */
+	struct kvd_read *read;
+};
+
+struct kvd {
+	struct peer peer;
+	/* options */
+	uint64_t size_bytes, keys_max, tail_bytes, zone_bytes;
+	uint32_t full, reserve_percent;
+	char prefix[XSEG_NAME_MAX], preload[16], sync_text[16];
+
+	enum kvd_sync sync;
+	uint64_t sync_ns;
+	uint32_t id;
+	enum kvd_state state;
+	int error;				/* BROKEN */
+	uint64_t opened_ns, began_ns;
+	struct peer_port *pp;
+
+	/* memory */
+	uint8_t *base;
+	uint64_t base_bytes;
+	uint32_t *extent;			/* first page of each of the arena's extents */
+	struct kvd_arena *arena;
+	struct alog_config cfg;
+	struct alog_cost cost;
+	uint32_t record_max;			/* a record, or a batch, in the log */
+	struct alog *log;
+	struct index index;
+	struct kvd_context *context;
+	uint32_t log_out, reads_out;
+
+	uint8_t secret[16];
+	uint64_t time_s, time_written;		/* K9; in the head, as of the last write of it */
+	uint32_t naming;			/* NAMING: heads written */
+
+	struct kvd_fifo held, begun, waiting, no_job, written, stable;
+	struct kvd_read read[KVD_BIG_READS + KVD_SMALL_READS], *big_free, *small_free;
+	struct kvd_job job[KVD_JOBS], *job_free, *wants_first, **wants_last;
+	uint32_t jobs;
+	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
+	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
+
+	/* the change that is being made */
+	uint8_t *batch, *value;
+	uint32_t batch_bytes;
+	struct kvd_work *work;
+	struct alog_put *put;
+	struct alog_place *at;
+	struct kvd_fact *facts;			/* of all jobs */
+	uint8_t *key, *record;			/* of a query; of a record from the tail */
+
+	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
+	uint32_t target_len;
+	struct xseg_stats *stats;
+};
+
+static inline struct kvd *kvd_of(struct peer *p)
+{
+	return (struct kvd *)p;
+}
+
+static inline void fifo_init(struct kvd_fifo *q)
+{
+	q->first = NULL;
+	q->last = &q->first;
+}
+
+static inline void fifo_push(struct kvd_fifo *q, struct xreq *r)
+{
+	r->next = NULL;
+	*q->last = r;
+	q->last = &r->next;
+}
+
+static inline struct xreq *fifo_pop(struct kvd_fifo *q)
+{
+	struct xreq *r = q->first;
+
+	q->first = r->next;
+	if (!q->first)
+		q->last = &q->first;
+	return r;
+}
+
+static inline void kvd_count(struct kvd *k, enum kvd_stat what, uint64_t by)
+{
+	xseg_stats_add(k->stats, what, by);
+}
+
+/* ---- kvd.c ---- */
+void kvd_serve(struct kvd *k, struct xreq *r);	/* OPEN: does it, or has it wait */
+int kvd_sync_parse(const char *text, enum kvd_sync *sync, uint64_t *ns);
+
+/* ---- life.c ---- */
+int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cost);
+uint64_t kvd_arena_bytes(const struct kvd *k);
+uint64_t kvd_private_bytes(const struct kvd *k);
+int kvd_life_init(struct kvd *k, struct xseg_error *err);
+void kvd_life_fini(struct kvd *k);
+void kvd_life_poll(struct kvd *k);		/* the state */
+uint32_t kvd_id_of(const char *prefix);
+/* 0: not expired. Tells the head, now and then, how late it is. */
+bool kvd_is_expired(struct kvd *k, uint32_t expiry);
+
+/* ---- logged.c ---- */
+extern const struct alog_user kvd_log_user;	/* ctx is to be set */
+uint32_t kvd_page_of(void *ctx, const void *at);
+bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c);
+void kvd_reply(struct peer_port *pp, struct xreq *r);
+void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r);
+void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2]);
+/* The index has the record of the identity at this place from now on. There is room (change.c). */
+void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
+	bool expires);
+
+/* ---- record.c ---- */
+enum kvd_got { KVD_HERE, KVD_SENT, KVD_LATER };
+/* Reads `bytes` from the begin of the entry's record. HERE: j->read has it, from the tail. SENT:
+ * j->run() is called when it is back. LATER: the same when a read is free, and j->read is NULL. */
+enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes);
+/* The header verifies. `whole`: key and value, too, and the read has them. */
+bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,
+	struct alog_record *rec);
+/* The same of bytes in memory. */
+bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *data, uint32_t bytes,
+	bool whole, struct alog_record *rec);
+/* Counts and tells a record that is damaged, once. */
+void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e);
+void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
+void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result);
+struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
+	void (*run)(struct kvd *k, struct kvd_job *j));	/* NULL: none is free */
+void kvd_job_put(struct kvd *k, struct kvd_job *j);
+void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result);	/* and puts it */
+void kvd_jobs_poll(struct kvd *k);		/* those that want a read go on */
+
+/* ---- query.c ---- */
+void kvd_query(struct kvd *k, struct xreq *r);
+/* The struct of a query, and its key into k->key. */
+int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
+void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
+
+/* ---- scan.c ---- */
+void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
+
+/* ---- batch.c ---- */
+/* One change of a batch, checked. */
+struct kvd_work {
+	struct kv_change c;
+	uint64_t id[2];
+	const uint8_t *key, *value;		/* in k->batch */
+	struct index_entry e;			/* of its identity, if `known` */
+	bool known, present;			/* present: it has a record that has not expired */
+	bool does;				/* it is appended */
+	int result;
+	struct kvd_fact fact;			/* if its record was looked at */
+};
+/* Copies and checks a batch: k->work has its changes. Returns how many, or an error. */
+int kvd_batch_parse(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
+/* A record of a key and a value can be, and can be read (B3). */
+bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
+
+/* ---- change.c ---- */
+void kvd_change(struct kvd *k, struct xreq *r);
+void kvd_changes_poll(struct kvd *k);
+void kvd_flush(struct kvd *k, struct xreq *r);
+/* One that a predecessor had STARTED or APPLIED. */
+void kvd_change_begun(struct kvd *k, struct xreq *r);
+/* The opening found a record: whether a STARTED change has made it. */
+void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_changes_fail(struct kvd *k, int error);	/* of all that is done and not answered */
+
+/* ---- value.c ---- */
+/* The record of work[0] is in `rd`; the new value goes into k->value. 0 or the change's result. */
+int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
+	const struct alog_record *old, struct alog_put *put, uint64_t *number);
+bool kvd_needs_value(uint8_t kind);
+
+/* ---- admin.c ---- */
+int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);
+int kvd_stats_open(struct kvd *k);
+void kvd_stats_update(struct kvd *k);
+
+#endif

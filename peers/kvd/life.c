@@ -1,0 +1,438 @@
+/* life - kvd's memory, its id and prefix, the opening of the log, and stopping.
+ *
+ * The arena holds, one after the other: a page of its own words (struct kvd_arena), the log's
+ * arena, which is its tail, the log's scratch, and the pages of kvd's own reads. What counts for a
+ * successor are the first two.
+ *
+ * Contract: kvd's thread.
+ *
+ * Invariants
+ *   L1  The id is made of the prefix, so it is the same for a log whenever and wherever it is
+ *       opened: a cache below knows the log's data by it. No two kvds of a segment have one id, and
+ *       so no two have one prefix (K13).
+ *   L2  The secret of the hash is in both copies of the head before the first record is appended.
+ *   L3  Time never goes back (K9): it is the latest that the driver has told, this arena, or the
+ *       head. The head learns of it when a record is found expired by a time that it does not have.
+ *   L4  The arena is given back only when all that was appended is stable.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "peers/common/log/log.h"
+#include "peers/kvd/kvd.h"
+#include "xtypes/xkill.h"
+
+#define ARENA_MAGIC 0x314e455241445648ull	/* "HVDAREN1" */
+#define WORDS_MAGIC 0x3144524f57445648ull	/* "HVDWORD1" */
+#define PERCENT	    100u
+#define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
+
+/* ---- what it needs ---- */
+
+int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cost)
+{
+	uint32_t zones = (uint32_t)(k->size_bytes / k->zone_bytes);
+
+	*cfg = (struct alog_config){ .zones = zones, .zone_bytes = (uint32_t)k->zone_bytes,
+		.tail_pages = (uint32_t)(k->tail_bytes / XSEG_PAGE_SIZE),
+		.reserve = (uint32_t)((uint64_t)zones * k->reserve_percent / PERCENT) };
+	if (cfg->reserve < 3)
+		cfg->reserve = 3;
+	/* of a struct that has nothing but options the name is not known */
+	memcpy(cfg->prefix, k->prefix[0] ? k->prefix : k->peer.name, sizeof(cfg->prefix));
+	if (!cfg->prefix[0])
+		cfg->prefix[0] = '-';
+	return alog_cost(cfg, cost);
+}
+
+static uint64_t arena_bytes(const struct alog_cost *cost)
+{
+	return XSEG_PAGE_SIZE + cost->arena_bytes + cost->scratch_bytes +
+	       (uint64_t)READ_PAGES * XSEG_PAGE_SIZE;
+}
+
+uint64_t kvd_arena_bytes(const struct kvd *k)
+{
+	struct alog_config cfg;
+	struct alog_cost cost;
+
+	return kvd_cost(k, &cfg, &cost) ? 0 : peer_whole_extents(arena_bytes(&cost));
+}
+
+static uint64_t keys_of(const struct kvd *k)
+{
+	return k->keys_max ? k->keys_max : k->size_bytes / 1024;
+}
+
+static uint64_t change_bytes(void)
+{
+	return 3ull * XSEG_REQ_BYTES + KV_KEY_MAX +
+	       KV_BATCH_MAX * (sizeof(struct kvd_work) + sizeof(struct alog_put) +
+			       sizeof(struct alog_place) + KVD_JOBS * sizeof(struct kvd_fact));
+}
+
+uint64_t kvd_private_bytes(const struct kvd *k)
+{
+	struct alog_config cfg;
+	struct alog_cost cost;
+
+	return kvd_cost(k, &cfg, &cost) ? 0 : index_bytes(keys_of(k)) +
+		index_opening_bytes(keys_of(k)) + cost.private_bytes + change_bytes();
+}
+
+/* ---- id and prefix ---- */
+
+uint32_t kvd_id_of(const char *prefix)
+{
+	uint64_t hash = xseg_hash(prefix, strlen(prefix));
+
+	return (uint32_t)hash | KVD_ID_FROM;
+}
+
+/* What a stopped one left may be in its arena. */
+static bool may_hold(const struct xseg_peer_info *info)
+{
+	return xseg_peer_is_up(info->state) || info->state == XSEG_PEER_DEAD || info->arena_bytes;
+}
+
+/* L1. Of two that begin together each sees the other, as each stores its id first. */
+static int check_id(struct kvd *k, struct xseg_error *err)
+{
+	struct xseg_peer_info info;
+
+	k->id = kvd_id_of(k->cfg.prefix);
+	xseg_peer_user_set(k->peer.xp, KVD_WORD_ID, k->id);
+	for (uint32_t i = 0; i < xseg_nr_peers(k->peer.seg); i++)
+		if (i != xseg_peer_index(k->peer.xp) &&
+			xseg_peer_get_info(k->peer.seg, i, &info) && !strcmp(info.kind, "kvd") &&
+			(uint16_t)info.user[KVD_WORD_ID] == (uint16_t)k->id && may_hold(&info))
+			return xseg_fail(err, -EBUSY,
+				"'%s' has the prefix '%s', or one with the same number; give '%s' "
+				"another prefix=", info.name, k->cfg.prefix, k->peer.name);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+static bool is_of_this_geometry(const struct kvd *k)
+{
+	const struct kvd_arena *a = k->arena;
+
+	return a->zones == k->cfg.zones && a->zone_bytes == k->cfg.zone_bytes &&
+	       a->tail_pages == k->cfg.tail_pages;
+}
+
+static int random_fill(void *to, size_t bytes, struct xseg_error *err)
+{
+	return getrandom(to, bytes, 0) == (ssize_t)bytes
+		       ? 0 : xseg_fail(err, -EIO, "the system gives no random bytes: %s",
+				       strerror(errno));
+}
+
+static int make_arena(struct kvd *k, struct xseg_error *err)
+{
+	struct kvd_arena *a = k->arena;
+	int rc = random_fill(&a->owner, sizeof(a->owner), err);
+
+	if (rc)
+		return rc;
+	a->zones = k->cfg.zones;
+	a->zone_bytes = k->cfg.zone_bytes;
+	a->tail_pages = k->cfg.tail_pages;
+	/* a successor that sees the magic sees the rest; the partner is the kernel, from which it
+	 * learns of the death */
+	atomic_thread_fence(memory_order_release);
+	a->magic = ARENA_MAGIC;
+	return 0;
+}
+
+/* One that a predecessor left before it had made anything is made anew. */
+static int open_arena(struct kvd *k, struct xseg_error *err)
+{
+	uint64_t want = arena_bytes(&k->cost);
+	bool fresh;
+	void *base;
+	int rc;
+
+	k->base_bytes = want;
+	rc = xseg_arena_open(k->peer.xp, &k->base_bytes, &base, &fresh, err);
+	if (!rc && !fresh && !((struct kvd_arena *)base)->magic) {
+		rc = xseg_arena_free(k->peer.xp, err);
+		k->base_bytes = want;
+		if (!rc)
+			rc = xseg_arena_open(k->peer.xp, &k->base_bytes, &base, &fresh, err);
+	}
+	if (rc)
+		return rc;
+	k->base = base;
+	k->arena = base;
+	if (!k->arena->magic)
+		return make_arena(k, err);
+	if (k->arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) || k->base_bytes < want)
+		return xseg_fail(err, -EINVAL,
+			"'%s' left values in the segment that are not in its log yet; start it "
+			"with the size, tail, zone_size and reserve that it had, %u zones of %u "
+			"bytes and a tail of %u pages, and stop it in order to change them",
+			k->peer.name, k->arena->zones, k->arena->zone_bytes, k->arena->tail_pages);
+	return 0;
+}
+
+static int find_extents(struct kvd *k, struct xseg_error *err)
+{
+	uint32_t nr = (uint32_t)(peer_whole_extents(k->base_bytes) / XSEG_EXTENT_SIZE);
+
+	k->extent = calloc(nr, sizeof(*k->extent));
+	if (!k->extent)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	return xseg_arena_pages(k->peer.xp, k->extent, nr) == nr
+		       ? 0 : xseg_fail(err, -EPROTO, "the arena of '%s' is damaged; see 'xseg "
+				       "check'", k->peer.name);
+}
+
+static void make_reads(struct kvd *k)
+{
+	uint8_t *at = k->base + XSEG_PAGE_SIZE + k->cost.arena_bytes + k->cost.scratch_bytes;
+
+	for (uint32_t i = 0; i < KVD_BIG_READS + KVD_SMALL_READS; i++) {
+		struct kvd_read *rd = &k->read[i], **list = i < KVD_BIG_READS ? &k->big_free
+									     : &k->small_free;
+
+		*rd = (struct kvd_read){ .pages = at, .next = *list,
+			.nr_pages = i < KVD_BIG_READS ? KVD_BIG_PAGES : KVD_SMALL_PAGES };
+		*list = rd;
+		at += rd->nr_pages * XSEG_PAGE_SIZE;
+	}
+}
+
+static int make_lists(struct kvd *k)
+{
+	fifo_init(&k->held);
+	fifo_init(&k->begun);
+	fifo_init(&k->waiting);
+	fifo_init(&k->no_job);
+	fifo_init(&k->written);
+	fifo_init(&k->stable);
+	k->wants_last = &k->wants_first;
+	k->sync_at_ns = PEER_NEVER;
+	k->context = calloc(xseg_nr_requests(k->peer.seg), sizeof(*k->context));
+	k->batch = malloc(XSEG_REQ_BYTES);
+	k->value = malloc(XSEG_REQ_BYTES);
+	k->record = malloc(XSEG_REQ_BYTES);
+	k->key = malloc(KV_KEY_MAX);
+	k->work = calloc(KV_BATCH_MAX, sizeof(*k->work));
+	k->put = calloc(KV_BATCH_MAX, sizeof(*k->put));
+	k->at = calloc(KV_BATCH_MAX, sizeof(*k->at));
+	k->facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->facts));
+	if (!k->context || !k->batch || !k->value || !k->record || !k->key || !k->work ||
+		!k->put || !k->at || !k->facts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < KVD_JOBS; i++) {
+		k->job[i].fact = k->facts + (size_t)i * KV_BATCH_MAX;
+		k->job[i].next = k->job_free;
+		k->job_free = &k->job[i];
+	}
+	return 0;
+}
+
+static bool make_log(struct kvd *k)
+{
+	struct alog_user user = kvd_log_user;
+	uint8_t *at = k->base + XSEG_PAGE_SIZE;
+
+	user.ctx = k;
+	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
+	return k->log && index_begin(&k->index) == 0;
+}
+
+static void name_log(struct kvd *k)
+{
+	k->target[0] = '+';
+	k->target_len = (uint32_t)strlen(k->cfg.prefix) + 2;
+	memcpy(k->target + 1, k->cfg.prefix, k->target_len - 2);
+	k->target[k->target_len - 1] = ':';
+}
+
+int kvd_life_init(struct kvd *k, struct xseg_error *err)
+{
+	int rc = kvd_cost(k, &k->cfg, &k->cost);
+
+	if (rc)
+		return xseg_fail(err, rc, "size, zone_size or tail of '%s' cannot be",
+			k->peer.name);
+	k->pp = &k->peer.ports[0];
+	k->keys_max = keys_of(k);
+	k->record_max = k->cost.record_max < XSEG_REQ_BYTES - XSEG_PAGE_SIZE
+				? k->cost.record_max : XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
+	name_log(k);
+	rc = check_id(k, err);
+	if (!rc)
+		rc = random_fill(k->cfg.uuid, sizeof(k->cfg.uuid), err);
+	if (!rc)
+		rc = random_fill(k->secret, sizeof(k->secret), err);
+	if (!rc)
+		rc = open_arena(k, err);
+	if (!rc)
+		rc = find_extents(k, err);
+	if (rc)
+		return rc;
+	k->cfg.owner = k->arena->owner;
+	make_reads(k);
+	if (make_lists(k) || index_open(&k->index, k->keys_max) || !make_log(k))
+		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
+			"%llu MiB; give fewer keys=", (unsigned long long)k->keys_max,
+			(unsigned long long)(kvd_private_bytes(k) >> 20));
+	return kvd_stats_open(k) ? xseg_fail(err, -ENOSPC,
+		"no place for the statistics of '%s': all places are taken", k->peer.name) : 0;
+}
+
+void kvd_life_fini(struct kvd *k)
+{
+	alog_destroy(k->log);
+	index_close(&k->index);
+	free(k->extent);
+	free(k->context);
+	free(k->batch);
+	free(k->value);
+	free(k->record);
+	free(k->key);
+	free(k->work);
+	free(k->put);
+	free(k->at);
+	free(k->facts);
+	k->log = NULL;
+	k->base = NULL;
+}
+
+/* ---- time ---- */
+
+static void see_time(struct kvd *k)
+{
+	if (k->pp->date_s <= k->time_s)
+		return;
+	k->time_s = k->pp->date_s;
+	/* relaxed: one word, which a successor compares with others */
+	atomic_store_explicit(&k->arena->time_s, k->time_s, memory_order_relaxed);
+}
+
+/* L3 */
+bool kvd_is_expired(struct kvd *k, uint32_t expiry)
+{
+	struct kvd_words *w;
+
+	if (!expiry || expiry > k->time_s)
+		return false;
+	if (expiry > k->time_written && k->state == KVD_OPEN) {
+		w = alog_words(k->log);
+		w->time_s = k->time_written = k->time_s;
+		alog_words_write(k->log);
+	}
+	return true;
+}
+
+/* ---- opening ---- */
+
+static void tell_open(struct kvd *k)
+{
+	struct alog_stats s;
+
+	alog_stats(k->log, &s);
+	k->opened_ns = k->pp->now_ns - k->began_ns;
+	log_info("%s: its log is open: %llu keys, %u zones, %u of them by their hints", k->peer.name,
+		(unsigned long long)k->index.keys, s.zones, s.opened_by_hints);
+}
+
+static void be_open(struct kvd *k)
+{
+	const struct kvd_words *w = alog_words(k->log);
+
+	memcpy(k->secret, w->secret, sizeof(k->secret));
+	k->time_written = w->time_s;
+	if (k->time_s < w->time_s)
+		k->time_s = w->time_s;
+	index_begun(&k->index);
+	k->state = KVD_OPEN;
+	tell_open(k);
+}
+
+static void be_broken(struct kvd *k, int error)
+{
+	const char *why = error == -ESTALE ?
+		"another segment has opened it since; values that were put here and not written "
+		"are in this segment alone: use one segment for a log" :
+		error == -EINVAL ? "it was made with another size, zone_size or tail; start it with "
+		"those" : error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
+		: error == -EBADMSG ? "both of its heads are damaged" :
+		"its head is not that of a kvd";
+
+	k->state = KVD_BROKEN;
+	k->error = error;
+	log_error("%s: the log +%s cannot be opened: %s", k->peer.name, k->cfg.prefix, why);
+}
+
+/* L2 */
+static void begin_naming(struct kvd *k)
+{
+	struct kvd_words *w = alog_words(k->log);
+
+	if (w->magic == WORDS_MAGIC) {
+		be_open(k);
+		return;
+	}
+	if (w->magic || k->index.used) {
+		be_broken(k, -EPROTO);
+		return;
+	}
+	memcpy(w->secret, k->secret, sizeof(w->secret));
+	w->time_s = k->time_s;
+	w->magic = WORDS_MAGIC;
+	k->state = KVD_NAMING;
+	k->naming = 0;
+	alog_words_write(k->log);
+}
+
+static void go_on_naming(struct kvd *k)
+{
+	if (!alog_words_stable(k->log))
+		return;
+	XKILL(KVD_NAMED);
+	if (++k->naming == 2)
+		be_open(k);
+	else
+		alog_words_write(k->log);
+}
+
+/* The store has lost what it had answered. The log is opened anew, when nothing is out. */
+static void reopen(struct kvd *k)
+{
+	kvd_changes_fail(k, -EIO);
+	k->state = KVD_OPENING;
+	if (k->log_out || k->reads_out)
+		return;
+	log_error("%s: the store has lost data that it had answered; the log is read anew",
+		k->peer.name);
+	alog_destroy(k->log);
+	k->began_ns = k->pp->now_ns;
+	if (!make_log(k))
+		be_broken(k, -ENOMEM);
+}
+
+void kvd_life_poll(struct kvd *k)
+{
+	int failed = alog_failed(k->log);
+
+	see_time(k);
+	if (k->state == KVD_BROKEN)
+		return;
+	if (failed == -EIO)
+		reopen(k);
+	else if (failed)
+		be_broken(k, failed);
+	else if (k->state == KVD_OPENING && k->error)
+		be_broken(k, k->error);
+	else if (k->state == KVD_OPENING && alog_serves(k->log))
+		begin_naming(k);
+	else if (k->state == KVD_NAMING)
+		go_on_naming(k);
+}

@@ -1,0 +1,312 @@
+/* logged - what the log asks of its user: requests to the peer below, the pages of the arena, and
+ * the index.
+ *
+ * Contract: see alog.h for the upcalls. The answers of kvd's own requests come in here.
+ *
+ * Invariants
+ *   I1  After the opening the index has of each identity the record with the highest sequence; of
+ *       equal ones that in the higher zone. All others are dead for the log.
+ *   I2  An entry whose record is gone, but whose identity has records, stays as a ghost: its count
+ *       would be lost otherwise (K8).
+ *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
+ *       other record of its identity is left.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "peers/common/log/log.h"
+#include "peers/kvd/kvd.h"
+#include "xtypes/xkill.h"
+
+_Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "an identity");
+
+void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2])
+{
+	unsigned char out[crypto_shorthash_siphashx24_BYTES];
+
+	crypto_shorthash_siphashx24(out, key, bytes, k->secret);
+	memcpy(id, out, sizeof(out));
+}
+
+/* ---- requests ---- */
+
+uint32_t kvd_page_of(void *ctx, const void *at)
+{
+	const struct kvd *k = ctx;
+	uint64_t from = (uint64_t)((const uint8_t *)at - k->base);
+
+	assert(from < k->base_bytes);
+	return k->extent[from / XSEG_EXTENT_SIZE] +
+	       (uint32_t)(from % XSEG_EXTENT_SIZE / XSEG_PAGE_SIZE);
+}
+
+void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r)
+{
+	char name[XSEG_TARGET_MAX];
+	uint32_t len = k->target_len;
+
+	memcpy(name, k->target, len);
+	for (int shift = 60; shift >= 0; shift -= 4)
+		name[len++] = "0123456789abcdef"[zone >> shift & 15];
+	xseg_req_set_target(r, name, len);
+}
+
+bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c)
+{
+	r->volume = k->id;
+	if (peer_submit(k->pp, r)) {
+		xseg_req_free(k->pp->port, r);
+		return false;
+	}
+	k->context[r->index] = c;
+	return true;
+}
+
+static bool log_send(void *ctx, struct alog_io *io)
+{
+	struct kvd *k = ctx;
+	struct xreq *r = xseg_req_alloc(k->pp->port);
+
+	if (!r)
+		return false;
+	r->op = io->op;
+	r->flags = io->fua ? XSEG_REQ_FUA : 0;
+	r->offset = r->obj_offset = io->offset;
+	r->size = io->size;
+	r->nr_pages = io->nr_pages;
+	memcpy(r->page, io->page, io->nr_pages * sizeof(r->page[0]));
+	xseg_req_set_target(r, io->target, strlen(io->target));
+	if (!kvd_submit(k, r, (struct kvd_context){ .io = io }))
+		return false;
+	k->log_out++;
+	XKILL(KVD_LOG_SENT);
+	return true;
+}
+
+/* A reply to what is not out is somebody's scribbling in the segment. */
+void kvd_reply(struct peer_port *pp, struct xreq *r)
+{
+	struct kvd *k = kvd_of(pp->peer);
+	struct kvd_context c = k->context[r->index];
+	int64_t result = r->result;
+
+	if (!c.io && !c.read)
+		return;
+	k->context[r->index] = (struct kvd_context){ 0 };
+	xseg_req_free(pp->port, r);
+	if (c.read) {
+		k->reads_out--;
+		kvd_read_back(k, c.read, result);
+		return;
+	}
+	k->log_out--;
+	XKILL(KVD_LOG_ANSWERED);
+	alog_done(k->log, c.io, result);
+}
+
+/* ---- the index ---- */
+
+static bool is_at(const struct index_entry *e, uint64_t zone, uint32_t place)
+{
+	return e->type != INDEX_GHOST && e->zone == zone && e->place == place;
+}
+
+static void count_more(struct index_entry *e)
+{
+	if (e->count < INDEX_COUNT_MAX)
+		e->count++;
+}
+
+static void point(struct index_entry *e, uint64_t zone, const struct alog_hint *h)
+{
+	e->zone = zone;
+	e->place = h->place;
+	e->bytes = h->bytes;
+	e->type = h->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
+	e->expires = h->expiry != 0;
+	e->hit = e->bad = false;
+}
+
+/* I1 */
+static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
+{
+	struct kvd *k = ctx;
+	struct index *ix = &k->index;
+	uint64_t slot = index_find(ix, hint->identity);
+	struct index_entry e = { .count = 1 };
+
+	kvd_change_found(k, zone, hint);
+	if (slot == INDEX_NONE) {
+		point(&e, zone, hint);
+		slot = index_insert(ix, hint->identity, &e);
+		if (slot == INDEX_NONE)
+			k->error = -ENOSPC;	/* life.c tells it */
+		else
+			ix->sequence[slot] = hint->sequence;
+		return;
+	}
+	index_get(ix, slot, &e);
+	count_more(&e);
+	if (e.type != INDEX_GHOST && (ix->sequence[slot] > hint->sequence ||
+		(ix->sequence[slot] == hint->sequence && e.zone > zone))) {
+		alog_dead(k->log, zone, hint->bytes);
+	} else {
+		if (e.type != INDEX_GHOST)
+			alog_dead(k->log, e.zone, e.bytes);
+		point(&e, zone, hint);
+		ix->sequence[slot] = hint->sequence;
+	}
+	index_set(ix, slot, &e);
+}
+
+void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
+	bool expires)
+{
+	uint64_t slot = index_find(&k->index, id);
+	struct index_entry e = { .count = 0 };
+
+	if (slot != INDEX_NONE) {
+		index_get(&k->index, slot, &e);
+		if (e.type != INDEX_GHOST)
+			alog_dead(k->log, e.zone, e.bytes);
+	}
+	count_more(&e);
+	e.zone = at->zone;
+	e.place = at->place;
+	e.bytes = at->bytes;
+	e.type = tombstone ? INDEX_TOMBSTONE : INDEX_VALUE;
+	e.expires = expires;
+	e.hit = e.bad = false;
+	if (slot != INDEX_NONE) {
+		index_set(&k->index, slot, &e);
+	} else {
+		slot = index_insert(&k->index, id, &e);
+		assert(slot != INDEX_NONE);
+	}
+}
+
+/* I2 */
+static void become_ghost(struct kvd *k, uint64_t slot, struct index_entry *e)
+{
+	e->type = INDEX_GHOST;
+	if (e->count)
+		index_set(&k->index, slot, e);
+	else
+		index_remove(&k->index, slot);
+}
+
+static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint *hint, bool keep)
+{
+	struct kvd *k = ctx;
+	uint64_t slot = index_find(&k->index, hint->identity);
+	struct index_entry e;
+
+	if (slot == INDEX_NONE)
+		return ALOG_DEAD;
+	index_get(&k->index, slot, &e);
+	if (!is_at(&e, zone, hint->place))
+		return ALOG_DEAD;
+	if (e.type == INDEX_TOMBSTONE && e.count == 1 && !keep) {
+		become_ghost(k, slot, &e);
+		alog_dead(k->log, zone, hint->bytes);
+		return ALOG_DEAD;
+	}
+	return e.type == INDEX_VALUE && kvd_is_expired(k, hint->expiry) ? ALOG_EXPIRED : ALOG_LIVE;
+}
+
+/* Whoever reads the original finds it for as long as its zone is there. */
+static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, uint64_t to_zone,
+	const struct alog_hint *to)
+{
+	struct kvd *k = ctx;
+	uint64_t slot = index_find(&k->index, from->identity);
+	struct index_entry e;
+	bool was_value;
+
+	if (slot == INDEX_NONE)
+		return;
+	index_get(&k->index, slot, &e);
+	count_more(&e);
+	if (is_at(&e, from_zone, from->place)) {
+		was_value = e.type == INDEX_VALUE;
+		point(&e, to_zone, to);
+		if (was_value && e.type == INDEX_TOMBSTONE) {
+			e.expires = false;
+			kvd_count(k, KS_EXPIRED, 1);
+		}
+	}
+	index_set(&k->index, slot, &e);
+	XKILL(KVD_COPIED);
+}
+
+/* X2 of index.h */
+static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
+{
+	struct kvd *k = ctx;
+	uint64_t slot = index_find(&k->index, hint->identity);
+	struct index_entry e;
+
+	(void)zone;
+	if (slot == INDEX_NONE)
+		return;
+	index_get(&k->index, slot, &e);
+	if (e.count && e.count < INDEX_COUNT_MAX)
+		e.count--;
+	if (e.type == INDEX_GHOST)
+		become_ghost(k, slot, &e);
+	else
+		index_set(&k->index, slot, &e);
+}
+
+static void lost(void *ctx, uint64_t zone)
+{
+	struct kvd *k = ctx;
+	uint64_t slot = index_from(&k->index, 0), next;
+	struct index_entry e;
+
+	for (; slot != INDEX_NONE; slot = next) {
+		index_get(&k->index, slot, &e);
+		next = index_next(&k->index, slot);
+		if (e.type == INDEX_GHOST || e.zone != zone)
+			continue;
+		kvd_record_bad(k, slot, &e);
+		e.type = INDEX_GHOST;
+		index_set(&k->index, slot, &e);
+	}
+}
+
+static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
+	uint32_t bytes)
+{
+	struct kvd *k = ctx;
+	const char *name = k->peer.name;
+	unsigned long long z = zone;
+
+	switch (what) {
+	case ALOG_BAD_RECORD:
+		kvd_count(k, KS_BAD_RECORDS, 1);
+		log_error("%s: %u bytes at %u of +%s:%016llx are damaged; that value is lost, "
+			"or an older one of its key shows; see 'xseg kv verify'",
+			name, bytes, place, k->cfg.prefix, z);
+		break;
+	case ALOG_BAD_HINTS:
+		log_error("%s: the end or the begin of +%s:%016llx is damaged: older values of "
+			"lost keys may show; see 'xseg kv verify'", name, k->cfg.prefix, z);
+		break;
+	case ALOG_BAD_HEAD:
+		log_warn("%s: one of the two heads of the log is damaged; the other one is used "
+			"and it is written anew", name);
+		break;
+	case ALOG_HOLE:
+		log_info("%s: %u bytes at %u of +%s:%016llx were not stable when the power "
+			"failed; they were not promised", name, bytes, place, k->cfg.prefix, z);
+		break;
+	}
+}
+
+const struct alog_user kvd_log_user = {
+	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .copied = copied,
+	.gone = gone, .lost = lost, .damage = damaged
+};

@@ -1,0 +1,220 @@
+/* record - reads of kvd's own, and whether a record verifies.
+ *
+ * Contract: kvd's thread. A job has one read at a time. Its run() is called when the read is back
+ * or, after LATER, when there is room for one. It is never called from within kvd_read_record().
+ *
+ * Invariants
+ *   R1  A record counts only if its header verifies at its place, and key and value too where they
+ *       are used. What does not verify is EIO, never "not found" and never an older value (K20).
+ *   R2  A read that is out keeps its pages. A job that ends has none out.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/common/log/log.h"
+#include "peers/kvd/kvd.h"
+#include "xtypes/xcrc.h"
+
+/* ---- whether it verifies ---- */
+
+static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, uint64_t epoch,
+	uint32_t place, uint32_t bytes, bool whole, struct alog_record *rec)
+{
+	uint32_t n;
+
+	if (!alog_header_decode(data, alog_seed(alog_uuid(k->log), zone, epoch), place,
+		    k->cfg.zone_bytes - place, rec))
+		return false;
+	if (!whole)
+		return true;
+	n = rec->key_bytes + rec->value_bytes;
+	return ALOG_HEADER_BYTES + n <= bytes &&
+	       xcrc32c(0, data + ALOG_HEADER_BYTES, n) == rec->data_crc;
+}
+
+bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,
+	struct alog_record *rec)
+{
+	return rd->result >= 0 && bytes_ok(k, rd->data, rd->zone, rd->epoch, rd->place, rd->bytes,
+					  whole, rec);
+}
+
+bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *data, uint32_t bytes,
+	bool whole, struct alog_record *rec)
+{
+	return bytes_ok(k, data, e->zone, alog_zone_epoch(k->log, e->zone), e->place, bytes, whole,
+		rec);
+}
+
+void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e)
+{
+	if (e->bad)
+		return;
+	e->bad = true;
+	index_set(&k->index, slot, e);
+	kvd_count(k, KS_BAD_RECORDS, 1);
+	log_error("%s: the record of %u bytes at %u of +%s:%016llx is damaged: a get of its key is "
+		"EIO; put the key again, or delete it", k->peer.name, e->bytes, e->place, k->cfg.prefix,
+		(unsigned long long)e->zone);
+}
+
+/* ---- jobs ---- */
+
+struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
+	void (*run)(struct kvd *k, struct kvd_job *j))
+{
+	struct kvd_job *j = k->job_free;
+	struct kvd_fact *fact;
+
+	if (!j)
+		return NULL;
+	k->job_free = j->next;
+	fact = j->fact;
+	*j = (struct kvd_job){ .r = r, .run = run, .fact = fact };
+	k->jobs++;
+	return j;
+}
+
+void kvd_job_put(struct kvd *k, struct kvd_job *j)
+{
+	assert(!j->out);
+	kvd_read_put(k, j);
+	j->r = NULL;
+	j->next = k->job_free;
+	k->job_free = j;
+	k->jobs--;
+}
+
+void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result)
+{
+	struct xreq *r = j->r;
+
+	kvd_job_put(k, j);
+	peer_answer(k->pp, r, result);
+}
+
+/* ---- reads ---- */
+
+static bool is_big(const struct kvd *k, const struct kvd_read *rd)
+{
+	return rd < k->read + KVD_BIG_READS;
+}
+
+static struct kvd_read *get_read(struct kvd *k, uint32_t pages)
+{
+	struct kvd_read **list = pages <= KVD_SMALL_PAGES && k->small_free ? &k->small_free
+									   : &k->big_free;
+	struct kvd_read *rd = *list;
+
+	if (rd)
+		*list = rd->next;
+	return rd;
+}
+
+void kvd_read_put(struct kvd *k, struct kvd_job *j)
+{
+	struct kvd_read *rd = j->read, **list;
+
+	if (!rd)
+		return;
+	list = is_big(k, rd) ? &k->big_free : &k->small_free;
+	rd->job = NULL;
+	rd->next = *list;
+	*list = rd;
+	j->read = NULL;
+}
+
+static bool send_read(struct kvd *k, struct kvd_read *rd)
+{
+	struct xreq *r = xseg_req_alloc(k->pp->port);
+	uint32_t from = rd->place / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
+
+	if (!r)
+		return false;
+	r->op = XSEG_OP_READ;
+	r->offset = r->obj_offset = from;
+	r->nr_pages = (uint16_t)xseg_req_span(rd->place, rd->bytes);
+	r->size = r->nr_pages * XSEG_PAGE_SIZE;
+	assert(r->nr_pages <= rd->nr_pages);
+	for (uint32_t i = 0; i < r->nr_pages; i++)
+		r->page[i] = kvd_page_of(k, rd->pages + i * XSEG_PAGE_SIZE);
+	kvd_target(k, rd->zone, r);
+	if (!kvd_submit(k, r, (struct kvd_context){ .read = rd }))
+		return false;
+	k->reads_out++;
+	return true;
+}
+
+static void want_read(struct kvd *k, struct kvd_job *j)
+{
+	j->next = NULL;
+	*k->wants_last = j;
+	k->wants_last = &j->next;
+}
+
+/* A request has at most 1 MiB, and a longest record at an odd place one page more. */
+static uint32_t bounded(const struct index_entry *e, uint32_t bytes)
+{
+	uint32_t room = XSEG_REQ_BYTES - e->place % XSEG_PAGE_SIZE;
+
+	if (bytes > e->bytes)
+		bytes = e->bytes;
+	return bytes < room ? bytes : room;
+}
+
+enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	struct kvd_read *rd;
+
+	kvd_read_put(k, j);
+	bytes = bounded(e, bytes);
+	rd = k->state == KVD_OPEN ? get_read(k, xseg_req_span(e->place, bytes)) : NULL;
+	if (!rd)
+		goto later;
+	j->read = rd;
+	rd->job = j;
+	rd->zone = e->zone;
+	rd->place = e->place;
+	rd->bytes = bytes;
+	rd->epoch = alog_zone_epoch(k->log, e->zone);
+	rd->data = rd->pages + e->place % XSEG_PAGE_SIZE;
+	rd->result = bytes;
+	if (alog_read_tail(k->log, e->zone, e->place, bytes, (void *)(uintptr_t)rd->data))
+		return KVD_HERE;
+	if (send_read(k, rd)) {
+		j->out = true;
+		return KVD_SENT;
+	}
+	kvd_read_put(k, j);
+later:
+	want_read(k, j);
+	return KVD_LATER;
+}
+
+void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result)
+{
+	struct kvd_job *j = rd->job;
+
+	rd->result = result;
+	j->out = false;
+	j->run(k, j);
+}
+
+/* Those that could not have one at the begin of the call; each asks again, or goes on without. */
+void kvd_jobs_poll(struct kvd *k)
+{
+	struct kvd_job *j, **end = k->wants_last;
+
+	while ((j = k->wants_first) && xseg_port_nr_free(k->pp->port) > 2 && k->big_free) {
+		bool last = &j->next == end;
+
+		k->wants_first = j->next;
+		if (!k->wants_first)
+			k->wants_last = &k->wants_first;
+		j->run(k, j);
+		if (last)
+			break;
+	}
+}

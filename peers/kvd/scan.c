@@ -1,0 +1,195 @@
+/* scan - SCAN: the keys of the log, in the order of the index.
+ *
+ * Contract: kvd's thread. A scan is a job. It reads the begin of one record after the other, and
+ * writes entries into the client's pages, until these are full or the index ends. The cursor is a
+ * hash, so it means the same whatever is put, deleted and moved meanwhile (K23).
+ *
+ * Invariants
+ *   S1  Each key that is there during the whole scan is named exactly once. Keys with one hash
+ *       (64 bits of the identity) are in one answer: what does not fit of them begins the next.
+ *   S2  A record that does not verify is left out, and counted as damaged; an expired one is left
+ *       out.
+ *   S3  An answer looks at no more than LOOKS entries, so that a prefix that few keys have does not
+ *       make one that takes for ever. It may be empty and still lead on.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/kvd/kvd.h"
+
+#define LOOKS	   4096u
+#define LIKELY_KEY 256u
+
+static void run_scan(struct kvd *k, struct kvd_job *j);
+
+static void end_scan(struct kvd *k, struct kvd_job *j, uint64_t next)
+{
+	struct kv_scan_head head = { .next = next, .nr = j->nr, .bytes = j->used };
+
+	xseg_req_write_data(k->peer.seg, j->r, 0, &head, sizeof(head));
+	kvd_job_answer(k, j, j->r->size);
+}
+
+/* What the last hash has so far is left for the next answer, which begins with it. */
+static void end_full(struct kvd *k, struct kvd_job *j, uint64_t hash)
+{
+	if (hash == j->last_hash && j->group_nr) {
+		j->used = j->group;
+		j->nr -= j->group_nr;
+	}
+	if (!j->nr)
+		kvd_job_answer(k, j, -EMSGSIZE);
+	else
+		end_scan(k, j, hash);
+}
+
+/* False: it does not fit. */
+static bool add(struct kvd *k, struct kvd_job *j, const struct alog_record *rec, uint64_t hash,
+	const uint8_t *key)
+{
+	struct kv_scan_entry e = { .version = rec->version, .value_bytes = rec->value_bytes,
+		.key_bytes = rec->key_bytes, .expiry = rec->expiry, .client = rec->client };
+	uint32_t bytes = alog_round((uint32_t)sizeof(e) + rec->key_bytes, 8);
+
+	if (bytes > j->r->size - j->used)
+		return false;
+	if (hash != j->last_hash || !j->group_nr) {
+		j->group = j->used;
+		j->group_nr = 0;
+		j->last_hash = hash;
+	}
+	xseg_req_write_data(k->peer.seg, j->r, j->used, &e, sizeof(e));
+	xseg_req_write_data(
+		k->peer.seg, j->r, j->used + (uint32_t)sizeof(e), key, rec->key_bytes);
+	j->used += bytes;
+	j->nr++;
+	j->group_nr++;
+	return true;
+}
+
+static bool has_prefix(const struct kvd *k, const struct kv_query *q, const struct alog_record *rec,
+	const uint8_t *key)
+{
+	return rec->key_bytes >= q->key_bytes && memcmp(key, k->key, q->key_bytes) == 0;
+}
+
+/* The record in the job's read, which is that of the slot. -EAGAIN: more of it has to be read;
+ * -ENOSPC: it does not fit. Others are errors of the store. */
+static int take_record(struct kvd *k, struct kvd_job *j, const struct kv_query *q, uint64_t slot,
+	struct index_entry *e)
+{
+	struct kvd_read *rd = j->read;
+	struct alog_record rec;
+	uint32_t need;
+
+	if (rd->result < 0 && rd->result != -ENOENT)
+		return (int)rd->result;
+	if (!kvd_record_ok(k, rd, false, &rec)) {
+		kvd_record_bad(k, slot, e);
+		return 0;
+	}
+	need = ALOG_HEADER_BYTES + rec.key_bytes;
+	if (need > rd->bytes)
+		return need > e->bytes ? 0 : -EAGAIN;
+	if (kvd_is_expired(k, rec.expiry) ||
+		!has_prefix(k, q, &rec, rd->data + ALOG_HEADER_BYTES))
+		return 0;
+	return add(k, j, &rec, index_hash(&k->index, slot), rd->data + ALOG_HEADER_BYTES)
+		       ? 0 : -ENOSPC;
+}
+
+/* The first entry at or behind the cursor (at + 1: and behind that one, of the same hash) that is a
+ * key. */
+static uint64_t next_key(const struct kvd *k, const struct kvd_job *j, struct index_entry *e)
+{
+	uint64_t slot = index_from(&k->index, j->cursor);
+
+	for (uint32_t skip = j->skip; slot != INDEX_NONE; slot = index_next(&k->index, slot)) {
+		if (skip && index_hash(&k->index, slot) == j->cursor) {
+			skip--;
+			continue;
+		}
+		index_get(&k->index, slot, e);
+		if (e->type == INDEX_VALUE)
+			return slot;
+	}
+	return INDEX_NONE;
+}
+
+/* The cursor goes behind this slot. */
+static void pass(struct kvd *k, struct kvd_job *j, uint64_t slot)
+{
+	uint64_t hash = index_hash(&k->index, slot), first = index_from(&k->index, hash);
+
+	j->cursor = hash;
+	j->skip = (uint32_t)(slot - first) + 1;
+	kvd_read_put(k, j);
+}
+
+/* So much is read first: the key is mostly in it. */
+static uint32_t first_bytes(const struct index_entry *e)
+{
+	uint32_t bytes = XSEG_PAGE_SIZE - e->place % XSEG_PAGE_SIZE;
+
+	return bytes < ALOG_HEADER_BYTES + LIKELY_KEY ? bytes + XSEG_PAGE_SIZE : bytes;
+}
+
+/* The record of the slot is read. False: the scan has ended, or waits for a read. */
+static bool use_read(struct kvd *k, struct kvd_job *j, const struct kv_query *q, uint64_t slot,
+	struct index_entry *e)
+{
+	int rc = take_record(k, j, q, slot, e);
+
+	if (rc == -EAGAIN)
+		return kvd_read_record(k, j, e, ALOG_HEADER_BYTES + KV_KEY_MAX) == KVD_HERE;
+	if (rc == -ENOSPC)
+		end_full(k, j, index_hash(&k->index, slot));
+	else if (rc)
+		kvd_job_answer(k, j, rc);
+	else
+		pass(k, j, slot);
+	return !rc;
+}
+
+/* One entry. False: as above. */
+static bool step(struct kvd *k, struct kvd_job *j, const struct kv_query *q)
+{
+	struct index_entry e;
+	uint64_t slot = next_key(k, j, &e);
+
+	if (slot == INDEX_NONE || (j->tries++ > LOOKS &&
+		index_hash(&k->index, slot) != j->last_hash)) {
+		end_scan(k, j, slot == INDEX_NONE ? 0 : index_hash(&k->index, slot));
+		return false;
+	}
+	if (j->read && j->read->zone == e.zone && j->read->place == e.place)
+		return use_read(k, j, q, slot, &e);
+	return kvd_read_record(k, j, &e, first_bytes(&e)) == KVD_HERE;
+}
+
+static void run_scan(struct kvd *k, struct kvd_job *j)
+{
+	struct kv_query q;
+	int rc = kvd_query_parse(k, j->r, &q);
+
+	if (rc) {
+		kvd_job_answer(k, j, rc);
+		return;
+	}
+	while (step(k, j, &q))
+		;
+}
+
+void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q)
+{
+	struct kvd_job *j = kvd_job_get(k, r, run_scan);
+
+	if (!j) {
+		fifo_push(&k->no_job, r);
+		return;
+	}
+	kvd_count(k, KS_SCANS, 1);
+	j->cursor = q->cursor;
+	j->used = sizeof(struct kv_scan_head);
+	run_scan(k, j);
+}

@@ -1,0 +1,96 @@
+/* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH.
+ *
+ * Contract: kvd's thread; pure but for k->value, which is the new value until the next call. The
+ * old record verifies.
+ *
+ * The new record keeps the expiry and the client's flags of the old one; TOUCH changes the expiry
+ * alone, and keeps the version.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peers/kvd/kvd.h"
+#include "xtypes/xcrc.h"
+
+#define DIGITS_MAX 20u				/* of 2^64 - 1 */
+
+bool kvd_needs_value(uint8_t kind)
+{
+	return kind >= KV_APPEND && kind <= KV_TOUCH;
+}
+
+/* False: it is no decimal number below 2^64. */
+static bool number_of(const uint8_t *text, uint32_t bytes, uint64_t *n)
+{
+	*n = 0;
+	if (!bytes || bytes > DIGITS_MAX)
+		return false;
+	for (uint32_t i = 0; i < bytes; i++) {
+		if (text[i] < '0' || text[i] > '9' ||
+			__builtin_mul_overflow(*n, (uint64_t)10, n) ||
+			__builtin_add_overflow(*n, (uint64_t)(text[i] - '0'), n))
+			return false;
+	}
+	return true;
+}
+
+static int count(struct kvd *k, const struct kv_change *c, const uint8_t *old, uint32_t bytes,
+	uint64_t *number, uint32_t *new_bytes)
+{
+	char text[DIGITS_MAX + 1];
+	uint64_t n;
+
+	if (!number_of(old, bytes, &n))
+		return -EINVAL;
+	if (c->kind == KV_INCR)
+		n += c->amount;
+	else
+		n -= c->amount < n ? c->amount : n;
+	*number = n;
+	*new_bytes = (uint32_t)snprintf(text, sizeof(text), "%" PRIu64, n);
+	memcpy(k->value, text, *new_bytes);
+	return 0;
+}
+
+static int join(struct kvd *k, const struct kvd_work *w, const uint8_t *old, uint32_t bytes,
+	uint32_t *new_bytes)
+{
+	bool append = w->c.kind == KV_APPEND;
+
+	if (!kvd_fits(k, w->c.key_bytes, (uint64_t)bytes + w->c.value_bytes))
+		return -EFBIG;
+	*new_bytes = bytes + w->c.value_bytes;
+	memcpy(k->value + (append ? 0 : w->c.value_bytes), old, bytes);
+	memcpy(k->value + (append ? bytes : 0), w->value, w->c.value_bytes);
+	return 0;
+}
+
+int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
+	const struct alog_record *old, struct alog_put *put, uint64_t *number)
+{
+	const uint8_t *value = rd->data + ALOG_HEADER_BYTES + old->key_bytes;
+	uint32_t bytes = old->value_bytes;
+	int rc = 0;
+
+	put->rec.expiry = old->expiry;
+	put->rec.client = old->client;
+	switch (w->c.kind) {
+	case KV_TOUCH:
+		put->rec.expiry = w->c.expiry;
+		put->rec.version = old->version;
+		memcpy(k->value, value, bytes);
+		break;
+	case KV_INCR:
+	case KV_DECR:
+		rc = count(k, &w->c, value, old->value_bytes, number, &bytes);
+		break;
+	default:
+		rc = join(k, w, value, old->value_bytes, &bytes);
+	}
+	put->value = k->value;
+	put->rec.value_bytes = bytes;
+	put->rec.data_crc = xcrc32c(xcrc32c(0, w->key, w->c.key_bytes), k->value, bytes);
+	return rc;
+}

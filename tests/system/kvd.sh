@@ -1,0 +1,141 @@
+#!/bin/bash
+# kvd.sh - values by key: commands, refusals, a full log, and kvd killed, stopped and started under
+# a load that sees what is lost or done twice.
+# tags: san
+# timeout: 120
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host kvd cached memd kv_load jq
+
+seconds=${LONG:+30}
+seconds=${seconds:-4}
+
+# write_stack FILE SIZE OPTION...: of the kvd called kv
+write_stack()
+{
+	local file=$1 size=$2
+	shift 2
+	{
+		printf '[segment]\nname = %s\nmemory = 256M\n' "$XSEG_SEGMENT"
+		printf '[peer store]\nkind = memd\nmemory = 48M\n'
+		printf '[peer cached]\ndownstream = store\nmemory = 16M\n'
+		printf '[peer kv]\nkind = kvd\ndownstream = cached\nsize = %s\n' "$size"
+		printf 'zone_size = 512k\ntail = 1M\n'
+		printf '%s\n' "$@"
+	} >"$file"
+}
+
+kv() { kv_load "$XSEG_SEGMENT" kv "$@"; }
+says() { [[ "$(kv "${@:2}")" == $1 ]]; }
+info() { peer_info | sed -n "s/^$1=//p"; }
+peer_info() { kv info; }
+
+# ---- what is refused at the start ----
+
+for wrong in 'prefix = volumed:reserved' 'threads = 2:one thread' 'sync = often:never, written' \
+	'size = 1M:too small' 'preload = most:preload' 'tail = 100:tail'; do
+	write_stack wrong.conf 32M "${wrong%%:*}"
+	[ "${wrong%%:*}" != "size = 1M" ] || write_stack wrong.conf 1M
+	expect_err 2 "${wrong#*:}" "a stack with ${wrong%%:*} is refused" xseg up wrong.conf
+done
+
+# ---- commands ----
+
+write_stack stack.conf 32M
+t "a stack with a kvd comes up" xseg up stack.conf
+t "a value is put" kv put a hello
+t "and is there" says hello get a
+t "a value of no bytes is put" kv put empty ""
+t "and is there" says "" get empty
+expect_exit 4 "a key that is not there is exit 4" kv get nothing
+t "an absent key is added" kv add b world
+expect_exit 4 "a present one is not" kv add b other
+t "and has its value" says world get b
+expect_exit 4 "an absent key is not replaced" kv replace c x
+t "a value is appended" kv append a " world"
+t "and prepended" kv prepend a "> "
+t "the value is both" says "> hello world" get a
+expect_exit 4 "nothing is appended to an absent key" kv append c x
+t "a number is put" kv put n 18446744073709551615
+t "it wraps around" says "result=0 version=* number=4" incr n 5
+t "it does not go below 0" says "result=0 version=* number=0" decr n 5
+t "a value that is no number is not counted" says "result=-22 *" incr a 1
+t "a key exists" kv exists n
+t "it is deleted" kv delete n
+expect_exit 4 "and does not exist" kv exists n
+expect_exit 4 "an absent key is not deleted" kv delete n
+t "a flush succeeds" kv flush
+t "a value that expires is put" kv put soon x $(($(date +%s) + 2))
+t "and is there" says x get soon
+t "another one expires later" kv put later x $(($(date +%s) + 1000))
+t "its expiry is changed" kv touch later $(($(date +%s) - 5))
+expect_exit 4 "so it is gone" kv get later
+expect_exit 4 "and cannot be replaced" kv replace later x
+t "but added" kv add later y
+is "a scan names all keys" "$(kv scan | grep -v '^soon ' | sort | tr '\n' ' ')" \
+	"a 13 b 5 empty 0 later 1 "
+is "a scan with a prefix names those" "$(kv scan la)" "later 1"
+sleep 2.2
+expect_exit 4 "a value that has expired is gone" kv get soon
+expect_exit 4 "and does not exist" kv exists soon
+t "the peers are sound" xseg check
+
+# ---- the same data after a stop, and after a kill ----
+
+t "kvd is stopped" xseg peer stop kv
+t "and started" xseg peer start kv
+t "a value is still there" says "> hello world" get a
+t "kvd is killed" xseg peer kill kv
+t "a value is still there" says "> hello world" get a
+expect_exit 4 "what was deleted is not" kv get n
+expect_exit 4 "nor what has expired" kv get soon
+
+# ---- another with the same prefix ----
+
+expect_exit 4 "another kvd with its prefix is refused" \
+	timeout 20 kvd -s "$XSEG_SEGMENT" --name=other --prefix=kv --size=32M --downstream=store
+
+# ---- kills under load ----
+
+start load kv_load "$XSEG_SEGMENT" kv load 3000 "$seconds" 3000 "$TMP/state" fua
+load=$started
+kills=0
+while kill -0 "$load" 2>/dev/null; do
+	sleep 0.4
+	! xseg peer kill kv >/dev/null 2>&1 || kills=$((kills + 1))
+done
+wait "$load"
+is "a load saw nothing lost or done twice in $kills kills" "$?" 0
+t "it was killed more than once" [ "$kills" -gt 1 ]
+t "all values are as they should be" kv verify "$TMP/state"
+t "the cache is killed, and kvd" xseg peer kill cached
+t "kvd too" xseg peer kill kv
+t "all values are still as they should be" kv verify "$TMP/state"
+t "nothing is leaked" xseg check
+
+# ---- down and up again, over a store that stays ----
+
+t "it is stopped in order" xseg peer stop kv
+t "and started" xseg peer start kv
+t "all values are as they should be" kv verify "$TMP/state"
+t "the stack goes down" xseg down
+
+# ---- full ----
+
+write_stack small.conf 8M
+t "a small log comes up" xseg up small.conf
+value=$(head -c 100000 /dev/zero | tr '\0' v)
+n=0
+while [ $n -lt 200 ] && kv put "k$n" "$value" >full.out 2>&1; do
+	n=$((n + 1))
+done
+t "it is full at some time" [ $n -lt 200 ]
+t "a put says why" grep -q 'No space left' full.out
+t "what was put is there" says "$value" get k$((n - 1))
+for ((i = 0; i < n; i += 2)); do
+	kv delete "k$i" >/dev/null || break
+done
+t "deletes work all the same" [ "$i" -ge "$n" ]
+t "then there is room again" wait_for 20 kv put again "$value"
+t "what was not deleted is there" says "$value" get k1
+t "the small stack goes down" xseg down
+finish
