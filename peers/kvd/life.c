@@ -278,6 +278,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	if (rc)
 		return rc;
 	k->cfg.owner = k->arena->owner;
+	/* relaxed: its writer is dead. L3 */
+	k->time_s = atomic_load_explicit(&k->arena->time_s, memory_order_relaxed);
 	make_reads(k);
 	if (make_lists(k) || index_open(&k->index, k->keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
