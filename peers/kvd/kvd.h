@@ -221,6 +221,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err);
 void kvd_life_fini(struct kvd *k);
 void kvd_life_poll(struct kvd *k);		/* the state */
 uint32_t kvd_id_of(const char *prefix);
+void kvd_words_write(struct kvd *k);		/* the head is to have the time */
 /* 0: not expired. Tells the head, now and then, how late it is. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 

@@ -12,7 +12,8 @@
  *       so no two have one prefix (K13).
  *   L2  The secret of the hash is in both copies of the head before the first record is appended.
  *   L3  Time never goes back (K9): it is the latest that the driver has told, this arena, or the
- *       head. The head learns of it when a record is found expired by a time that it does not have.
+ *       head. The head learns of it when a record is found expired by a time that it does not have,
+ *       and at a stop: a client may have found one expired by the time that kvd told it.
  *   L4  The arena is given back only when all that was appended is stable.
  */
 #include <errno.h>
@@ -318,18 +319,21 @@ static void see_time(struct kvd *k)
 	atomic_store_explicit(&k->arena->time_s, k->time_s, memory_order_relaxed);
 }
 
+void kvd_words_write(struct kvd *k)
+{
+	struct kvd_words *w = alog_words(k->log);
+
+	w->time_s = k->time_written = k->time_s;
+	alog_words_write(k->log);
+}
+
 /* L3 */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry)
 {
-	struct kvd_words *w;
-
 	if (!expiry || expiry > k->time_s)
 		return false;
-	if (expiry > k->time_written && k->state == KVD_OPEN) {
-		w = alog_words(k->log);
-		w->time_s = k->time_written = k->time_s;
-		alog_words_write(k->log);
-	}
+	if (expiry > k->time_written && k->state == KVD_OPEN)
+		kvd_words_write(k);
 	return true;
 }
 

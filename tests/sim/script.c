@@ -501,11 +501,12 @@ void script_make(struct sim *s, uint32_t ops)
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	m.cuts = p->cuts ? rng_range(&m.own, 1, rng_one_in(&m.own, 3) ? 16 : 4) : 0;
 	m.steers = rng_one_in(&m.own, 4) ? rng_range(&m.own, 1, 12) : 0;
+	if (getenv("NOFAULT")) m.faults=0;
 	m.value_kills = rng_one_in(&m.values, 2) ? rng_range(&m.values, 1, 12) : 0;
 	at_least(&m.cuts, p->about.cuts * ops / 300);
 	at_least(&m.steers, p->about.ports * ops / 3000);
 	at_least(&m.kills, p->about.kills * ops / 300);
-	at_least(&m.faults, p->about.faults * ops / 300);
+	if (!getenv("NOFAULT")) at_least(&m.faults, p->about.faults * ops / 300);
 	at_least(&m.plugs, p->about.plugs * ops / 300);
 	at_least(&m.copies, p->about.copies);
 	for (uint32_t i = 0; i < ops; i++) {

@@ -661,7 +661,7 @@ static void date(struct sim *s, struct rng *g)
 
 bool values_room(const struct sim *s)
 {
-	return s->values->peer && free_io(s);
+	return !s->values || (s->values->peer && free_io(s));
 }
 
 /* There is room. */
@@ -669,6 +669,8 @@ void values_send(struct sim *s, const struct item *it)
 {
 	struct rng g = { rng_mix(s->seed * 0x9e3779b97f4a7c15ull + (uint64_t)(it - s->item)) };
 
+	if (!s->values)
+		return;
 	if (resolve_some(s) && !free_io(s))
 		return;
 	switch ((enum value_op)it->op) {

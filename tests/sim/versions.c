@@ -636,8 +636,13 @@ const char *versions_check_batches(struct versions *v)
 		for (uint32_t n = 0; n < b->nr; n++) {
 			const struct vstate *st = versions_now(v, b->key[n]);
 
-			if (b->version[n] && st->present && st->version)
-				*(st->version >= b->version[n] ? &there : &gone) = b->key[n];
+			/* a later change that is there says nothing of the batch */
+			if (!b->version[n] || !st->present || !st->version)
+				continue;
+			if (st->version == b->version[n])
+				there = b->key[n];
+			else if (st->version < b->version[n])
+				gone = b->key[n];
 		}
 		if (there < VERSION_KEYS && gone < VERSION_KEYS)
 			return complain(v, gone, "half of a batch is there: key %u is at version %"

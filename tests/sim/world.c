@@ -565,7 +565,8 @@ void world_plug(struct sim *s, const struct item *it)
 	uint32_t cache;
 	int rc;
 
-	if (!s->plan.node[it->node])
+	/* clients do not follow a cache that they send to */
+	if (!s->plan.node[it->node] || it->node == world_top(s))
 		return;
 	sched_sleep(s, it);
 	cache = xseg_peer_find(s->seg, node_name(it->node));
