@@ -251,8 +251,8 @@ static void choose_values(struct sim *s)
 	if (!p->node[NODE_KVD])
 		return;
 	p->threads[NODE_KVD] = 1;
-	p->zone_pages = 4u << rng_below(&g, 3);
-	p->zones = rng_range(&g, 10, 20) * 16 / p->zone_pages;
+	p->zone_pages = 4u << rng_below(&g, 2);
+	p->zones = rng_range(&g, 10, rng_one_in(&g, 3) ? 24 : 13);
 	p->tail_pages = 16u << rng_below(&g, 3);
 	p->always = sync == 2;
 	plan_option(s, NODE_KVD, "sync=%s", syncs[sync]);

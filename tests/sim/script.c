@@ -257,6 +257,9 @@ static void add_fault(struct sim *s)
 	struct item *it = script_add(s, ACT_FAULT);
 
 	snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, faults));
+	if (s->plan.node[NODE_KVD] && getenv("NOREAD"))
+		while (strncmp(it->text, "write", 5) != 0 && strncmp(it->text, "flush", 5) != 0)
+			snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, faults));
 	it->down = rng_range(&s->rng, 1, 5000);
 	it->nr = rng_range(&s->rng, 10, 80);
 }

@@ -200,7 +200,7 @@ static void choose_value(struct sim *s, struct rng *g, struct vio *io, uint32_t 
 			rng_below(g, 1000));
 		return;
 	}
-	bytes = rng_one_in(g, 12) ? rng_below(g, room) : rng_below(g, rng_one_in(g, 3) ? 4000 : 300);
+	bytes = rng_one_in(g, 12) ? rng_below(g, room) : rng_below(g, rng_one_in(g, 2) ? 4000 : 300);
 	bytes = bytes < room ? bytes : room;
 	if (c->kind != KV_PUT && bytes > 200)
 		bytes = 200;

@@ -826,7 +826,13 @@ static void check_latencies(struct sim *s)
 /* What it has is stable then, wherever it is below. */
 static void stop_kvd(struct sim *s)
 {
+	struct alog_stats st;
+
 	values_read_back(s);
+	alog_stats(((struct kvd *)s->node[NODE_KVD].p)->log, &st);
+	sim_log(s, "the log of kvd, since it began last: %" PRIu64 " records, %" PRIu64
+		" bytes copied, %" PRIu64 " zones deleted, %" PRIu64 " repairs", st.records,
+		st.copied_bytes, st.zones_deleted, st.repairs);
 	node_stop(s, NODE_KVD);
 	forget(s, NODE_KVD);
 }
