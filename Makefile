@@ -2,7 +2,7 @@
 #
 # Sources are found by wildcard: a new file, peer, tool or test needs no line here. Where a folder ends
 # with a slash, the rooms in it, folders of one more level, belong to it.
-#   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
+#   xtypes/*.c xseg/             build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
 #                                xseg/libxseg.map says
 #   peers/common/                build/libpeer.a
 #   peers/alog/                  build/libalog.a
@@ -13,6 +13,7 @@
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
 #   bench/pagecache/*.c          build/bin/bench-pagecache
 #   bench/scale/*.c              build/bin/bench-scale
+#   bench/common/*.c             what several of these programs have in common
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
 #                                headers are
@@ -80,15 +81,15 @@ endif
 PEERS := $(notdir $(patsubst %/,%,$(wildcard peers/*/)))
 PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 
-XSEG_SRC := $(wildcard xtypes/*.c xseg/*.c)
+XSEG_SRC := $(wildcard xtypes/*.c) $(call sources,xseg)
 COMMON_SRC := $(call sources,peers/common)
 ALOG_SRC := $(call sources,peers/alog)
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
 XBENCH_SRC := $(call sources,bench/xbench)
-BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/pagecache/*.c bench/scale/*.c \
-			bench/rivals/*.c)
+BENCH_SRC := $(wildcard bench/common/*.c bench/limits/*.c bench/lru/*.c bench/pagecache/*.c \
+			bench/scale/*.c bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
@@ -104,7 +105,7 @@ UNIT_HELP_SRC := $(wildcard tests/rig/*.c)
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(ALOG_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
+STYLED = $(wildcard $(foreach d,xtypes xseg xseg/* peers/* peers/*/* tools/* tools/*/* bench/* bench/*/* \
 	tests/* tests/*/*,$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a
@@ -277,20 +278,23 @@ $(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BASE) $(BUILD)/sources
+BENCH_COMMON := $(call objs,$(wildcard bench/common/*.c))
+$(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BENCH_COMMON) $(BASE) $(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(LIBKINDS) $(BASE) \
-		$(BUILD)/sources
+$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(BENCH_COMMON) $(LIBKINDS) \
+		$(BASE) $(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
-$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BASE) $(BUILD)/sources
+$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BENCH_COMMON) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
 $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
-  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BENCH_COMMON) $(BASE) \
+	$(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BASE) $(BUILD)/sources
+$(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BENCH_COMMON) $(BASE) \
+		$(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
@@ -313,6 +317,10 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
 	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
+# These are linked with the rooms of xbench that they test.
+$(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
+  $(BUILD)/tests/xbench_value_test: \
+  $(call objs,$(filter bench/xbench/plan/% bench/xbench/oracle/%,$(XBENCH_SRC)))
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
@@ -451,8 +459,8 @@ Libs.private: -lpthread
 endef
 export PC_FILE
 
-# Prints the public headers: volume.h, and the headers that it includes.
-headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
+# Prints the public headers: volume.h and kv.h, and the headers that they include.
+headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h xseg/kv.h | tr -d '\\:'
 # Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside
 # itself.
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins

@@ -9,21 +9,45 @@ common_awk=bench/pauses.awk
 by_form cache_mib 32 16
 set_mib=$((3 * cache_mib))
 
-# pauses_while COMMAND LOAD ARGUMENT...: on a new stack of volumed, cached and memd, which is
-# left running; COMMAND is done until the load is over. Makes LOAD-run and LOAD-stat.
-pauses_while()
+# pauses_up: a new stack of volumed, cached and memd. There is room for what another peer than
+# volumed writes, too, which is no more.
+pauses_up()
+{
+	store_up $((3 * set_mib + 256)) memd "memory = $((2 * set_mib + 16))M
+latency = 1ms" "memory = ${cache_mib}M" "vol=${set_mib}M"
+	loads=()
+}
+
+# pauses_begin LOAD ARGUMENT...: a load in the background, which makes LOAD-run
+pauses_begin()
+{
+	measure "$raw/$1-run.$round.json" --runtime="$run_time" --direct=auto --verify=crc32c \
+		--randseed="$round" "${@:2}" &
+	loads+=($!)
+}
+
+# pauses_do COMMAND LOAD...: the command is done until the first load is over; makes LOAD-stat
+pauses_do()
 {
 	local load
-	store_up $((2 * set_mib + 256)) memd "memory = $((set_mib + 16))M
-latency = 1ms" "memory = ${cache_mib}M" "vol=${set_mib}M"
-	measure "$raw/$2-run.$round.json" --volume=vol --runtime="$run_time" --direct=auto \
-		--verify=crc32c --randseed="$round" "${@:3}" &
-	load=$!
-	while kill -0 $load 2>>"$log"; do
+	while kill -0 "${loads[0]}" 2>>"$log"; do
 		"$1"
 	done
-	wait $load || exit 1
-	stat_to "$raw/$2-stat.$round.json"
+	for load in "${loads[@]}"; do
+		wait "$load" || exit 1
+	done
+	for load in "${@:2}"; do
+		stat_to "$raw/$load-stat.$round.json"
+	done
+}
+
+# pauses_while COMMAND LOAD ARGUMENT...: all of that for one load of the volume; the stack is left
+# running
+pauses_while()
+{
+	pauses_up
+	pauses_begin "$2" --volume=vol "${@:3}"
+	pauses_do "$1" "$2"
 }
 
 # pauses_line LOAD ROUND FIGURES ARGUMENT...: the line of a run, as `columns` has it; FIGURES are an

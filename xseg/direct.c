@@ -42,8 +42,11 @@
  * than ENOUGH of a row succeed, the next PAUSE_MIN reads of these objects are no tries. Such a row
  * ends as soon as ENOUGH cannot be reached any more. The pause doubles after each further row in
  * vain, up to PAUSE_MAX. A row after one in vain ends earlier: after TRIES_AGAIN tries, if all have
- * failed. The first row needs more, since the cache marks whole chunks only after some loans. When
- * a path opens, all begin anew.
+ * failed. The first row needs more, since the cache marks whole chunks only after some loans. If
+ * nearly all tries of all objects fail for long, the load only misses. Then first rows are as
+ * short, and the pause is PAUSE_VAIN at once. Long means AN_OBJECT tries for each object that was
+ * tried: if the data were there, some object would have its marks before. When a path opens, all
+ * begin anew.
  *
  * Recency: one byte for each page. A reader sets it if it is not set. The cache clears it when the
  * page comes up for eviction. The reader counts its reads at the cache's peer, and a client's in
@@ -74,6 +77,11 @@
 #define TRIES_AGAIN  4u		/* of a row after one in vain: it ends if all these fail */
 #define PAUSE_MIN    128u	/* reads that are no tries, after a row in vain */
 #define PAUSE_MAX    2048u
+#define PAUSE_VAIN   1024u	/* the same at least, while all miss */
+#define VAIN_MIN     256u	/* so many tries failed, */
+#define AN_OBJECT    8u		/* and so many for each object: all miss */
+#define SUCCESS	     16u	/* a try that succeeds makes up for so many */
+#define VAIN_MAX     (2 * AN_OBJECT * OBJECTS_MAX)
 #define SLOTS_BYTES  (XSEG_CHUNK_SLOTS * sizeof(uint64_t))
 #define CHUNKS_PER_PAGE (XSEG_PAGE_SIZE / SLOTS_BYTES)
 
@@ -95,6 +103,7 @@ struct trial {
 	uint16_t left;				/* reads that are no tries */
 	uint16_t pause;				/* how many these were at first; 0: it pays */
 	uint8_t tries, found;			/* of this row */
+	bool tried;				/* since the path opened */
 };
 
 struct xseg_direct {
@@ -106,6 +115,7 @@ struct xseg_direct {
 	uint32_t reads, volume;			/* not yet counted, and whose */
 	uint64_t bytes;
 	uint32_t mask;				/* of known[] */
+	uint32_t vain, nr_tried;	/* tries that failed, SUCCESS less for each other; places */
 	struct path path;
 	struct xseg_direct_table table;		/* of the cache, checked */
 	struct known *known;
@@ -332,6 +342,12 @@ static uint32_t find_cache(const struct xseg_direct *d)
 		       : XSEG_NONE;
 }
 
+static void trials_anew(struct xseg_direct *d)
+{
+	memset(d->trial, 0, ((size_t)d->mask + 1) * sizeof(*d->trial));
+	d->vain = d->nr_tried = 0;
+}
+
 /* The path as it is now; all that was learned by another one is void. The words are loaded first:
  * if something changes while the rest is found out, the next look sees that they differ. */
 static void path_find(struct xseg_direct *d)
@@ -346,7 +362,7 @@ static void path_find(struct xseg_direct *d)
 	if (!path_is_open(d) || find_cache(d) != d->cache || !find_table(d) || !path_is_same(d))
 		d->cache = XSEG_NONE;
 	else
-		memset(d->trial, 0, ((size_t)d->mask + 1) * sizeof(*d->trial));
+		trials_anew(d);
 }
 
 static bool path_is_good(struct xseg_direct *d)
@@ -507,24 +523,42 @@ bool xseg_direct_pays(struct xseg_direct *d, uint32_t volume, uint64_t object)
 	return false;
 }
 
-/* The row goes on. */
-static bool trial_is_open(const struct trial *t)
+/* Nearly all tries of all objects fail. */
+static bool all_miss(const struct xseg_direct *d)
 {
-	if (t->pause && t->found == 0 && t->tries >= TRIES_AGAIN)
+	return d->vain >= VAIN_MIN && d->vain / AN_OBJECT >= d->nr_tried;
+}
+
+/* The row goes on. */
+static bool trial_is_open(const struct xseg_direct *d, const struct trial *t)
+{
+	if ((t->pause || all_miss(d)) && t->found == 0 && t->tries >= TRIES_AGAIN)
 		return false;
 	return t->tries < TRIES && (uint32_t)(t->tries - t->found) <= TRIES - ENOUGH;
 }
 
-static void trial_count(struct trial *t, bool found)
+static uint16_t longer(const struct xseg_direct *d, uint16_t pause)
 {
+	uint32_t next = pause ? pause * 2u : PAUSE_MIN;
+
+	if (next < PAUSE_VAIN && all_miss(d))
+		next = PAUSE_VAIN;
+	return (uint16_t)(next < PAUSE_MAX ? next : PAUSE_MAX);
+}
+
+static void trial_count(struct xseg_direct *d, struct trial *t, bool found)
+{
+	if (!found)
+		d->vain += d->vain < VAIN_MAX;
+	else
+		d->vain -= d->vain < SUCCESS ? d->vain : SUCCESS;
+	d->nr_tried += !t->tried;
+	t->tried = true;
 	t->found += found;
 	t->tries++;
-	if (trial_is_open(t))
+	if (trial_is_open(d, t))
 		return;
-	if (t->found >= ENOUGH)
-		t->pause = 0;
-	else if (t->pause < PAUSE_MAX)
-		t->pause = t->pause ? t->pause * 2 : PAUSE_MIN;
+	t->pause = t->found >= ENOUGH ? 0 : longer(d, t->pause);
 	t->left = t->pause;
 	t->tries = t->found = 0;
 }
@@ -567,7 +601,7 @@ bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, ui
 {
 	bool found = read_there(d, r, object, offset);
 
-	trial_count(&d->trial[place_of(d, r->volume, object)], found);
+	trial_count(d, &d->trial[place_of(d, r->volume, object)], found);
 	if (!found) {
 		count_publish(d);
 		return false;

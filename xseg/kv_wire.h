@@ -47,6 +47,8 @@
 #define KV_BATCH_MAX   1000u			/* changes */
 #define KV_PIECE_BYTES (1u << 20)		/* of a large value; the last piece may be shorter */
 #define KV_PAGE	       4096u
+#define KV_PAGES       257u			/* of a request: XSEG_REQ_PAGES */
+#define KV_RECORD_HEADER 64u			/* XRECORD_HEADER_BYTES */
 
 /* ---- queries ---- */
 
@@ -141,6 +143,8 @@ enum kv_change_kind {
 
 enum kv_condition { KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION };
 
+#define KV_TTL 1u		/* of a change: `expiry`, unless 0, counts from now, by kvd's clock */
+
 struct kv_batch {
 	uint32_t magic;				/* KV_BATCH_MAGIC */
 	uint16_t nr, unused;
@@ -151,7 +155,7 @@ struct kv_batch {
  * and more begins at a page, so that it need not be copied. */
 struct kv_change {
 	uint8_t kind, condition;
-	uint16_t unused;
+	uint16_t flags;				/* KV_TTL */
 	uint32_t key_bytes, value_bytes;
 	uint32_t key_at, value_at;
 	uint32_t data_crc;			/* CRC32C of the key, then the value */
@@ -169,7 +173,26 @@ struct kv_change {
 	uint64_t number;	/* INCR, DECR: the value as it is now; BEGIN, HOLD: the handle */
 };
 
-/* The value of a record whose key has a large value: this, then a CRC32C for each piece. */
+static inline uint64_t kv_pages(uint64_t bytes)
+{
+	return (bytes + KV_PAGE - 1) / KV_PAGE;
+}
+
+/* A value is large if its record, wherever it begins in its page, does not fit into the pages of an
+ * answer beside the query, or if its put does not fit into a request. A put of it is refused with
+ * -E2BIG, and it is sent by BEGIN, PART and COMMIT. BEGIN takes values of any size. */
+static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
+{
+	uint64_t query = kv_pages(sizeof(struct kv_query) + key_bytes),
+		 record = 1 + kv_pages(KV_RECORD_HEADER + key_bytes) + kv_pages(value_bytes),
+		 put = kv_pages(sizeof(struct kv_batch) + sizeof(struct kv_change) + key_bytes) +
+		       kv_pages(value_bytes);
+
+	return value_bytes >= KV_LARGE || query + record > KV_PAGES || put > KV_PAGES - 1;
+}
+
+/* The value of a record whose key has a large value: this, then a CRC32C for each piece. The record
+ * has the flag XRECORD_LARGE. */
 struct kv_large {
 	uint64_t bytes;
 	uint32_t nr_pieces, nr_runs;		/* runs of zones follow the sums; kvd's alone */

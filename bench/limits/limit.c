@@ -43,7 +43,6 @@
 #endif
 
 #include "bench/limits/limit.h"
-#include "peers/common/options/cli.h"
 
 #define LOOKS_SHARED	64u			/* in vain, before a shared CPU is yielded */
 #define LOOKS_ALONE	4096u			/* longer than any answer, on an idle machine */
@@ -54,7 +53,6 @@ const char *const limit_mode_names[] = {
 	[CHASE] = "chase", [LINES] = "lines", [MEMCPY] = "memcpy", [ECHO_WORD] = "echo",
 	[LOOKUP] = "lookup", [LOAN] = "loan", [COPY] = "copy", NULL
 };
-const char *const limit_rw_names[] = { [RANDREAD] = "randread", [RANDWRITE] = "randwrite", NULL };
 static const char *const touch_names[] = { [FIRST_LINE] = "line", [ALL_LINES] = "all", NULL };
 static const char *const format_names[] = { [NORMAL] = "normal", [JSON] = "json", NULL };
 
@@ -62,8 +60,7 @@ static const char *const format_names[] = { [NORMAL] = "normal", [JSON] = "json"
 const struct opt limit_opts[] = {
 	{ .name = "mode", .kind = OPT_ENUM, .off = AT(mode), .names = limit_mode_names,
 	  .def = "copy", .help = "the work of a request" },
-	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = limit_rw_names, .def = "randread",
-	  .help = "which way data goes" },
+	BENCH_RW(AT(rw)),
 	{ .name = "touch", .kind = OPT_ENUM, .off = AT(touch), .names = touch_names, .def = "line",
 	  .help = "the part of a page that a client touches" },
 	{ .name = "bs", .kind = OPT_SIZE, .off = AT(bs), .min = PAGE, .max = 1u << 20, .def = "4k",
@@ -77,47 +74,42 @@ const struct opt limit_opts[] = {
 	{ .name = "object_size", .kind = OPT_SIZE, .off = AT(object_size), .min = PAGE,
 	  .max = 4u << 20, .def = "4M", .arg = "SIZE",
 	  .help = "bytes of an object, a power of two" },
-	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
-	  .max = 3600000000000ull, .def = "1s", .arg = "TIME",
-	  .help = "the time that is measured" },
-	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
-	  .def = "200ms", .arg = "TIME", .help = "run this long before counting begins" },
-	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
-	  .help = "seed of the random numbers" },
+	BENCH_RUNTIME(AT(runtime_ns)),
+	BENCH_RAMP_TIME(AT(ramp_ns), "200ms"),
+	BENCH_RANDSEED(AT(randseed)),
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge), .def = "yes",
 	  .help = "ask for huge pages" },
 	{ .name = "scatter", .kind = OPT_BOOL, .off = AT(scatter),
 	  .help = "memcpy: a block's pages lie anywhere; lines: any line of each" },
 	{ .name = "set", .kind = OPT_STR, .off = AT(set), .len = sizeof(((struct options *)0)->set),
 	  .arg = "FILE", .help = "memory is this file, which is kept: the next start is quick" },
-	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus),
-	  .len = sizeof(((struct options *)0)->cpus), .arg = "LIST", .check = cpus_check,
-	  .help = "the server's CPU, then the clients' in turn; else the first two there are" },
+	BENCH_CPUS(AT(cpus.text),
+		"the server's CPU, then the clients' in turn; else the first two there are"),
 	{ .name = "output-format", .kind = OPT_ENUM, .off = AT(output_format),
 	  .names = format_names, .def = "normal", .help = "of the results" },
-	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
+	BENCH_HELP(AT(help)),
 	{ .name = NULL }
 };
 #undef AT
 
 /* Those of the list that this process may use; without a list, the first two. */
-static int choose_cpus(struct options *o, struct xseg_error *err)
+static int choose_cpus(struct bench_cpus *cpus, struct xseg_error *err)
 {
 	cpu_set_t there;
+	int rc = bench_cpus_parse(cpus, err);
 
-	o->nr_cpus = cpus_parse(o->cpus, o->cpu, err);
-	if (o->nr_cpus < 0)
-		return o->nr_cpus;
+	if (rc)
+		return rc;
 	if (sched_getaffinity(0, sizeof(there), &there))
 		return xseg_fail(err, -errno, "the allowed CPUs cannot be read: %s",
 				 strerror(errno));
-	for (int i = 0; i < o->nr_cpus; i++)
-		if (!CPU_ISSET((size_t)o->cpu[i], &there))
+	for (int i = 0; i < cpus->nr; i++)
+		if (!CPU_ISSET((size_t)cpus->cpu[i], &there))
 			return xseg_fail(err, -EINVAL, "cpus: CPU %d is not there or not allowed",
-					 o->cpu[i]);
-	for (int cpu = 0; cpu < CPU_SETSIZE && !*o->cpus && o->nr_cpus < 2; cpu++)
+					 cpus->cpu[i]);
+	for (int cpu = 0; cpu < CPU_SETSIZE && !*cpus->text && cpus->nr < 2; cpu++)
 		if (CPU_ISSET((size_t)cpu, &there))
-			o->cpu[o->nr_cpus++] = cpu;
+			cpus->cpu[cpus->nr++] = cpu;
 	return 0;
 }
 
@@ -142,21 +134,12 @@ static int check_sizes(const struct options *o, struct xseg_error *err)
 	return 0;
 }
 
-static int parse(struct options *o, int argc, char **argv, struct xseg_error *err)
+static int check(void *options, struct xseg_error *err)
 {
-	const struct cli_group groups[] = { { limit_opts, o }, { NULL, NULL } };
-	int rc;
+	struct options *o = options;
+	int rc = check_sizes(o, err);
 
-	memset(o, 0, sizeof(*o));
-	opt_set_defaults(limit_opts, o);
-	rc = cli_parse(groups, argc, argv, err);
-	if (rc < 0 || o->help)
-		return rc < 0 ? rc : 0;
-	rc = cli_only_options(rc, argc, argv, err);
-	if (rc)
-		return rc;
-	rc = check_sizes(o, err);
-	return rc ? rc : choose_cpus(o, err);
+	return rc ? rc : choose_cpus(&o->cpus, err);
 }
 
 /* ---- CPUs and clocks --------------------------------------------------------------------- */
@@ -164,21 +147,18 @@ static int parse(struct options *o, int argc, char **argv, struct xseg_error *er
 /* The CPU of process 0, the server, or of client `process` - 1. */
 static int cpu_of(const struct options *o, uint32_t process)
 {
-	if (!process || o->nr_cpus == 1)
-		return o->cpu[0];
-	return o->cpu[1 + (process - 1) % (uint32_t)(o->nr_cpus - 1)];
+	if (!process || o->cpus.nr == 1)
+		return o->cpus.cpu[0];
+	return o->cpus.cpu[1 + (process - 1) % (uint32_t)(o->cpus.nr - 1)];
 }
 
 bool limit_pin(const struct options *o, uint32_t process)
 {
-	cpu_set_t set;
+	struct xseg_error err;
 	bool shared = false;
 
-	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu_of(o, process), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		fprintf(stderr, "bench-limit: not pinned to CPU %d: %s\n", cpu_of(o, process),
-			strerror(errno));
+	if (bench_bind(cpu_of(o, process), &err))
+		fprintf(stderr, "bench-limit: %s\n", err.text);
 	for (uint32_t i = 0; i <= o->numjobs; i++)
 		shared |= i != process && cpu_of(o, i) == cpu_of(o, process);
 	return shared;
@@ -192,20 +172,12 @@ void limit_idle(bool shared, uint32_t *looks)
 	sched_yield();
 }
 
-uint64_t limit_clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t limit_clock_ticks(void)
 {
 #if defined(__x86_64__)
 	return __rdtsc();
 #else
-	return limit_clock_ns();
+	return bench_now_ns();
 #endif
 }
 
@@ -268,41 +240,29 @@ static int report(const struct limit *l, struct xseg_error *err)
 	return 0;
 }
 
-static int run(struct limit *l, struct xseg_error *err)
+static int run(void *options, struct xseg_error *err)
 {
-	int rc = limit_prepare(l, err);
+	static struct limit l;
+	int rc;
 
+	l.o = options;
+	rc = limit_prepare(&l, err);
 	if (!rc)
-		rc = start_clients(l, err);
+		rc = start_clients(&l, err);
 	if (rc)
 		return rc;
-	limit_serve(l);
-	return report(l, err);
-}
-
-static int help(void)
-{
-	printf("Usage: bench-limit [OPTION...]\n"
-	       "The fastest simple program with the steps of a cache hit: lanes, a lookup, one"
-	       " memcpy.\n");
-	cli_print_options(stdout, limit_opts);
-	return 0;
+	limit_serve(&l);
+	return report(&l, err);
 }
 
 int main(int argc, char **argv)
 {
+	static const struct bench_program program = { .name = "bench-limit",
+		.usage = "bench-limit [OPTION...]\n"
+			 "The fastest simple program with the steps of a cache hit: lanes, a"
+			 " lookup, one memcpy.",
+		.options = limit_opts, .check = check, .run = run };
 	static struct options o;
-	static struct limit l = { .o = &o };
-	struct xseg_error err = { "" };
-	int code = 2, rc = parse(&o, argc, argv, &err);
 
-	if (!rc && o.help)
-		return help();
-	if (!rc) {
-		code = 1;
-		rc = run(&l, &err);
-	}
-	if (rc)
-		fprintf(stderr, "bench-limit: %s\n", err.text);
-	return rc ? code : 0;
+	return bench_main(&program, &o, argc, argv);
 }

@@ -20,8 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "peers/common/options/cpus.h"
-#include "peers/common/options/opt.h"
+#include "bench/common/program.h"
 #include "xtypes/xhash.h"
 #include "xtypes/xhist.h"
 #include "xtypes/xq.h"
@@ -34,21 +33,19 @@
 #define MAX_BATCH	32u			/* in flight, within these bounds */
 
 enum mode { CHASE, LINES, MEMCPY, ECHO_WORD, LOOKUP, LOAN, COPY };
-enum rw { RANDREAD, RANDWRITE };
 enum touch { FIRST_LINE, ALL_LINES };
 enum format { NORMAL, JSON };
 
 struct options {
 	uint32_t mode, rw, touch, iodepth, numjobs, output_format;
 	uint64_t bs, size, object_size, runtime_ns, ramp_ns, randseed;
-	char cpus[256], set[256];
+	char set[256];
+	struct bench_cpus cpus;
 	bool huge, scatter, help;
-	int cpu[CPUS_MAX];
-	int nr_cpus;
 };
 
 extern const struct opt limit_opts[];
-extern const char *const limit_mode_names[], *const limit_rw_names[];
+extern const char *const limit_mode_names[];
 
 /* A client's result: written by it alone, read by the server when it has ended. */
 struct result {
@@ -144,15 +141,6 @@ static inline void limit_prefetch_page(const uint8_t *page)
 		__builtin_prefetch(page + i * LINE);
 }
 
-/* Numbers scrambled, in place of the hash of a name.
- * (splitmix64: G. Steele et al., "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) */
-static inline uint64_t scramble(uint64_t x)
-{
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
 /* Maps the shared memory, fills the set and makes the index. */
 __attribute__((warn_unused_result)) int limit_prepare(struct limit *l, struct xseg_error *err);
 
@@ -175,7 +163,6 @@ int limit_run_alone(struct limit *l, uint32_t nr);
 /* What a client's process does first: all memory is mapped, and not when it is touched. */
 void limit_begin(struct limit *l);
 
-uint64_t limit_clock_ns(void);
 uint64_t limit_clock_ticks(void);
 
 /* Prints the results. */

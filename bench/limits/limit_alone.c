@@ -28,9 +28,7 @@ struct alone {
 
 static uint32_t next_block(struct alone *a)
 {
-	a->random += UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)((unsigned __int128)scramble(a->random) * a->nr_blocks >> 64) *
-	       a->l->block_pages;
+	return (uint32_t)bench_random(&a->random, a->nr_blocks) * a->l->block_pages;
 }
 
 /* Returns how many I/Os were made. */
@@ -55,7 +53,7 @@ static uint32_t lines(struct alone *a)
 	for (uint32_t i = 0; i < ROUND_LINES; i++) {
 		at[i] = page_at(a->l, next_block(a));
 		if (a->l->o->scatter)
-			at[i] += scramble(a->random) % PAGE;
+			at[i] += bench_scramble(a->random) % PAGE;
 	}
 	for (uint32_t i = 0; i < ROUND_LINES; i++)
 		sum += *at[i];
@@ -114,9 +112,9 @@ int limit_run_alone(struct limit *l, uint32_t nr)
 
 	limit_pin(l->o, 1 + nr);
 	limit_begin(l);
-	from_ns = limit_clock_ns() + l->o->ramp_ns;
+	from_ns = bench_now_ns() + l->o->ramp_ns;
 	/* one at the least is counted, however long the CPU was another's */
-	for (now_ns = 0; now_ns < end_ns || !a.result->ios; now_ns = limit_clock_ns()) {
+	for (now_ns = 0; now_ns < end_ns || !a.result->ios; now_ns = bench_now_ns()) {
 		uint32_t n = fns[l->o->mode](&a);
 
 		ticks = limit_clock_ticks();
@@ -125,7 +123,7 @@ int limit_run_alone(struct limit *l, uint32_t nr)
 			xhist_record(&a.result->lat, (ticks - last) / n);
 		} else if (now_ns >= from_ns) {
 			from_ticks = ticks;
-			from_ns = limit_clock_ns();
+			from_ns = bench_now_ns();
 			end_ns = from_ns + l->o->runtime_ns;
 		}
 		last = ticks;

@@ -38,7 +38,7 @@ struct client {
 static uint64_t next_random(uint64_t *state)
 {
 	*state += UINT64_C(0x9e3779b97f4a7c15);
-	return scramble(*state);
+	return bench_scramble(*state);
 }
 
 /* ---- data -------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static void ask(struct client *c, uint64_t number, uint64_t now)
 
 static void look_at_clock(struct client *c)
 {
-	uint64_t now = limit_clock_ns();
+	uint64_t now = bench_now_ns();
 
 	if (!c->counting && now >= c->from_ns) {
 		c->counting = true;
@@ -182,7 +182,7 @@ static void begin(struct client *c)
 		for (uint32_t k = 1; k < l->block_pages; k++)
 			list_at(l, c->nr, i)[k] = c->slots[i].own + k;
 	}
-	c->from_ns = limit_clock_ns() + l->o->ramp_ns;
+	c->from_ns = bench_now_ns() + l->o->ramp_ns;
 	for (uint32_t i = 0; i < l->o->iodepth; i++)
 		ask(c, i, limit_clock_ticks());
 	xq_publish(&c->asks);

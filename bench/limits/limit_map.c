@@ -159,7 +159,7 @@ static int make_index(struct limit *l, struct xseg_error *err)
 		object->number = i;
 		for (uint32_t k = 0; k < l->object_pages; k++)
 			object->page[k] = i * l->object_pages + k;
-		if (xhash_insert(&l->index, scramble(i), i))
+		if (xhash_insert(&l->index, bench_scramble(i), i))
 			return xseg_fail(err, -ENOSPC, "the index is too small for %u objects", nr);
 	}
 	return 0;

@@ -93,7 +93,7 @@ static void print_normal(const struct limit *l)
 		printf("limit.%u: %s %s, bs=%s, iodepth=%u: IOPS=%" PRIu64 ", BW=%s/s, "
 		       "lat avg=%" PRIu64 "ns 50%%=%" PRIu64 "ns 99%%=%" PRIu64 "ns, "
 		       "wrong=%" PRIu64 "\n",
-			i, limit_mode_names[o->mode], limit_rw_names[o->rw], bs, o->iodepth,
+			i, limit_mode_names[o->mode], bench_rw_names[o->rw], bs, o->iodepth,
 			iops_of(r), bw, in_ns(r, xhist_mean(&r->lat)),
 			in_ns(r, xhist_percentile(&r->lat, 50)),
 			in_ns(r, xhist_percentile(&r->lat, 99)), r->wrong);

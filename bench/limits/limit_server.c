@@ -34,7 +34,7 @@ static void look_up(const struct limit *l, const uint64_t *word, uint32_t n, uin
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		hash[i] = scramble(word_block(word[i]) / l->object_pages);
+		hash[i] = bench_scramble(word_block(word[i]) / l->object_pages);
 		xhash_prefetch(&l->index, hash[i]);
 	}
 	for (i = 0; i < n; i++) {

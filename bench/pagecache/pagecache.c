@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +22,7 @@
 #include <unistd.h>
 
 #include "bench/pagecache/pagecache.h"
-#include "peers/common/options/cli.h"
 
-static const char *const rw_names[] = { [RANDREAD] = "randread",
-	[RANDWRITE] = "randwrite",
-	NULL };
 static const char *const data_names[] = { [COPY] = "copy",
 	[LOAN] = "loan",
 	[DIRECT] = "direct",
@@ -54,7 +49,7 @@ static const struct opt opts[] = {
 	  .help = "only write and read all data of the volume, or the file, which is made" },
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge),
 	  .help = "put the file that is made into huge pages" },
-	CHOICE(rw, rw_names, "randread", "which way data goes"),
+	BENCH_RW(AT(rw)),
 	CHOICE(data, data_names, "copy",
 		"how data moves; loan and direct: of a volume, map: of a file"),
 	CHOICE(touch, touch_names, "line", "what is touched of a page: its first line, or all"),
@@ -64,19 +59,13 @@ static const struct opt opts[] = {
 	  .def = "1", .arg = "N", .help = "I/Os in flight, a thread; 1 for system calls" },
 	{ .name = "numjobs", .kind = OPT_UINT, .off = AT(numjobs), .min = 1, .max = MAX_JOBS,
 	  .def = "1", .arg = "N", .help = "threads" },
-	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus), .arg = "LIST", .check = cpus_check,
-	  .len = sizeof(((struct options *)0)->cpus),
-	  .help = "CPUs for the threads, in turn; else they are bound to none" },
-	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
-	  .max = 3600000000000ull, .def = "1s", .arg = "TIME",
-	  .help = "the time that is measured" },
-	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
-	  .def = "50ms", .arg = "TIME", .help = "run this long before counting begins" },
-	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
-	  .help = "seed of the random numbers" },
+	BENCH_CPUS(AT(cpus.text), "CPUs for the threads, in turn; else they are bound to none"),
+	BENCH_RUNTIME(AT(runtime_ns)),
+	BENCH_RAMP_TIME(AT(ramp_ns), "50ms"),
+	BENCH_RANDSEED(AT(randseed)),
 	{ .name = "server", .kind = OPT_UINT, .off = AT(server), .arg = "PID",
 	  .help = "a process whose CPU time counts, too" },
-	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
+	BENCH_HELP(AT(help)),
 	{ .name = NULL }
 };
 
@@ -132,7 +121,7 @@ int job_check(struct job *j, int64_t result)
 static void job_init(struct job *j, const struct options *o, uint32_t nr)
 {
 	j->o = o;
-	j->rw = (enum rw)o->rw;
+	j->rw = (enum bench_rw)o->rw;
 	j->nr_pages = o->size / PAGE;
 	j->nr = nr;
 	j->random = o->randseed << 8 | nr;
@@ -147,15 +136,8 @@ static int job_run(struct job *j)
 static void *job_main(void *arg)
 {
 	struct job *j = arg;
-	cpu_set_t set;
 
-	if (j->o->nr_cpus) {
-		CPU_ZERO(&set);
-		CPU_SET((size_t)j->o->cpu[j->nr % (uint32_t)j->o->nr_cpus], &set);
-		if (sched_setaffinity(0, sizeof(set), &set))
-			j->rc = xseg_fail(&j->err, -errno, "a thread is not bound to its CPU: %s",
-				strerror(errno));
-	}
+	j->rc = bench_cpus_bind(&j->o->cpus, j->nr, &j->err);
 	if (!j->rc)
 		j->rc = job_run(j);
 	if (j->rc)
@@ -169,7 +151,7 @@ struct sample {
 	uint64_t ios, ns, client_ns, server_ns;
 };
 
-static uint64_t clock_now(clockid_t clock)
+static uint64_t cpu_time(clockid_t clock)
 {
 	struct timespec ts = { 0 };
 
@@ -179,9 +161,9 @@ static uint64_t clock_now(clockid_t clock)
 
 static struct sample look(const struct options *o, clockid_t server)
 {
-	struct sample s = { .ns = clock_now(CLOCK_MONOTONIC),
-		.client_ns = clock_now(CLOCK_PROCESS_CPUTIME_ID),
-		.server_ns = o->server ? clock_now(server) : 0 };
+	struct sample s = { .ns = bench_now_ns(),
+		.client_ns = cpu_time(CLOCK_PROCESS_CPUTIME_ID),
+		.server_ns = o->server ? cpu_time(server) : 0 };
 
 	for (uint32_t i = 0; i < o->numjobs; i++)
 		s.ios += atomic_load_explicit(&jobs[i].ios, memory_order_relaxed);
@@ -275,7 +257,7 @@ static int measure(const struct options *o, clockid_t server, struct xseg_error 
 
 /* ---- making ------------------------------------------------------------------------------ */
 
-static int pass(struct job *j, enum rw rw, struct xseg_error *err)
+static int pass(struct job *j, enum bench_rw rw, struct xseg_error *err)
 {
 	int rc;
 
@@ -310,8 +292,9 @@ static int make(const struct options *o, struct xseg_error *err)
 
 /* ---- all together ------------------------------------------------------------------------ */
 
-static int run(const struct options *o, struct xseg_error *err)
+static int run(void *options, struct xseg_error *err)
 {
+	const struct options *o = options;
 	const char *segment = *o->segment ? o->segment : getenv("XSEG_SEGMENT");
 	struct xseg_volume_params params = { .segment = segment && *segment ? segment : "xseg",
 		.volume = o->volume };
@@ -339,8 +322,9 @@ static int run(const struct options *o, struct xseg_error *err)
 	return rc;
 }
 
-static int check(const struct options *o, struct xseg_error *err)
+static int check(void *options, struct xseg_error *err)
 {
+	struct options *o = options;
 	bool direct = o->data == DIRECT || o->data == DIRECT_COPY;
 
 	if (!*o->file == !*o->volume)
@@ -355,48 +339,17 @@ static int check(const struct options *o, struct xseg_error *err)
 	if (o->size % PAGE)
 		return xseg_fail(err, -EINVAL, "size: %" PRIu64 " is not a multiple of 4k",
 			o->size);
-	return 0;
-}
-
-static int parse(struct options *o, int argc, char **argv, struct xseg_error *err)
-{
-	const struct cli_group groups[] = { { opts, o }, { NULL, NULL } };
-	int rc;
-
-	opt_set_defaults(opts, o);
-	rc = cli_parse(groups, argc, argv, err);
-	if (rc < 0 || o->help)
-		return rc < 0 ? rc : 0;
-	rc = cli_only_options(rc, argc, argv, err);
-	if (rc)
-		return rc;
-	o->nr_cpus = cpus_parse(o->cpus, o->cpu, err);
-	return o->nr_cpus < 0 ? o->nr_cpus : check(o, err);
-}
-
-static void help(void)
-{
-	printf("Usage: bench-pagecache --file=FILE | --volume=NAME [OPTION...]\n"
-	       "Reads or writes 4 KiB at random by system calls or by libxseg. Prints rate and CPU"
-	       " time as JSON.\n");
-	cli_print_options(stdout, opts);
+	return bench_cpus_parse(&o->cpus, err);
 }
 
 int main(int argc, char **argv)
 {
+	static const struct bench_program program = { .name = "bench-pagecache",
+		.usage = "bench-pagecache --file=FILE | --volume=NAME [OPTION...]\n"
+			 "Reads or writes 4 KiB at random by system calls or by libxseg. Prints"
+			 " rate and CPU time as JSON.",
+		.options = opts, .check = check, .run = run };
 	static struct options o;
-	struct xseg_error err = { "" };
-	int code = 0, rc;
 
-	cli_begin();
-	rc = parse(&o, argc, argv, &err);
-	if (rc)
-		code = 2;
-	else if (o.help)
-		help();
-	else if ((rc = run(&o, &err)))
-		code = 1;
-	if (rc)
-		fprintf(stderr, "bench-pagecache: %s\n", err.text);
-	return cli_end("bench-pagecache", code);
+	return bench_main(&program, &o, argc, argv);
 }

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "peers/common/options/cpus.h"
+#include "bench/common/program.h"
 #include "xseg/volume.h"
 
 #define PAGE      4096u
@@ -29,8 +29,6 @@
 #define MAX_JOBS  16u
 #define MAX_DEPTH 1024u
 
-enum rw { RANDREAD,
-	RANDWRITE };
 enum data { COPY,
 	LOAN,
 	DIRECT,
@@ -42,15 +40,15 @@ enum touch { FIRST_LINE,
 struct options {
 	uint32_t rw, data, touch, iodepth, numjobs, server;
 	uint64_t size, runtime_ns, ramp_ns, randseed;
-	char file[256], volume[XSEG_NAME_MAX], segment[XSEG_NAME_MAX], cpus[256];
+	char file[256], volume[XSEG_NAME_MAX], segment[XSEG_NAME_MAX];
+	struct bench_cpus cpus;
 	bool make, huge, help;
-	int cpu[CPUS_MAX], nr_cpus;
 };
 
 struct job {
 	_Alignas(LINE) _Atomic uint64_t ios; /* relaxed: a count that may be a little old */
 	const struct options *o;
-	enum rw rw;
+	enum bench_rw rw;
 	bool in_sequence; /* each page of the set once */
 	uint64_t nr_pages, at, random;
 	uint64_t sum, wrong; /* of what was read */

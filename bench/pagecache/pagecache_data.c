@@ -10,18 +10,9 @@
 #define PAGE_WORDS (PAGE / sizeof(uint64_t))
 #define QUARTER    (PAGE_WORDS / 4)
 
-/* (splitmix64: G. Steele et al., "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) */
 uint64_t page_next(struct job *j)
 {
-	uint64_t x;
-
-	if (j->in_sequence)
-		return j->at++;
-	x = j->random += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	x ^= x >> 31;
-	return (uint64_t)((unsigned __int128)x * j->nr_pages >> 64);
+	return j->in_sequence ? j->at++ : bench_random(&j->random, j->nr_pages);
 }
 
 static uint64_t sum_line(const uint64_t *word)

@@ -2,22 +2,17 @@
  * JSON. */
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/rivals/rival.h"
-#include "peers/common/options/cli.h"
 
-static const char *const rw_names[] = { [RANDREAD] = "randread", [RANDWRITE] = "randwrite", NULL };
 static const char *const protocol_names[] = { [REDIS] = "redis", [MEMCACHED] = "memcached", NULL };
 
 #define AT(f) offsetof(struct rival_options, f)
 static const struct opt rival_opts[] = {
-	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = rw_names, .def = "randread",
-	  .help = "kind of I/O" },
+	BENCH_RW(AT(rw)),
 	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH,
 	  .def = "1", .arg = "N", .help = "requests in flight; of a library: threads" },
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = VALUE_BYTES, .max = 1ull << 40,
@@ -35,52 +30,29 @@ static const struct opt rival_opts[] = {
 	  .help = "write every value once, and nothing else" },
 	{ .name = "warm", .kind = OPT_BOOL, .off = AT(warm),
 	  .help = "a library reads every value once before" },
-	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
-	  .max = 3600000000000ull, .def = "1s", .arg = "TIME",
-	  .help = "the time that is measured" },
-	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
-	  .def = "50ms", .arg = "TIME", .help = "run this long before counting begins" },
-	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
-	  .help = "seed" },
-	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus),
-	  .len = sizeof(((struct rival_options *)0)->cpus), .arg = "LIST", .check = cpus_check,
-	  .help = "CPUs for the threads, in turn" },
-	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
+	BENCH_RUNTIME(AT(runtime_ns)),
+	BENCH_RAMP_TIME(AT(ramp_ns), "50ms"),
+	BENCH_RANDSEED(AT(randseed)),
+	BENCH_CPUS(AT(cpus.text), "CPUs for the threads, in turn"),
+	BENCH_HELP(AT(help)),
 	{ .name = NULL }
 };
 #undef AT
 
-static int parse(struct rival_options *o, int argc, char **argv, struct xseg_error *err)
+static int check(void *options, struct xseg_error *err)
 {
-	const struct cli_group groups[] = { { rival_opts, o }, { NULL, NULL } };
-	int rc;
+	struct rival_options *o = options;
 
-	opt_set_defaults(rival_opts, o);
-	rc = cli_parse(groups, argc, argv, err);
-	if (rc < 0 || o->help)
-		return rc < 0 ? rc : 0;
-	rc = cli_only_options(rc, argc, argv, err);
-	if (rc)
-		return rc;
 	if (!*o->path)
 		return xseg_fail(err, -EINVAL, "give --path");
-	o->nr_cpus = cpus_parse(o->cpus, o->cpu, err);
-	return o->nr_cpus < 0 ? o->nr_cpus : 0;
+	return bench_cpus_parse(&o->cpus, err);
 }
 
 /* ---- what the clients use ---------------------------------------------------------------- */
 
-uint64_t rival_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 void rival_clock_start(struct rival_clock *c, const struct rival_options *o)
 {
-	c->from_ns = rival_now_ns() + o->ramp_ns;
+	c->from_ns = bench_now_ns() + o->ramp_ns;
 	c->end_ns = c->from_ns + o->runtime_ns;
 	c->counting = false;
 }
@@ -97,16 +69,6 @@ bool rival_count(struct rival_clock *c, struct rival_result *r, uint64_t now_ns,
 	return now_ns < c->end_ns || !r->ios;	/* however long the CPU was another's */
 }
 
-/* (splitmix64: G. Steele et al., "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) */
-uint64_t rival_next_block(uint64_t *state, uint64_t nr_blocks)
-{
-	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint64_t)((unsigned __int128)(x ^ x >> 31) * nr_blocks >> 64);
-}
-
 size_t rival_key(char key[KEY_BYTES], uint64_t block)
 {
 	return (size_t)snprintf(key, KEY_BYTES, "xbench:%016" PRIx64, block);
@@ -120,19 +82,6 @@ void rival_value(uint8_t value[VALUE_BYTES], uint64_t block)
 bool rival_value_is(const void *value, size_t bytes, uint64_t block)
 {
 	return bytes == VALUE_BYTES && !memcmp(value, &block, sizeof(block));
-}
-
-void rival_pin(const struct rival_options *o, uint32_t n)
-{
-	cpu_set_t set;
-
-	if (!o->nr_cpus)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((size_t)o->cpu[n % (uint32_t)o->nr_cpus], &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		fprintf(stderr, "bench-rival: not pinned to CPU %d: %s\n",
-			o->cpu[n % (uint32_t)o->nr_cpus], strerror(errno));
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -185,37 +134,31 @@ static uint64_t print_json(const struct rival_options *o, struct rival_result *r
 	return all.wrong;
 }
 
-int main(int argc, char **argv)
+static int run(void *options, struct xseg_error *err)
 {
-	static struct rival_options o;
 	static struct rival_result result[MAX_DEPTH];
-	struct xseg_error err = { "" };
+	const struct rival_options *o = options;
 	uint64_t wrong;
 	uint32_t nr = 0;
-	int code = 2, rc = parse(&o, argc, argv, &err);
+	int rc;
 
-	if (!rc && o.help) {
-		printf("Usage: %s --path=PATH [OPTION...]\nLoads a store of keys and values as "
-			"xbench would.\n",
-			argv[0]);
-		cli_print_options(stdout, rival_opts);
-		return 0;
-	}
-	if (!rc) {
-		code = 1;
-		for (uint32_t i = 0; i < MAX_DEPTH; i++)
-			xhist_init(&result[i].lat);
-		rc = rival_run(&o, result, &nr, &err);
-	}
-	if (rc) {
-		fprintf(stderr, "bench-rival: %s\n", err.text);
-		return code;
-	}
-	wrong = print_json(&o, result, nr);
-	if (wrong)
-		fprintf(stderr,
-			"bench-rival: %" PRIu64 " I/Os failed, or were of other data; fill the "
-			"store with --fill first\n",
-			wrong);
-	return fflush(stdout) || wrong ? 1 : 0;
+	for (uint32_t i = 0; i < MAX_DEPTH; i++)
+		xhist_init(&result[i].lat);
+	rc = rival_run(o, result, &nr, err);
+	if (rc)
+		return rc;
+	wrong = print_json(o, result, nr);
+	return !wrong ? 0 : xseg_fail(err, -EIO, "%" PRIu64 " I/Os failed, or were of other data; "
+		"fill the store with --fill first", wrong);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct bench_program program = { .name = "bench-rival",
+		.usage = "bench-rival-STORE --path=PATH [OPTION...]\n"
+			 "Loads a store of keys and values as xbench would.",
+		.options = rival_opts, .check = check, .run = run };
+	static struct rival_options o;
+
+	return bench_main(&program, &o, argc, argv);
 }

@@ -16,24 +16,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "peers/common/options/cpus.h"
-#include "peers/common/options/opt.h"
+#include "bench/common/program.h"
 #include "xtypes/xhist.h"
 
 #define VALUE_BYTES	4096u
 #define KEY_BYTES	24u			/* with the NUL */
 #define MAX_DEPTH	256u
 
-enum rival_rw { RANDREAD, RANDWRITE };
 enum rival_protocol { REDIS, MEMCACHED };
 
 struct rival_options {
 	uint32_t rw, iodepth, protocol;
 	uint64_t size, cache, runtime_ns, ramp_ns, randseed;
-	char path[256], cpus[256];
+	char path[256];
+	struct bench_cpus cpus;
 	bool fill, warm, direct, help;
-	int cpu[CPUS_MAX];
-	int nr_cpus;
 };
 
 /* What one thread counts; the histogram is in ns. */
@@ -52,22 +49,15 @@ struct rival_clock {
 __attribute__((warn_unused_result)) int rival_run(const struct rival_options *o,
 	struct rival_result *result, uint32_t *nr, struct xseg_error *err);
 
-uint64_t rival_now_ns(void);
 void rival_clock_start(struct rival_clock *c, const struct rival_options *o);
 
 /* Counts n I/Os, none of them when the ramp is not over; false when the run is over. */
 bool rival_count(struct rival_clock *c, struct rival_result *r, uint64_t now_ns, uint32_t n);
 
-/* A random block; *state is the caller's own. */
-uint64_t rival_next_block(uint64_t *state, uint64_t nr_blocks);
-
 /* Returns the length. */
 size_t rival_key(char key[KEY_BYTES], uint64_t block);
 void rival_value(uint8_t value[VALUE_BYTES], uint64_t block);
 bool rival_value_is(const void *value, size_t bytes, uint64_t block);
-
-/* Pins the calling thread to the nth of the CPUs, in turn. */
-void rival_pin(const struct rival_options *o, uint32_t n);
 
 /* A library: each function but open is called by many threads. put and get return 0, or 1 with a
  * message in *why, which is malloc()ed. What get returns in *value is given back to release(). */

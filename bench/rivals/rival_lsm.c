@@ -18,6 +18,8 @@ struct worker {
 	struct rival_result *result;
 	void *db;
 	uint32_t nr;
+	int rc;
+	struct xseg_error err;
 };
 
 static void say(char *why)
@@ -61,17 +63,19 @@ static void *work(void *arg)
 	struct rival_clock clock;
 	uint8_t value[VALUE_BYTES];
 
-	rival_pin(o, w->nr);
+	w->rc = bench_cpus_bind(&o->cpus, w->nr, &w->err);
+	if (w->rc)
+		return NULL;
 	memset(value, 0x5a, sizeof(value));
 	rival_clock_start(&clock, o);
-	now = rival_now_ns();
+	now = bench_now_ns();
 	do {
-		uint64_t block = rival_next_block(&random, o->size / VALUE_BYTES);
+		uint64_t block = bench_random(&random, o->size / VALUE_BYTES);
 
 		before = now;
 		w->result->wrong += !(
 			o->rw == RANDREAD ? get_one(w->db, block) : put_one(w->db, block, value));
-		now = rival_now_ns();
+		now = bench_now_ns();
 		if (clock.counting)
 			xhist_record(&w->result->lat, now - before);
 	} while (rival_count(&clock, w->result, now, 1));
@@ -94,6 +98,7 @@ static int run_workers(const struct rival_options *o, void *db, struct rival_res
 {
 	static struct worker worker[MAX_DEPTH];
 	uint32_t started;
+	int rc = 0;
 
 	for (started = 0; started < o->iodepth; started++) {
 		struct worker *w = &worker[started];
@@ -104,7 +109,12 @@ static int run_workers(const struct rival_options *o, void *db, struct rival_res
 	}
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(worker[i].thread, NULL);
-	return started == o->iodepth ? 0 : xseg_fail(err, -EAGAIN, "no thread could be started");
+	if (started < o->iodepth)
+		return xseg_fail(err, -EAGAIN, "no thread could be started");
+	for (uint32_t i = 0; i < started && !rc; i++)
+		if ((rc = worker[i].rc))
+			*err = worker[i].err;
+	return rc;
 }
 
 int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr,

@@ -86,7 +86,7 @@ static void put_request(struct client *c, uint64_t block)
 
 static void ask(struct client *c, uint64_t now)
 {
-	uint64_t block = c->o->fill ? c->next_fill++ : rival_next_block(&c->random, c->nr_blocks);
+	uint64_t block = c->o->fill ? c->next_fill++ : bench_random(&c->random, c->nr_blocks);
 
 	c->flight[c->asked++ % MAX_DEPTH] = (struct flight){ block, now };
 	put_request(c, block);
@@ -186,7 +186,7 @@ static int load(struct client *c, struct xseg_error *err)
 
 	rival_clock_start(&c->clock, c->o);
 	for (uint32_t i = 0; i < c->o->iodepth && c->next_fill < c->nr_blocks; i++)
-		ask(c, rival_now_ns());
+		ask(c, bench_now_ns());
 	while (!rc && c->answered < c->asked) {
 		uint64_t now;
 		uint32_t n;
@@ -194,7 +194,7 @@ static int load(struct client *c, struct xseg_error *err)
 		rc = send_all(c, err);
 		if (!rc)
 			rc = receive(c, err);
-		now = rival_now_ns();
+		now = bench_now_ns();
 		n = take_answers(c, now);
 		over = over || is_over(c, now, n);
 		for (uint32_t i = 0; i < n && !over && c->next_fill < c->nr_blocks; i++)
@@ -211,10 +211,11 @@ int rival_run(const struct rival_options *o, struct rival_result *result, uint32
 		.fd = -1,
 		.random = o->randseed,
 		.nr_blocks = o->size / VALUE_BYTES };
-	int rc;
+	int rc = bench_cpus_bind(&o->cpus, 0, err);
 
+	if (rc)
+		return rc;
 	*nr = 1;
-	rival_pin(o, 0);
 	memset(c.value, 0x5a, sizeof(c.value));
 	c.out = malloc(MAX_DEPTH * REQUEST_BYTES);
 	c.in = malloc(MAX_DEPTH * REQUEST_BYTES);

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/options/cli.h"
+#include "bench/common/program.h"
 #include "peers/common/runtime/peer.h"
 
 #if __has_include(<valgrind/callgrind.h>)
@@ -88,9 +88,8 @@ static const struct opt scale_opts[] = {
 	  .def = "32M", .arg = "SIZE", .help = "of the set" },
 	{ .name = "data", .kind = OPT_ENUM, .off = AT(data), .names = data_names, .def = "copy",
 	  .help = "how it moves" },
-	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
-	  .help = "seed" },
-	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
+	BENCH_RANDSEED(AT(randseed)),
+	BENCH_HELP(AT(help)),
 	{ .name = NULL }
 };
 #undef AT
@@ -367,7 +366,7 @@ static void fill(struct rig *g)
 	}
 }
 
-static void run(struct rig *g)
+static void run_all(struct rig *g)
 {
 	static const enum xseg_op ops[] = { XSEG_OP_READ, XSEG_OP_WRITE };
 	bool first = true;
@@ -388,32 +387,26 @@ static void run(struct rig *g)
 		g->wrong ? EIO : 0, g->wrong);
 }
 
+static int run(void *options, struct xseg_error *err)
+{
+	static struct rig g;
+	int rc;
+
+	g.o = options;
+	rc = open_rig(&g, err);
+	if (rc)
+		return rc;
+	run_all(&g);
+	return !g.wrong ? 0 : xseg_fail(err, -EIO, "%" PRIu64 " I/Os were wrong", g.wrong);
+}
+
 int main(int argc, char **argv)
 {
+	static const struct bench_program program = { .name = "bench-scale",
+		.usage = "bench-scale [OPTION...]\n"
+			 "Hits in one thread, to be counted by valgrind --tool=callgrind.",
+		.options = scale_opts, .run = run };
 	static struct options o;
-	static struct rig g = { .o = &o };
-	const struct cli_group groups[] = { { scale_opts, &o }, { NULL, NULL } };
-	struct xseg_error err = { "" };
-	int rc, code = 2;
 
-	opt_set_defaults(scale_opts, &o);
-	rc = cli_parse(groups, argc, argv, &err);
-	if (rc >= 0)
-		rc = cli_only_options(rc, argc, argv, &err);
-	if (rc >= 0 && o.help) {
-		printf("Usage: bench-scale [OPTION...]\nHits in one thread, to be counted by "
-			"valgrind --tool=callgrind.\n");
-		cli_print_options(stdout, scale_opts);
-		return 0;
-	}
-	if (rc >= 0) {
-		code = 1;
-		rc = open_rig(&g, &err);
-	}
-	if (rc < 0) {
-		fprintf(stderr, "bench-scale: %s\n", err.text);
-		return code;
-	}
-	run(&g);
-	return g.wrong || fflush(stdout) ? 1 : 0;
+	return bench_main(&program, &o, argc, argv);
 }

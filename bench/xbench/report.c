@@ -60,6 +60,14 @@ static json_t *json_options(const struct xb_options *o)
 	return all;
 }
 
+/* A kvd has some operations of its own, and others not. */
+static bool has_stat(const struct xb_options *o, uint32_t stat)
+{
+	if (stat == XB_READ || stat == XB_WRITE || stat == XB_FLUSH || stat == XB_STAT_VERIFY)
+		return true;
+	return (stat >= XB_DELETE) == xb_options_kv(o);
+}
+
 static json_t *json_job(const struct xb_run *run, uint32_t nr)
 {
 	const struct xb_job *job = run->jobs[nr];
@@ -73,9 +81,16 @@ static json_t *json_job(const struct xb_run *run, uint32_t nr)
 	set_int(all, "error", (uint64_t)atomic_load(&results->error));
 	set_int(all, "total_err", atomic_load(&results->errors));
 	set_int(all, "verify_errors", atomic_load(&results->verify_errors));
-	set_int(all, "direct_ios", atomic_load(&results->direct_ios));
+	if (run->shared.kv) {
+		set_int(all, "misses", atomic_load(&results->misses));
+		set_int(all, "refused", atomic_load(&results->refused));
+	} else {
+		set_int(all, "direct_ios", atomic_load(&results->direct_ios));
+	}
 	set_int(all, "job_runtime_ns", atomic_load(&results->counted_ns[0]));
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
+		if (!has_stat(run->opts, stat))
+			continue;
 		xb_job_figures(job, stat, &f);
 		json_object_set_new(all, xb_stat_names[stat], json_figures(&f));
 	}
@@ -93,8 +108,9 @@ static json_t *json_samples(const struct xb_run *run)
 		set_int(one, "start_ns", sample->start_ns);
 		set_int(one, "end_ns", sample->end_ns);
 		for (uint32_t op = 0; op < XB_NR_OPS; op++)
-			json_object_set_new(one, xb_stat_names[op],
-					    json_figures(&sample->figures[op]));
+			if (has_stat(run->opts, op))
+				json_object_set_new(one, xb_stat_names[op],
+					json_figures(&sample->figures[op]));
 		json_array_append_new(all, one);
 	}
 	return all;
@@ -104,6 +120,10 @@ static json_t *json_verify(const struct xb_run *run)
 {
 	json_t *all = json_object();
 
+	for (enum xb_key_wrong wrong = 0; run->shared.kv && wrong < XB_NR_KEY_WRONG; wrong++)
+		set_int(all, xb_key_wrong_names[wrong], xb_keys_wrong(run->kv.keys, wrong));
+	if (run->shared.kv)
+		return all;
 	for (enum xb_wrong wrong = 0; wrong < XB_NR_WRONG; wrong++)
 		set_int(all, xb_wrong_names[wrong], xb_oracle_wrong(run->verify.oracle, wrong));
 	return all;
@@ -182,6 +202,9 @@ static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
 		atomic_load(&results->errors));
 	if (run->opts->verify)
 		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&results->verify_errors));
+	if (run->shared.kv)
+		fprintf(out, ", misses=%" PRIu64 ", refused=%" PRIu64,
+			atomic_load(&results->misses), atomic_load(&results->refused));
 	if (has_read(job) && job->direct)
 		fprintf(out, ", read without a request=%" PRIu64,
 			atomic_load(&results->direct_ios));
@@ -217,18 +240,36 @@ static void print_total(const struct xb_run *run, FILE *out)
 	}
 }
 
+/* How large what is moved is. */
+static void print_sizes(const struct xb_options *o, FILE *out)
+{
+	char low[24], high[24];
+
+	opt_format_size(o->bs_min, low, sizeof(low));
+	opt_format_size(o->bs_max, high, sizeof(high));
+	if (xb_options_kv(o)) {
+		opt_format_size(o->kv.value_size, low, sizeof(low));
+		fprintf(out, "keys=%" PRIu64 ", %s=%s%s", o->kv.keys,
+			o->kv.is_exp ? "value_dist" : "value_size", o->kv.is_exp ? "exp:" : "",
+			low);
+	} else {
+		fprintf(out, "bs=%s%s%s", low, o->bs_min < o->bs_max ? "-" : "",
+			o->bs_min < o->bs_max ? high : "");
+	}
+}
+
 static int print_normal(const struct xb_run *run, FILE *out)
 {
 	const struct xb_options *o = run->opts;
-	char rw[16], low[24], high[24];
+	char rw[16];
 
 	opt_get(opt_find(xb_opts, "rw"), o, rw, sizeof(rw));
-	opt_format_size(o->bs_min, low, sizeof(low));
-	opt_format_size(o->bs_max, high, sizeof(high));
-	fprintf(out, "xbench: %s %s, rw=%s, bs=%s%s%s, iodepth=%u, jobs=%u%s\n",
-		*o->volume ? "volume" : "target", *o->volume ? o->volume : o->target,
-		o->verify_only ? "none (verify_only)" : rw, low, o->bs_min < o->bs_max ? "-" : "",
-		o->bs_min < o->bs_max ? high : "", o->iodepth, run->nr_jobs,
+	fprintf(out, "xbench: %s %s, rw=%s, ",
+		*o->volume ? "volume" : *o->target ? "target" : "kvd",
+		*o->volume ? o->volume : *o->target ? o->target : o->kv.kvd,
+		o->verify_only ? "none (verify_only)" : rw);
+	print_sizes(o, out);
+	fprintf(out, ", iodepth=%u, jobs=%u%s\n", o->iodepth, run->nr_jobs,
 		run->interrupted ? ", interrupted"
 		: run->timed_out ? ", timed out"
 		: run->is_full	 ? ", ended early"

@@ -33,16 +33,30 @@ static int open_verify(struct xb_run *run, struct xseg_error *err)
 	return rc;
 }
 
+static int open_target(struct xb_run *run, struct xb_options *o, struct xseg_error *err)
+{
+	int rc;
+
+	if (!xb_options_kv(o)) {
+		rc = xb_where_find(&run->shared.where, run->shared.seg, o, err);
+		return rc ? rc : open_verify(run, err);
+	}
+	rc = xb_kv_open(&run->kv, &run->shared, err);
+	if (!rc)
+		run->shared.kv = &run->kv;
+	return rc;
+}
+
 int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg, struct xseg_error *err)
 {
+	struct xb_job *(*create)(struct xb_shared *, uint32_t, int *, struct xseg_error *);
 	int rc;
 
 	memset(run, 0, sizeof(*run));
 	run->opts = run->shared.opts = o;
 	run->shared.seg = seg;
-	rc = xb_where_find(&run->shared.where, seg, o, err);
-	if (!rc)
-		rc = open_verify(run, err);
+	create = xb_options_kv(o) ? xb_kv_job_create : xb_job_create;
+	rc = open_target(run, o, err);
 	if (rc)
 		return rc;
 	run->jobs = calloc(o->numjobs, sizeof(struct xb_job *));
@@ -51,7 +65,7 @@ int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg, stru
 		return xseg_fail(err, -ENOMEM, "no memory");
 	}
 	for (; run->nr_jobs < o->numjobs; run->nr_jobs++) {
-		run->jobs[run->nr_jobs] = xb_job_create(&run->shared, run->nr_jobs, &rc, err);
+		run->jobs[run->nr_jobs] = create(&run->shared, run->nr_jobs, &rc, err);
 		if (!run->jobs[run->nr_jobs]) {
 			xb_run_close(run);
 			return rc;
@@ -62,15 +76,21 @@ int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg, stru
 
 void xb_run_close(struct xb_run *run)
 {
-	while (run->jobs && run->nr_jobs)
-		if (xb_job_destroy(run->jobs[--run->nr_jobs]))
+	while (run->jobs && run->nr_jobs) {
+		struct xb_job *job = run->jobs[--run->nr_jobs];
+
+		if (job->destroy(job))
 			run->log_failed = true;
+	}
 	free(run->jobs);
 	xb_sampler_fini(&run->sampler);
 	if (run->shared.verify)
 		xb_verify_destroy(&run->verify);
+	if (run->shared.kv)
+		xb_kv_close(&run->kv);
 	run->jobs = NULL;
 	run->shared.verify = NULL;
+	run->shared.kv = NULL;
 }
 
 /* ---- one phase --------------------------------------------------------------------------- */
@@ -105,7 +125,7 @@ static void *thread_main(void *arg)
 		sched_yield();
 	if (atomic_load(t->go) == GO_HOME)
 		return NULL;
-	xb_job_run(t->job);
+	t->job->run(t->job);
 	if (write(t->done_fd, &one, sizeof(one)) != sizeof(one))
 		abort();
 	return NULL;
@@ -270,6 +290,7 @@ static int run_phase(struct watch *w, enum xb_phase phase, struct xseg_error *er
 	struct xb_shared *s = &w->run->shared;
 
 	s->phase = phase;
+	atomic_store(&s->cursor, 0);
 	if (s->verify)
 		atomic_store(&s->cursor, xb_oracle_start(s->verify->oracle));
 	w->tell_again_ns = STALL_NS;
@@ -284,7 +305,15 @@ static bool wrote_anything(const struct xb_run *run)
 
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
 		nr += run->jobs[i]->gen.seq;
-	return nr && xb_options_write(run->opts);
+	return (nr || run->shared.kv) && xb_options_write(run->opts);
+}
+
+static bool has_lost_any(const struct xb_run *run)
+{
+	if (run->shared.kv)
+		return xb_keys_wrong(run->kv.keys, XB_KEY_LOST) ||
+		       xb_keys_wrong(run->kv.keys, XB_KEY_UNDONE);
+	return xb_oracle_wrong(run->verify.oracle, XB_LOST);
 }
 
 static void look_for_room(struct xb_run *run)
@@ -294,7 +323,7 @@ static void look_for_room(struct xb_run *run)
 	if (run->is_full)
 		fprintf(stderr,
 			"xbench: verify: ended early, as there is no room left to record writes; "
-			"give a smaller --size\n");
+			"give %s\n", run->shared.kv ? "fewer --keys" : "a smaller --size");
 }
 
 static int run_phases(struct watch *w, struct xseg_error *err)
@@ -309,7 +338,7 @@ static int run_phases(struct watch *w, struct xseg_error *err)
 	if (!rc && o->verify && !o->verify_only && o->do_verify && wrote_anything(run) &&
 	    !is_cut_short(run))
 		rc = run_phase(w, XB_READ_BACK, err);
-	if (!rc && o->verify && !is_cut_short(run) && xb_oracle_wrong(run->verify.oracle, XB_LOST))
+	if (!rc && o->verify && !is_cut_short(run) && has_lost_any(run))
 		rc = run_phase(w, XB_LOOK_AGAIN, err);
 	w->sampler = sampler;
 	return rc;
@@ -320,12 +349,18 @@ static void finish_verify(struct xb_run *run)
 {
 	uint64_t counted = 0, all;
 
-	xb_verify_finish(&run->verify);
-	all = xb_verify_wrong(&run->verify);
+	if (!run->shared.kv)
+		xb_verify_finish(&run->verify);
+	all = run->shared.kv ? xb_keys_wrong_in_all(run->kv.keys) : xb_verify_wrong(&run->verify);
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
 		counted += atomic_load(&run->jobs[i]->results.verify_errors);
 	if (all > counted)
 		atomic_fetch_add(&run->jobs[0]->results.verify_errors, all - counted);
+}
+
+static int save_state(struct xb_run *run, struct xseg_error *err)
+{
+	return run->shared.kv ? xb_keys_save(run->kv.keys, err) : xb_verify_save(&run->verify, err);
 }
 
 static int open_watch(struct watch *w, struct xseg_error *err)
@@ -359,7 +394,7 @@ int xb_run_all(struct xb_run *run, struct xseg_error *err)
 	if (!rc && run->opts->verify)
 		finish_verify(run);
 	if (!rc && *run->opts->verify_state && !run->opts->verify_only &&
-	    xb_verify_save(&run->verify, err)) {
+	    save_state(run, err)) {
 		fprintf(stderr, "xbench: %s\n", err->text);
 		run->save_failed = true;
 	}

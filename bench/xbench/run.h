@@ -10,11 +10,13 @@
 
 #include "bench/xbench/job/job.h"
 #include "bench/xbench/job/sample.h"
+#include "bench/xbench/kv/kv.h"
 
 struct xb_run {
 	const struct xb_options *opts;
 	struct xb_shared shared;
 	struct xb_verify verify;
+	struct xb_kv kv;			/* with --kvd, if shared.kv is set */
 	struct xb_job **jobs;
 	uint32_t nr_jobs;
 	struct xb_sampler sampler;		/* with --status-interval */

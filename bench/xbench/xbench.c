@@ -7,6 +7,8 @@
  *   oracle/  oracle   what a sector may hold (sector, stamp, state, verify: see there)
  *   job/     job      one thread, one port, iodepth I/Os in flight
  *            figures  what a job did          sample   figures of each interval
+ *   kv/      kv       the same on a kvd (what comes next: plan/kv_gen, plan/kv_options; what a key
+ *                     may hold: oracle/keys, oracle/value)
  *   ./       run      jobs, phases, signals   report   JSON, text
  *
  * Exit codes: 0 all I/O done and right; 1 an I/O failed or did not verify, or the system refused
@@ -57,8 +59,10 @@ static int fail(const struct xb_options *o, const struct xseg_error *err, int co
 
 static int help(void)
 {
-	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER [--rw=MODE] [OPTION...]\n"
-	       "Puts load on a volume or a peer and measures it; see xbench(1).\n");
+	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER|--kvd=NAME [--rw=MODE] "
+	       "[OPTION...]\n"
+	       "Puts load on a volume, a peer or a store of values and measures it; see "
+	       "xbench(1).\n");
 	cli_print_options(stdout, xb_opts);
 	return 0;
 }
@@ -95,6 +99,8 @@ static int bench(struct xb_options *o, struct xseg *seg)
 	}
 	if (run.shared.verify)
 		xb_verify_print(&run.verify);
+	if (run.shared.kv && run.kv.keys)
+		xb_keys_print(run.kv.keys);
 	rc = xb_report(&run, results, &err);
 	code = rc ? fail(o, &err, 1) : xb_run_exit_code(&run);
 out:

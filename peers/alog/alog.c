@@ -37,7 +37,7 @@ static uint64_t slot_bytes(const struct alog_config *cfg)
 
 static bool config_ok(const struct alog_config *cfg)
 {
-	return cfg->prefix[0] && memchr(cfg->prefix, 0, sizeof(cfg->prefix)) &&
+	return cfg->prefix[0] && cfg->own <= 1u << 20 && memchr(cfg->prefix, 0, sizeof(cfg->prefix)) &&
 	       cfg->zone_bytes % ALOG_PAGE == 0 && cfg->zone_bytes >= 4 * ALOG_PAGE &&
 	       cfg->zone_bytes <= ALOG_ZONE_MAX && cfg->reserve >= 3 &&
 	       cfg->zones >= cfg->reserve + 4 && cfg->zones <= 1u << 20 &&
@@ -59,6 +59,7 @@ int alog_cost(const struct alog_config *cfg, struct alog_cost *cost)
 		.private_bytes = sizeof(struct alog) + table * (sizeof(struct zone) + 4ull) +
 				 span(cfg) * 4ull + 3 * (span(cfg) / 8) + hint_bytes(cfg) +
 				 cfg->tail_pages * sizeof(struct page_state) +
+				 own_slots(cfg) * sizeof(struct own_run) +
 				 ALOG_IOS * sizeof(struct io) + ALOG_DELETED_MAX * 8ull +
 				 ALOG_BATCH_MAX * (sizeof(struct alog_put) +
 					sizeof(struct alog_place) + sizeof(struct alog_hint) +
@@ -80,6 +81,7 @@ static bool allocate(struct alog *l)
 	l->z.dying = calloc(l->z.span / 64, sizeof(uint64_t));
 	l->z.poor = calloc(l->z.span / 64, sizeof(uint64_t));
 	l->z.hints = calloc(1, hint_bytes(cfg));
+	l->own.run = calloc(own_slots(cfg) + 1, sizeof(struct own_run));
 	l->s.page = calloc(cfg->tail_pages, sizeof(struct page_state));
 	l->io = calloc(ALOG_IOS, sizeof(struct io));
 	l->g.id = calloc(ALOG_DELETED_MAX, sizeof(uint64_t));
@@ -88,7 +90,7 @@ static bool allocate(struct alog *l)
 	l->copier.from = calloc(ALOG_BATCH_MAX, sizeof(struct alog_hint));
 	l->copier.verdict = calloc(ALOG_BATCH_MAX, sizeof(enum alog_verdict));
 	return l->z.table && l->g.list && l->z.of_id && l->z.live && l->z.dying && l->z.poor &&
-	       l->z.hints && l->s.page && l->io && l->g.id && l->copier.put && l->copier.at &&
+	       l->z.hints && l->own.run && l->s.page && l->io && l->g.id && l->copier.put && l->copier.at &&
 	       l->copier.from && l->copier.verdict;
 }
 
@@ -132,6 +134,7 @@ void alog_destroy(struct alog *l)
 	free(l->z.dying);
 	free(l->z.poor);
 	free(l->z.hints);
+	free(l->own.run);
 	free(l->s.page);
 	free(l->io);
 	free(l->g.id);
@@ -167,6 +170,7 @@ static bool pump(struct alog *l)
 	did |= choose_pump(l);
 	did |= walk_pump(l);
 	did |= grave_pump(l);
+	did |= own_pump(l);
 	did |= flush_pump(l);
 	did |= write_pump(l);
 	return did;
@@ -197,6 +201,8 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	earlier(&next, now_ns, l->repair.retry_ns);
 	earlier(&next, now_ns, l->repair.flush_ns);
 	earlier(&next, now_ns, l->g.retry_ns);
+	earlier(&next, now_ns, l->own.retry_ns);
+	earlier(&next, now_ns, walk_patience(l));
 	return next;
 }
 
@@ -250,6 +256,9 @@ void alog_done(struct alog *l, struct alog_io *pub, int64_t result)
 	case IO_READ:
 		read_done(l, io, result);
 		break;
+	case IO_OWN:
+		own_done(l, io, result);
+		break;
 	case IO_NR_KINDS:
 		break;
 	}
@@ -269,4 +278,5 @@ void alog_stats(const struct alog *l, struct alog_stats *stats)
 	stats->epoch = l->head.epoch;
 	stats->zones = l->z.used;
 	stats->zones_free = zones_free(l);
+	stats->own_zones = l->own.used;
 }

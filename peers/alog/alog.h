@@ -38,6 +38,7 @@ struct alog_io {
 	uint8_t op;				/* enum xseg_op: READ, WRITE, FLUSH or DELETE */
 	bool fua;
 	bool once;				/* a cache below need not keep this */
+	bool lent;				/* WRITE: of pages that alog_append_paged() lists */
 	uint16_t nr_pages;
 	uint32_t offset, size;
 	char target[XSEG_TARGET_MAX];
@@ -48,7 +49,10 @@ struct alog_io {
 enum alog_verdict {
 	ALOG_DEAD,				/* nothing needs this record */
 	ALOG_LIVE,				/* the index has it at this place */
-	ALOG_EXPIRED				/* the same; kept as a tombstone without value */
+	ALOG_EXPIRED,				/* the same; kept as a tombstone without value */
+	/* it goes though nothing supersedes it; no other record of its identity is left, and
+	 * alog_dead() was called for it */
+	ALOG_EVICTED
 };
 
 enum alog_damage {
@@ -83,6 +87,9 @@ struct alog_user {
 	void (*lost)(void *ctx, uint64_t zone);
 	void (*damage)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
 		uint32_t bytes);
+	/* The page of the segment with this index, which alog_append_paged() lists. NULL if the user
+	 * lends none. */
+	const void *(*at)(void *ctx, uint32_t page);
 };
 
 struct alog_config {
@@ -93,6 +100,10 @@ struct alog_config {
 	uint32_t reserve;	/* zones that callers cannot fill: for tombstones and copies */
 	uint8_t uuid[16];			/* of a log that is new */
 	uint64_t owner;				/* of the segment: tells its arenas from others */
+	/* Space is made by emptying the zone that was closed first, whatever it has. judge() says
+	 * which of its records go. */
+	bool evicts;
+	uint32_t own;				/* runs of own zones at a time, at most; 0: none */
 };
 
 /* What a log of this configuration needs. -EINVAL: it cannot be. */
@@ -117,9 +128,10 @@ void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
- * opened the log since this arena was written; -EINVAL: the log has another geometry; -EIO: it has
- * served, and the store has lost what it had answered. Then the log is to be destroyed when no
- * request is out, and created again: older versions of what was lost may show. */
+ * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO: words
+ * of the arena cannot be; -EIO: it has served, and the store has lost what it had answered. Then the
+ * log is to be destroyed when no request is out, and created again: older versions of what was lost
+ * may show. */
 int alog_failed(const struct alog *l);
 
 /* ---- appending ---- */
@@ -145,6 +157,22 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
  * sequence and place are noted before. The next append has just this place. Errors as above. */
 int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struct alog_place *at)
 	XSEG_MUST_CHECK;
+/* A log that evicts: the zone that was closed first is emptied now, though there is space. False:
+ * there is none. */
+bool alog_evict(struct alog *l);
+/* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
+ * and more. `page` has an index for each page of the value. The log does not copy these pages: its
+ * writes list them, and it reads them by at(). They have to stay as they are until alog_written()
+ * has reached at->end; then the append is to be answered. NULL: put->value is copied.
+ *
+ * A kill before that undoes it: the successor puts a filler in its place, and does not tell it by
+ * found(). It is found only if a copy of it was made. So a reader that must not see it come and go
+ * waits for alog_written(). */
+int alog_append_paged(struct alog *l, const struct alog_put *put, const uint32_t *page,
+	struct alog_place *at) XSEG_MUST_CHECK;
+int alog_next_paged(struct alog *l, uint32_t key_bytes, uint32_t value_bytes,
+	struct alog_place *at) XSEG_MUST_CHECK;
+
 /* The record of this place and length is superseded, or its key is deleted. */
 void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes);
 
@@ -160,6 +188,34 @@ void alog_force(struct alog *l, uint64_t pos);
 /* All is written, and nothing is out. */
 bool alog_idle(const struct alog *l);
 
+/* Asks for a FLUSH that begins after this call; the user has written to own zones. 1: it has
+ * succeeded. 0: not yet. -EIO: it has failed, and what was written is to be written anew, to other
+ * zones. The outcome is known until 1,024 later ones were asked for. */
+uint64_t alog_barrier(struct alog *l);
+int alog_barrier_state(const struct alog *l, uint64_t barrier);
+
+/* ---- own zones ----
+ *
+ * Objects of up to zone_bytes that the user writes and reads itself: the pieces of large values. They
+ * count against the size of the log. They are not copied, not scanned, and not told by a walk.
+ *
+ * A value: alog_own(); write its pieces; alog_barrier() when all are answered; when that has
+ * succeeded, append the record that names the run. So no record shows that has lost a piece. */
+
+/* nr ids, one behind the other. -EAGAIN: after a poll; -ENOSPC: no space, or no run is free. */
+int alog_own(struct alog *l, uint32_t nr, uint64_t *first) XSEG_MUST_CHECK;
+/* XSEG_TARGET_MAX bytes. */
+void alog_own_target(const struct alog *l, uint64_t id, char *to);
+/* No record that counts names the run any more, and nobody reads it, or needs it for a record that
+ * could not be appended. It is deleted when what superseded the record is as safe as the record
+ * was. -ENOENT: it is no run of alog_own() or alog_own_keep(). */
+int alog_own_free(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
+/* After an opening the user looks at each record that counts, and keeps what it names. Then all else
+ * that was found is deleted. -ENOENT: it was not found, so the value is damaged. -ENOSPC: more than
+ * `own`. */
+int alog_own_keep(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
+void alog_own_swept(struct alog *l);
+
 /* ---- reading ---- */
 
 /* Copies a range of a zone from the tail. False: the range is not in the tail any more, so it is
@@ -171,24 +227,47 @@ bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes
 uint64_t alog_zone_epoch(struct alog *l, uint64_t zone);
 const uint8_t *alog_uuid(const struct alog *l);
 
-/* Tells each record of the log, good or bad, zone after zone. With `hold` no zone is deleted before
- * the walk is over. `data` is key and value; NULL: they do not verify, or are not there. */
+/* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while the
+ * log is used. Reads are marked `once`.
+ *
+ * With `hold` no zone is deleted before it was told, and all records with a sequence below `before`
+ * of alog_walk_state() are a consistent state: of each identity the highest one counts. A hold
+ * breaks if a repair begins, or if callers need space while the user lets the walk wait.
+ *
+ * `data` is key and value; NULL: they do not verify, or are not there. It is valid in the call. */
 struct alog_walk {
 	void (*record)(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		const struct alog_record *rec, const void *data);
-	void (*over)(void *ctx);
+	void (*over)(void *ctx);		/* also if the hold breaks: see `error` */
 	void *ctx;
 	bool hold;
+	/* May be NULL. Whether a record of so many bytes may be told; false: the walk waits for
+	 * alog_walk_go(), and others use the scratch meanwhile. */
+	bool (*ready)(void *ctx, uint32_t bytes);
+	/* May be NULL. Beside records: a zone's header, its hints, pages that cannot be read. */
+	void (*bad)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
+		uint32_t bytes);
 };
-/* -EBUSY: a walk is under way. */
+/* -EBUSY: a walk is under way, or a repair, which a hold cannot begin in. */
 int alog_walk(struct alog *l, const struct alog_walk *walk) XSEG_MUST_CHECK;
+void alog_walk_go(struct alog *l);
+/* Ends it without a further upcall of it. */
+void alog_walk_stop(struct alog *l);
+
+struct alog_walk_state {
+	uint64_t before;			/* the sequence at its begin */
+	uint32_t zones, told;
+	int error;	/* of the last: 0; -EIO: a repair broke the hold; -ENOSPC: callers did */
+	bool active, waits;
+};
+void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 
 /* ---- figures, and words of the user ---- */
 
 struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
-	uint32_t zones, zones_free, opened_by_hints, opened_by_scan;
+	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
 };
 void alog_stats(const struct alog *l, struct alog_stats *stats);
 

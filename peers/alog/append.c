@@ -65,9 +65,10 @@ static bool leaves_zone(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_u
 	return true;
 }
 
+/* `bytes` of a PAGED record are the most that it may take: up to two pages more than record_max. */
 int append_ready(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_use use, bool tombstone)
 {
-	if (bytes > l->record_max || nr > ALOG_BATCH_MAX ||
+	if (bytes > l->record_max + 2 * ALOG_PAGE || nr > ALOG_BATCH_MAX ||
 		bytes + nr * ALOG_HINT_BYTES + ALOG_FOOTER_BYTES + ALOG_ZONE_HEAD_END >
 			l->cfg.zone_bytes)
 		return -E2BIG;
@@ -84,13 +85,22 @@ int append_ready(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_use use,
 	return tail_room(l, pages_over(l->z.open->end, bytes), use) ? 0 : -EAGAIN;
 }
 
-static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags, uint64_t *pos,
-	uint64_t begun, struct alog_place *at)
+/* The value of a PAGED record, in the pages of its user. */
+static void put_lent(struct alog *l, const uint32_t *lent, uint32_t behind, uint32_t end,
+	uint64_t *pos, uint64_t begun)
+{
+	for (uint32_t i = 0; behind < end; i++, behind += ALOG_PAGE)
+		tail_lend(l, pos, behind, lent[i], begun);
+}
+
+static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags,
+	const uint32_t *lent, uint64_t *pos, uint64_t begun, struct alog_place *at)
 {
 	struct zone *z = l->z.open;
 	struct alog_record rec = put->rec;
 	struct alog_header h;
-	uint32_t bytes = alog_record_bytes(rec.key_bytes, rec.value_bytes), place = z->end,
+	uint32_t place = z->end, key = place + alog_data_at(place, rec.key_bytes, flags),
+		 bytes = alog_bytes_at(place, rec.key_bytes, rec.value_bytes, flags),
 		 behind = place + ALOG_HEADER_BYTES;
 
 	rec.flags = flags;
@@ -100,45 +110,54 @@ static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags
 		rec.version = rec.sequence;
 	alog_header_encode(&rec, l->z.seed, place, &h);
 	tail_put(l, pos, place, &h, sizeof(h), begun);
-	tail_put(l, pos, behind, put->key, rec.key_bytes, begun);
-	tail_put(l, pos, behind + rec.key_bytes, put->value, rec.value_bytes, begun);
-	behind += rec.key_bytes + rec.value_bytes;
-	tail_put(l, pos, behind, NULL, place + bytes - behind, begun);
+	tail_put(l, pos, behind, NULL, key - behind, begun);
+	tail_put(l, pos, key, put->key, rec.key_bytes, begun);
+	behind = key + rec.key_bytes;
+	if (lent) {
+		put_lent(l, lent, behind, place + bytes, pos, begun);
+	} else {
+		tail_put(l, pos, behind, put->value, rec.value_bytes, begun);
+		behind += rec.value_bytes;
+		tail_put(l, pos, behind, NULL, place + bytes - behind, begun);
+	}
 	scan_hint(&rec, place, bytes, &l->z.hints[z->nr_hints++]);
 	z->end += bytes;
-	z->live += bytes;
+	zone_live(l, z, bytes);
 	z->total += bytes;
 	*at = (struct alog_place){ .zone = z->id, .sequence = rec.sequence, .place = place,
 		.bytes = bytes };
 }
 
 /* append_ready() has said yes. A record with a sequence is a copy. */
-void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, uint32_t bytes,
+void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, const uint32_t *lent,
 	struct alog_place *at)
 {
 	uint64_t begun = l->s.end, pos = begun;
 	uint8_t flags;
 
-	assert(l->z.open->state == ZONE_OPEN && zone_room(l, nr) >= bytes);
+	assert(l->z.open->state == ZONE_OPEN);
 	for (uint32_t i = 0; i < nr; i++) {
 		flags = (uint8_t)(put[i].rec.flags & (ALOG_PACKED | ALOG_PAGED));
 		flags |= (uint8_t)((i + 1 < nr ? ALOG_MORE : 0) | (i ? ALOG_CONTINUED : 0));
-		put_record(l, &put[i], flags, &pos, begun, &at[i]);
+		put_record(l, &put[i], flags, lent, &pos, begun, &at[i]);
+		l->stats.appended_bytes += at[i].bytes;
 	}
+	assert(l->z.open->end <= alog_hints_at(l->cfg.zone_bytes, l->z.open->nr_hints));
 	tail_publish(l, pos);
 	for (uint32_t i = 0; i < nr; i++)
 		at[i].end = pos;
 	l->stats.records += nr;
-	l->stats.appended_bytes += bytes;
 }
 
+/* None of them is PAGED: those are alog_append_paged()'s. */
 static uint32_t bytes_of(const struct alog_put *put, uint32_t nr, bool *tombstone)
 {
 	uint64_t bytes = 0;
 
 	*tombstone = true;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (put[i].rec.key_bytes > ALOG_KEY_MAX || put[i].rec.value_bytes > ALOG_ZONE_MAX)
+		if (put[i].rec.key_bytes > ALOG_KEY_MAX ||
+			put[i].rec.value_bytes > ALOG_ZONE_MAX || put[i].rec.flags & ALOG_PAGED)
 			return UINT32_MAX;
 		bytes += alog_record_bytes(put[i].rec.key_bytes, put[i].rec.value_bytes);
 		*tombstone &= put[i].rec.type == ALOG_TOMBSTONE;
@@ -157,7 +176,7 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
 	rc = append_ready(l, bytes, nr, TAIL_CALLER, tombstone);
 	if (rc)
 		return rc;
-	append_records(l, put, nr, bytes, at);
+	append_records(l, put, nr, NULL, at);
 	space_credit(l, bytes);
 	return 0;
 }
@@ -173,12 +192,53 @@ int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struc
 	return 0;
 }
 
+/* The least room that such a record needs wherever the log goes on. */
+static int ready_paged(struct alog *l, uint32_t key_bytes, uint32_t value_bytes)
+{
+	if (key_bytes > ALOG_KEY_MAX || value_bytes > ALOG_ZONE_MAX ||
+		alog_record_bytes(key_bytes, value_bytes) > l->record_max)
+		return -E2BIG;
+	if (!serves(l))
+		return -EAGAIN;
+	return append_ready(l, alog_bytes_most(key_bytes, value_bytes, ALOG_PAGED), 1,
+		TAIL_CALLER, false);
+}
+
+int alog_append_paged(struct alog *l, const struct alog_put *put, const uint32_t *page,
+	struct alog_place *at)
+{
+	struct alog_put paged = *put;
+	int rc = ready_paged(l, put->rec.key_bytes, put->rec.value_bytes);
+
+	if (rc)
+		return rc;
+	paged.rec.flags |= ALOG_PAGED;
+	append_records(l, &paged, 1, page, at);
+	space_credit(l, at->bytes);
+	return 0;
+}
+
+int alog_next_paged(
+	struct alog *l, uint32_t key_bytes, uint32_t value_bytes, struct alog_place *at)
+{
+	int rc = ready_paged(l, key_bytes, value_bytes);
+	uint32_t place, bytes;
+
+	if (rc)
+		return rc;
+	place = l->z.open->end;
+	bytes = alog_bytes_at(place, key_bytes, value_bytes, ALOG_PAGED);
+	*at = (struct alog_place){ .zone = l->z.open->id, .sequence = l->s.sequence,
+		.place = place, .end = l->s.end + bytes, .bytes = bytes };
+	return 0;
+}
+
 void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes)
 {
 	struct zone *z = zone_find(l, zone);
 
 	if (!z)
 		return;
-	z->live -= bytes < z->live ? bytes : z->live;
+	zone_dead(l, z, bytes);
 	l->z.some_dead |= z->live == 0;
 }

@@ -3,16 +3,22 @@
  * Contract: see inside.h.
  *
  * A zone without a live record is emptied at once. Otherwise a zone is chosen if free zones are
- * fewer than the reserve and a margin: by cost and benefit, as in the log-structured file system of
- * Rosenblum and Ousterhout (1991): (1 - u) age / (1 + u), where u is the live part. Copies are paid
- * for by appends: each appended byte gives credit, and more of it the fewer zones are free. At the
- * reserve copies need no credit.
+ * fewer than the reserve and a margin: the one with the fewest live bytes, and of equal ones the
+ * oldest. The log-structured file system of Rosenblum and Ousterhout (1991) weighs space with age.
+ * Here copies and puts share a zone, so zones do not become hot and cold, and age does not help
+ * (docs/design/alog.md has the figures).
+ *
+ * Copies are paid for by appends: each appended byte gives credit, and more of it the fewer zones
+ * are free. At the reserve copies need no credit. A log that evicts takes the zone that
+ * was closed first.
  */
 #include "peers/alog/inside.h"
 
+/* All of it is written: its pages may leave the tail. */
 static bool may_be_chosen(const struct alog *l, const struct zone *z)
 {
-	return z->state == ZONE_CLOSED && !z->doomed && (z->old || z->to <= l->s.written);
+	return z->state == ZONE_CLOSED && !z->doomed &&
+	       (z->old ? l->s.recovered <= l->s.written : z->to <= l->s.written);
 }
 
 /* Beyond the span that the head's bits are for: the zone with the lowest id. */
@@ -21,20 +27,15 @@ static bool span_is_long(const struct alog *l)
 	return l->head.next_id - l->head.lowest > 4ull * l->cfg.zones;
 }
 
-static double score(const struct alog *l, const struct zone *z)
-{
-	double age = (double)(l->s.sequence - z->sequence + 1);
-
-	return (double)space_dead(l, z) * age / (l->cfg.zone_bytes + (double)z->live);
-}
-
 static bool is_better(const struct alog *l, const struct zone *z, const struct zone *than)
 {
 	if (!than)
 		return true;
 	if (span_is_long(l))
 		return z->id < than->id;
-	return score(l, z) > score(l, than);
+	if (l->cfg.evicts)
+		return z->sequence < than->sequence;
+	return z->live == than->live ? z->sequence < than->sequence : z->live < than->live;
 }
 
 static struct zone *best(struct alog *l)
@@ -69,8 +70,21 @@ bool choose_pump(struct alog *l)
 
 	if (l->job != JOB_NONE || l->repair.state != REPAIR_NONE || !serves(l))
 		return false;
+	if (zones_free(l) >= l->cfg.reserve + l->own.wanted)
+		l->own.wanted = 0;
 	z = without_life(l);
-	if (!z && (space_soon(l) < l->cfg.reserve + space_margin(l) || span_is_long(l)))
+	if (!z && (l->evict || space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted ||
+			  span_is_long(l))) {
 		z = best(l);
-	return z && copy_begin(l, z, false);
+		if (l->evict)
+			l->credit = l->cfg.zone_bytes;
+		l->evict = false;
+	}
+	return z && copy_begin(l, z, COPY_COMPACT);
+}
+
+bool alog_evict(struct alog *l)
+{
+	l->evict = l->cfg.evicts && best(l);
+	return l->evict || l->job == JOB_COPY || l->g.nr;
 }

@@ -1,9 +1,9 @@
 /* copy - the live records of a zone are copied to the end of the log, by a compaction or a repair.
  *
  * Contract: see inside.h. It has the scratch (JOB_COPY) from copy_begin() to the end of the zone.
- * A repair copies first what the tail has and the store may not have (FIRST). Then it drops the
- * zone's pages from the tail, so that others can pass, and copies the rest (SECOND). A compaction
- * copies all in FIRST.
+ * A repair takes each zone twice. First (TAIL) it copies what the tail has and the store may not
+ * have, and drops the zone's pages from the tail. When no failed page is left there, others can
+ * pass, and it copies the rest (REST).
  *
  * Invariants
  *   C1  A copy keeps sequence and version.
@@ -35,17 +35,17 @@ static void read_is_done(struct alog *l)
 	tail_overlay(l, z->id, l->scratch);
 	scan_init(&c->scan, l->scratch, z->end, alog_seed(l->cfg.uuid, z->id, z->epoch),
 		!z->believed || !zone_is_durable(l, z));
-	c->split = c->repair ? tail_kept_from(l, z) : 0;
-	c->state = COPY_FIRST;
+	c->split = c->why == COPY_TAIL ? tail_kept_from(l, z) : 0;
+	c->state = COPY_RUN;
 }
 
-bool copy_begin(struct alog *l, struct zone *z, bool repair)
+bool copy_begin(struct alog *l, struct zone *z, enum copy_why why)
 {
 	assert(l->job == JOB_NONE && z->state == ZONE_CLOSED);
 	l->job = JOB_COPY;
 	l->copier.state = COPY_READ;
 	l->copier.zone = z;
-	l->copier.repair = repair;
+	l->copier.why = why;
 	read_zone(l, z->id, 0, alog_round(z->end, ALOG_PAGE), read_is_done);
 	return true;
 }
@@ -78,19 +78,22 @@ static void take_record(struct alog *l, struct parcel *p, const struct alog_reco
 	enum alog_verdict v;
 
 	scan_hint(rec, at, bytes, &c->from[p->nr]);
-	v = l->user.judge(l->user.ctx, c->zone->id, &c->from[p->nr], c->repair);
+	v = l->user.judge(l->user.ctx, c->zone->id, &c->from[p->nr], c->why != COPY_COMPACT);
 	put->rec = *rec;
-	put->key = c->scan.image + at + ALOG_HEADER_BYTES;
-	put->value = c->scan.image + at + ALOG_HEADER_BYTES + rec->key_bytes;
+	put->key = scan_data(c->scan.image, at, rec);
+	put->value = scan_data(c->scan.image, at, rec) + rec->key_bytes;
 	if (v == ALOG_EXPIRED) {
 		put->rec.type = ALOG_TOMBSTONE;
+		put->rec.flags = 0;
 		put->rec.key_bytes = put->rec.value_bytes = put->rec.data_crc = 0;
 	}
-	if (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE)
+	if (v == ALOG_EVICTED || (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE))
 		c->zone->drops = true;
+	if (v == ALOG_EVICTED)
+		v = ALOG_DEAD;
 	c->verdict[p->nr] = v;
 	p->lives |= v != ALOG_DEAD;
-	p->bytes += alog_record_bytes(put->rec.key_bytes, put->rec.value_bytes);
+	p->bytes += alog_bytes_most(put->rec.key_bytes, put->rec.value_bytes, put->rec.flags);
 	p->nr++;
 }
 
@@ -107,17 +110,15 @@ static struct parcel next_parcel(struct alog *l)
 		if (found == SCAN_END)
 			break;
 		if (found == SCAN_BAD) {
-			if (c->state == COPY_FIRST && !c->repair && !c->scan.chains)
+			if (c->why == COPY_COMPACT && !c->scan.chains)
 				damage(l, ALOG_BAD_RECORD, c->zone->id, at, bytes);
 			p.bad = true;
 			break;
 		}
-		if ((at >= c->split) != (c->state == COPY_FIRST)) {
-			p.bad = true;		/* of the other pass */
-			break;
-		}
 		take_record(l, &p, &rec, at, bytes);
 	} while (c->scan.chains && c->scan.chain && p.nr < ALOG_BATCH_MAX);
+	if (p.nr && c->scan.at <= c->split)
+		p.lives = false;		/* all of it is below: COPY_REST */
 	return p;
 }
 
@@ -130,7 +131,7 @@ static void tell(struct alog *l, const struct parcel *p)
 	for (uint32_t i = 0; i < p->nr; i++) {
 		to = c->from[i];
 		to.type = c->put[i].rec.type;
-		to.flags = 0;
+		to.flags = c->put[i].rec.flags & (ALOG_PACKED | ALOG_PAGED);
 		to.place = c->at[i].place;
 		to.bytes = c->at[i].bytes;
 		l->user.copied(l->user.ctx, c->zone->id, &c->from[i], c->at[i].zone, &to);
@@ -146,9 +147,9 @@ static bool copy_parcel(struct alog *l, const struct parcel *p)
 {
 	struct copier *c = &l->copier;
 
-	if (append_ready(l, p->bytes, p->nr, c->repair ? TAIL_REPAIR : TAIL_COPY, true))
+	if (append_ready(l, p->bytes, p->nr, c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR, true))
 		return false;
-	append_records(l, c->put, p->nr, p->bytes, c->at);
+	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);
 	return true;
 }
@@ -175,37 +176,25 @@ static void tell_gone(struct alog *l)
 static void end_zone(struct alog *l)
 {
 	struct zone *z = l->copier.zone;
+	enum copy_why why = l->copier.why;
 
-	if (l->copier.repair && z->live) {	/* C5 */
+	if (why == COPY_REST && z->live) {	/* C5 */
 		log_fail(l, -EIO);
 		return;
 	}
-	if (!l->copier.repair)			/* C3 */
+	if (why == COPY_COMPACT)		/* C3 */
 		tell_gone(l);
-	if (z->live) {
+	if (why == COPY_COMPACT && z->live) {
 		l->user.lost(l->user.ctx, z->id);
-		z->live = 0;
+		zone_dead(l, z, z->live);
 	}
 	tail_drop(l, z->id);
 	write_advance(l);
-	grave_add(l, z);
+	if (why != COPY_TAIL)
+		grave_add(l, z);
 	l->copier.state = COPY_NONE;
 	l->copier.zone = NULL;
 	l->job = JOB_NONE;
-}
-
-static void next_pass(struct alog *l)
-{
-	struct copier *c = &l->copier;
-
-	if (c->state == COPY_FIRST && c->repair) {
-		tail_drop(l, c->zone->id);
-		write_advance(l);
-		c->state = COPY_SECOND;
-		scan_init(&c->scan, l->scratch, c->zone->end, c->scan.seed, c->scan.chains);
-		return;
-	}
-	end_zone(l);
 }
 
 bool copy_pump(struct alog *l)
@@ -214,16 +203,16 @@ bool copy_pump(struct alog *l)
 	struct scan before;
 	struct parcel p;
 
-	if (l->job != JOB_COPY || c->state == COPY_READ || c->state == COPY_NONE)
+	if (l->job != JOB_COPY || c->state != COPY_RUN)
 		return false;
 	for (uint32_t i = 0; i < STEPS; i++) {
-		if (!c->repair && !l->credit && zones_free(l) > l->cfg.reserve && c->zone->live &&
-			!c->zone->sick)
+		if (c->why == COPY_COMPACT && !l->credit && c->zone->live && !c->zone->sick &&
+			zones_free(l) > l->cfg.reserve + l->own.wanted)
 			return i > 0;
 		before = c->scan;
 		p = next_parcel(l);
 		if (!p.nr && !p.bad) {
-			next_pass(l);
+			end_zone(l);
 			return true;
 		}
 		if (p.lives && !copy_parcel(l, &p)) {

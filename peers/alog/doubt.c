@@ -1,6 +1,7 @@
-/* doubt - the range of ids of zones in doubt, which the arena keeps for a successor.
+/* doubt - ranges of ids that the arena keeps for a successor: of zones in doubt, and of zones that
+ * got fillers in place of records that their hints name.
  *
- * Contract: see inside.h. A range that is too wide costs copies and nothing else.
+ * Contract: see inside.h. A range that is too wide costs copies, or scans, and nothing else.
  */
 #include "peers/alog/inside.h"
 
@@ -40,4 +41,40 @@ void doubt_forget(struct alog *l)
 		if (l->z.table[i].state != ZONE_FREE && l->z.table[i].doomed)
 			return;
 	atomic_store_explicit(&l->arena->doubt_low, 0, memory_order_release);
+}
+
+/* A predecessor's words are input: a range beyond the ids of the head is cut. Then it is known which
+ * zones are meant, or none. False: none is in doubt. */
+bool doubt_take_over(struct alog *l)
+{
+	uint64_t low = doubt_low(l), high = doubt_high(l);
+
+	if (!low)
+		return false;
+	if (low < l->head.lowest)
+		low = l->head.lowest;
+	if (high >= l->head.next_id)
+		high = l->head.next_id - 1;
+	atomic_store_explicit(&l->arena->doubt_high, high, memory_order_release);
+	atomic_store_explicit(&l->arena->doubt_low, low <= high ? low : 0, memory_order_release);
+	return low <= high;
+}
+
+/* T5: their hints do not count until a head says so (`poor`). */
+bool filled_has(const struct alog *l, uint64_t id)
+{
+	uint64_t low = atomic_load_explicit(&l->arena->filled_low, memory_order_relaxed);
+
+	return low && id >= low &&
+	       id <= atomic_load_explicit(&l->arena->filled_high, memory_order_relaxed);
+}
+
+void filled_note(struct alog *l, uint64_t id)
+{
+	uint64_t low = atomic_load_explicit(&l->arena->filled_low, memory_order_relaxed);
+
+	if (!low || id > atomic_load_explicit(&l->arena->filled_high, memory_order_relaxed))
+		atomic_store_explicit(&l->arena->filled_high, id, memory_order_release);
+	if (!low || id < low)
+		atomic_store_explicit(&l->arena->filled_low, id, memory_order_release);
 }

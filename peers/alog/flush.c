@@ -10,6 +10,7 @@
  *   G1  While a repair is under way no position behind its begin becomes stable.
  *   G2  With `fua` each page is stable when its write is answered, and a FLUSH is only tried.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "peers/alog/inside.h"
@@ -30,6 +31,19 @@ void flush_stable(struct alog *l, uint64_t pos)
 	atomic_store_explicit(&l->arena->stable, pos, memory_order_relaxed);
 }
 
+/* A group that is not sent yet will do. */
+static bool barrier_wanted(const struct alog *l)
+{
+	uint64_t covered = l->s.barrier_over;
+
+	for (int i = 0; i < 2; i++)
+		if (l->group[i].used && !l->group[i].sent)
+			return false;
+		else if (l->group[i].used && l->group[i].barrier > covered)
+			covered = l->group[i].barrier;
+	return l->s.barrier > covered;
+}
+
 static bool is_wanted(const struct alog *l)
 {
 	uint64_t covered = l->s.stable;
@@ -38,6 +52,8 @@ static bool is_wanted(const struct alog *l)
 		if (l->group[i].used && l->group[i].target > covered)
 			covered = l->group[i].target;
 	if (l->g.want_flush && !l->group[0].used && !l->group[1].used)
+		return true;
+	if (barrier_wanted(l))
 		return true;
 	return l->s.force > covered;
 }
@@ -65,6 +81,8 @@ static bool send_group(struct alog *l, uint8_t which)
 		return false;
 	g->sent = true;
 	g->deleted = l->g.deleted;
+	g->own_deleted = l->own.deleted;
+	g->barrier = l->s.barrier;
 	l->s.flush_sent = l->s.end;		/* copies behind the target are covered, too */
 	io->pub.op = XSEG_OP_FLUSH;
 	io->which = which;
@@ -95,6 +113,17 @@ bool flush_pump(struct alog *l)
 	return did;
 }
 
+static void barriers_over(struct alog *l, uint64_t until, bool bad)
+{
+	uint64_t *word, bit;
+
+	while (l->s.barrier_over < until) {
+		bit = ++l->s.barrier_over % ALOG_BARRIERS;
+		word = &l->s.barrier_bad[bit / 64];
+		*word = (*word & ~(1ull << bit % 64)) | (uint64_t)bad << bit % 64;
+	}
+}
+
 enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 {
 	struct group *g = &l->group[io->which];
@@ -108,6 +137,10 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 		l->s.flushed = true;
 		l->g.want_flush = false;
 		grave_stable(l, was.deleted, true);
+		own_stable(l, was.own_deleted);
+		barriers_over(l, was.barrier, false);
+	} else {
+		barriers_over(l, l->s.barrier, true);
 	}
 	if (l->repair.fua)
 		return result >= 0 ? FLUSH_PROBED : FLUSH_PROBED_BAD;
@@ -117,6 +150,20 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 		if (!l->group[i].sent)
 			l->group[i].used = false;
 	return FLUSH_BAD;
+}
+
+uint64_t alog_barrier(struct alog *l)
+{
+	return ++l->s.barrier;
+}
+
+int alog_barrier_state(const struct alog *l, uint64_t barrier)
+{
+	uint64_t bit = barrier % ALOG_BARRIERS;
+
+	if (barrier > l->s.barrier_over)
+		return 0;
+	return l->s.barrier_bad[bit / 64] >> bit % 64 & 1 ? -EIO : 1;
 }
 
 uint64_t alog_end(const struct alog *l)

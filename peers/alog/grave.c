@@ -51,7 +51,7 @@ static bool is_dying(struct alog *l, struct zone *z)
 /* While there is space no flush is sent for deletions alone. */
 static void ask_for_flush(struct alog *l, const struct zone *z)
 {
-	if (zones_free(l) > l->cfg.reserve + 1 && !l->repair.fua)
+	if (zones_free(l) > l->cfg.reserve + 1 + l->own.wanted && !l->repair.fua)
 		return;
 	if (!zone_promised(l, z))
 		alog_push(l, z->after);
@@ -69,10 +69,11 @@ bool grave_pump(struct alog *l)
 	struct zone *z;
 	struct io *io;
 
-	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns ||
-		(l->w.active && l->w.walk.hold))
+	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns)
 		return false;
 	z = &l->z.table[g->list[g->from]];
+	if (walk_holds(l, z))
+		return false;
 	if (!may_go(l, z)) {
 		ask_for_flush(l, z);
 		return false;

@@ -30,7 +30,9 @@ struct head_block {
 	uint8_t uuid[16];
 	uint64_t owner, version, epoch, lowest, next_id, reserved, sequence, durable;
 	uint8_t words[ALOG_USER_BYTES];
-	uint64_t unused[34];
+	uint64_t own_next, own_reserved;
+	uint32_t own, own_nr;			/* runs: at most; of which own_nr are behind the bits */
+	uint64_t unused[31];
 	uint64_t bits[];			/* live, dying, poor: span / 64 each */
 };
 _Static_assert(sizeof(struct head_block) == 504, "the head before its bits");
@@ -42,7 +44,14 @@ static uint32_t span_of(const struct alog_config *cfg)
 
 uint32_t head_bytes(const struct alog_config *cfg)
 {
-	return alog_round((uint32_t)sizeof(struct head_block) + 3 * span_of(cfg) / 8, ALOG_PAGE);
+	return alog_round((uint32_t)sizeof(struct head_block) + 3 * span_of(cfg) / 8 +
+				  own_slots(cfg) * (uint32_t)sizeof(struct own_named),
+		ALOG_PAGE);
+}
+
+static struct own_named *named(const struct head_block *b)
+{
+	return (struct own_named *)(b->bits + 3 * b->span / 64);
 }
 
 void head_target(struct alog *l, struct io *io, uint32_t copy)
@@ -115,13 +124,27 @@ static void fill(struct alog *l, struct head_block *b, const struct reserved *r)
 		.span = l->z.span, .magic = HEAD_MAGIC, .owner = l->cfg.owner,
 		.version = l->head.version + 1, .epoch = l->head.epoch, .lowest = l->head.lowest,
 		.next_id = l->head.next_id, .reserved = r->id, .sequence = r->sequence,
-		.durable = zone_durable(l) };
+		.durable = zone_durable(l), .own = l->cfg.own, .own_next = l->own.next,
+		.own_reserved = l->own.on_its_way };
 	memcpy(b->uuid, l->cfg.uuid, sizeof(b->uuid));
 	memcpy(b->words, l->words, sizeof(b->words));
 	memcpy(b->bits, l->z.live, words * sizeof(uint64_t));
 	memcpy(b->bits + words, l->z.dying, words * sizeof(uint64_t));
 	memcpy(b->bits + 2 * words, l->z.poor, words * sizeof(uint64_t));
+	b->own_nr = own_write(l, named(b));
 	b->crc = xcrc32c(0, &b->zones, head_bytes(&l->cfg) - sizeof(b->crc));
+}
+
+/* V1 of own.c. */
+static void reserve_own(struct alog *l)
+{
+	struct own *o = &l->own;
+	uint32_t ahead = l->z.step < l->cfg.own ? l->z.step : l->cfg.own;
+
+	o->on_its_way = o->next + (o->ask > ahead ? o->ask : ahead);
+	if (o->on_its_way < o->in)
+		o->on_its_way = o->in;
+	o->ask = 0;
 }
 
 bool head_pump(struct alog *l)
@@ -133,6 +156,7 @@ bool head_pump(struct alog *l)
 		return false;
 	advance_lowest(l);
 	reserve(l, &h->on_its_way);
+	reserve_own(l);
 	fill(l, (struct head_block *)l->head_page, &h->on_its_way);
 	io->pub.op = XSEG_OP_WRITE;
 	io->pub.fua = true;
@@ -159,6 +183,7 @@ void head_done(struct alog *l, struct io *io, int64_t result)
 		h->pause_ns = h->retry_ns = 0;
 		h->version++;
 		h->in = h->on_its_way;		/* H1 */
+		l->own.in = l->own.on_its_way;
 		grave_stable(l, h->in.deleted, false);
 	}
 	io_put(l, io);
@@ -184,7 +209,7 @@ bool alog_words_stable(const struct alog *l)
 /* The sum of a head of another geometry cannot be checked: its length is another one. */
 static bool has_other_geometry(const struct alog *l, const struct head_block *b)
 {
-	return b->magic == HEAD_MAGIC && (b->zones != l->cfg.zones ||
+	return b->magic == HEAD_MAGIC && (b->zones != l->cfg.zones || b->own != l->cfg.own ||
 		b->zone_bytes != l->cfg.zone_bytes || b->span != l->z.span);
 }
 
@@ -195,6 +220,8 @@ static bool is_good(const struct alog *l, const struct head_block *b)
 	       b->reserved - b->lowest <= b->span &&
 	       b->reserved < UINT64_MAX / 2 && b->epoch < UINT64_MAX / 2 &&
 	       b->version < UINT64_MAX / 2 && b->sequence < UINT64_MAX / 2 &&
+	       b->own_nr <= own_slots(&l->cfg) && b->own_next <= b->own_reserved &&
+	       b->own_reserved < UINT64_MAX / 2 && b->own_reserved - b->own_next <= UINT32_MAX / 2 &&
 	       b->crc == xcrc32c(0, &b->zones, head_bytes(&l->cfg) - sizeof(b->crc));
 }
 
@@ -203,6 +230,19 @@ static bool is_zero(const struct alog *l, const void *copy)
 	const uint8_t *c = copy;
 
 	return c[0] == 0 && memcmp(c, c + 1, head_bytes(&l->cfg) - 1) == 0;
+}
+
+/* A bad head may have reserved more, and may have taken names out. */
+static void believe_own(struct alog *l, const struct head_block *b, bool suspect)
+{
+	uint64_t end = b->own_reserved + (suspect ? l->cfg.zones : 0);
+	const struct own_named *n = named(b);
+
+	for (uint32_t i = 0; i < b->own_nr; i++)
+		own_found(l, n[i].first, n[i].nr);
+	if (l->cfg.own)
+		own_found(l, b->own_next, (uint32_t)(end - b->own_next));
+	l->own.next = l->own.in = l->own.on_its_way = end;
 }
 
 static void believe(struct alog *l, const struct head_block *b, bool suspect)
@@ -223,6 +263,7 @@ static void believe(struct alog *l, const struct head_block *b, bool suspect)
 	memcpy(l->z.live, b->bits, words * sizeof(uint64_t));
 	memcpy(l->z.dying, b->bits + words, words * sizeof(uint64_t));
 	memcpy(l->z.poor, b->bits + 2 * words, words * sizeof(uint64_t));
+	believe_own(l, b, suspect);
 	if (!suspect)
 		return;
 	l->head.epoch++;			/* H4 */

@@ -21,6 +21,7 @@
 #define ALOG_RETRY_NS	  100000000ull
 #define ALOG_RETRY_MAX_NS 5000000000ull
 #define ALOG_DELETED_MAX  1024u
+#define ALOG_BARRIERS	  1024u		/* of which the outcome is known */
 
 /* ---- the arena ---- */
 
@@ -28,6 +29,8 @@ struct alog_slot {
 	uint64_t zone;				/* 0: none; its content does not count */
 	uint32_t page;				/* of the zone */
 	uint32_t back;	/* stream bytes back to the begin of the append that its first byte is of */
+	uint32_t lent;				/* a page of the segment has the content: index + 1 */
+	uint32_t unused;
 };
 
 struct alog_arena {
@@ -41,6 +44,7 @@ struct alog_arena {
 	_Atomic uint64_t end;			/* position: all below is appended */
 	_Atomic uint64_t stable;		/* position: all below is on stable storage */
 	_Atomic uint64_t doubt_low, doubt_high;	/* ids; low 0: none is in doubt */
+	_Atomic uint64_t filled_low, filled_high;	/* ids: zones that got fillers (T5) */
 	struct alog_slot slot[];
 };
 
@@ -53,13 +57,13 @@ struct page_state {
 };
 
 enum io_kind {
-	IO_PAGES, IO_FLUSH, IO_HEAD, IO_DELETE, IO_READ, IO_NR_KINDS
+	IO_PAGES, IO_FLUSH, IO_HEAD, IO_DELETE, IO_READ, IO_OWN, IO_NR_KINDS
 };
 
 struct io {
 	struct alog_io pub;
 	struct io *next;			/* free */
-	uint64_t from;				/* PAGES: page of the stream; READ: offset */
+	uint64_t from;				/* PAGES: page of the stream; READ: offset; OWN: run */
 	uint8_t kind, which;			/* FLUSH: group; HEAD: copy */
 	bool wanted;				/* to be sent at the next poll */
 };
@@ -82,17 +86,48 @@ struct zone {
 	bool sealed, believed;			/* has a footer; its hints count (L4) */
 	bool sick;				/* its header is lost: it is to be emptied soon */
 	bool drops;				/* EMPTY: its compaction dropped a tombstone (L7) */
+	bool untold;				/* a walk has to tell it */
 	bool doomed;				/* in doubt: it is left, and never called flushed */
 	uint64_t mark;				/* doomed, EMPTY: of the head that says so */
 };
 
+enum own_state { OWN_NONE, OWN_FOUND, OWN_LIVE, OWN_FREED, OWN_DELETING, OWN_DELETED };
+
+struct own_run {
+	uint64_t first;
+	uint32_t nr, gone;			/* gone: deleted of them */
+	uint64_t from;				/* position when it was taken */
+	uint64_t after;				/* FREED: V2; DELETED: its number among the deletions */
+	uint8_t state;
+	bool old;				/* of an earlier opening */
+	bool counted;				/* against the size of the log */
+};
+
+struct own_named {				/* in the head */
+	uint64_t first;
+	uint32_t nr, unused;
+};
+
+struct own {
+	struct own_run *run;
+	uint64_t next, in, on_its_way;		/* ids: all below `in` are reserved */
+	uint64_t deleted, stable;		/* runs */
+	uint64_t retry_ns;
+	uint32_t used;				/* zones */
+	uint32_t ask;				/* ids that the next head reserves at least */
+	uint32_t wanted;			/* zones that alog_own() did not find */
+	uint64_t seen;				/* of stable and written, when none might go */
+	bool leaving;				/* some are FREED or DELETING */
+};
+
 struct group {
 	uint64_t target;
-	uint64_t deleted;			/* DELETEs answered when it was sent */
+	uint64_t deleted, own_deleted;		/* DELETEs answered when it was sent */
+	uint64_t barrier;			/* barriers wanted when it was sent */
 	bool used, sent;
 };
 
-enum repair_state { REPAIR_NONE, REPAIR_WAIT, REPAIR_COPY, REPAIR_SETTLE };
+enum repair_state { REPAIR_NONE, REPAIR_WAIT, REPAIR_TAIL, REPAIR_COPY, REPAIR_SETTLE };
 
 struct repair {
 	enum repair_state state;
@@ -107,7 +142,12 @@ struct repair {
 /* What the scratch is used for: one at a time. */
 enum job { JOB_NONE, JOB_OPEN, JOB_COPY, JOB_WALK };
 
-enum copy_state { COPY_NONE, COPY_READ, COPY_FIRST, COPY_SECOND, COPY_REST };
+enum copy_state { COPY_NONE, COPY_READ, COPY_RUN };
+enum copy_why {
+	COPY_COMPACT,
+	COPY_TAIL,				/* a repair: what the tail alone may have */
+	COPY_REST				/* a repair: what is left */
+};
 
 struct scan {
 	const uint8_t *image;
@@ -121,8 +161,8 @@ struct copier {
 	enum copy_state state;
 	struct zone *zone;			/* NULL while it reads: given up */
 	struct scan scan;
-	uint32_t split;				/* records from here on are copied first */
-	bool repair;
+	uint32_t split;				/* TAIL: records that end before it are left */
+	enum copy_why why;
 	struct alog_put *put;			/* ALOG_BATCH_MAX of each: a chain */
 	struct alog_place *at;
 	struct alog_hint *from;
@@ -133,6 +173,7 @@ struct reader {
 	void (*then)(struct alog *l);
 	uint64_t zone;
 	uint32_t from, to, next;
+	uint64_t pin;				/* T4: page of the stream */
 	uint32_t out;				/* requests */
 	uint32_t piece;				/* 1 MiB, or a page where that failed */
 	bool active, head;
@@ -181,8 +222,11 @@ struct stream {
 	uint64_t push, force;			/* wanted: written, stable */
 	uint64_t flush_sent;			/* `end` when the last FLUSH was sent */
 	uint64_t recovered;			/* `end` of a predecessor's tail */
+	uint64_t lent_from;			/* page: none before it is lent */
 	uint64_t sequence;			/* the next record's */
 	bool flushed;				/* all that the opening found is stable */
+	uint64_t barrier, barrier_over;		/* tickets: given out, and of which FLUSH is known */
+	uint64_t barrier_bad[ALOG_BARRIERS / 64];	/* by ticket % ALOG_BARRIERS: it failed */
 };
 
 struct zones {
@@ -194,6 +238,7 @@ struct zones {
 	struct alog_hint *hints;		/* of the open zone */
 	uint32_t seed;				/* of the open zone */
 	uint32_t sealing;			/* bytes of hints and footer that are appended */
+	uint64_t live_bytes;			/* of all zones */
 	bool some_dead;				/* a closed zone may have no live record */
 };
 
@@ -208,8 +253,12 @@ struct graves {
 
 struct walker {
 	struct alog_walk walk;
+	struct alog_walk_state state;
 	uint64_t at, until;			/* ids */
-	bool active, reading;
+	uint64_t image;				/* l->images: the scratch has the zone `at` */
+	uint64_t waits_ns;			/* since when */
+	uint32_t told;				/* records of the zone */
+	bool begun, hinted, chains;		/* how the zone is told, from its first record on */
 };
 
 struct alog {
@@ -223,6 +272,7 @@ struct alog {
 	struct stream s;
 	struct zones z;
 	struct graves g;
+	struct own own;
 	struct group group[2];
 	struct repair repair;
 	enum job job;
@@ -232,6 +282,8 @@ struct alog {
 	struct head head;
 	struct walker w;
 	uint64_t credit;			/* bytes that compaction may copy */
+	bool evict;				/* alog_evict() was called */
+	uint64_t images;			/* readings into the scratch */
 
 	struct io *io, *io_free;
 	uint32_t io_out[IO_NR_KINDS];
@@ -245,6 +297,7 @@ void io_target(struct alog *l, struct io *io, uint64_t zone);
 void io_send(struct alog *l, struct io *io);
 void io_put(struct alog *l, struct io *io);
 void io_retry(struct alog *l);			/* sends what could not be sent */
+void io_page(struct io *io, uint32_t page);
 void io_pages(struct alog *l, struct io *io, uint8_t *at, uint32_t bytes);
 
 /* ---- zone.c ---- */
@@ -264,14 +317,18 @@ uint32_t zones_free(const struct alog *l);
 /* ---- tail.c ---- */
 enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REPAIR };
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use);
-uint8_t *tail_page(const struct alog *l, uint64_t k);
+uint8_t *tail_page(const struct alog *l, uint64_t k);	/* of the ring */
+const uint8_t *tail_content(const struct alog *l, uint64_t k);	/* of the ring, or lent */
 struct alog_slot *tail_slot(const struct alog *l, uint64_t k);
 struct page_state *tail_state(const struct alog *l, uint64_t k);
 void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun);
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun);
+void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
 void tail_publish(struct alog *l, uint64_t end);
+void tail_release(struct alog *l);		/* T5: lent pages that are not needed any more */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image);
+uint64_t tail_pin(const struct alog *l, uint64_t zone);
 uint64_t tail_first(const struct alog *l);	/* page of the stream */
 /* The zone's pages are wanted no more. The caller looks what is written then (write_advance()). */
 void tail_drop(struct alog *l, uint64_t zone);
@@ -281,7 +338,8 @@ int tail_recover(struct alog *l);
 
 /* ---- append.c ---- */
 int append_ready(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_use use, bool tombstone);
-void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, uint32_t bytes,
+/* `lent`: the pages of the value, if there is one record and it is PAGED; else NULL. */
+void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, const uint32_t *lent,
 	struct alog_place *at);
 
 /* ---- write.c ---- */
@@ -308,10 +366,13 @@ void grave_stable(struct alog *l, uint64_t deleted, bool flushed);
 void grave_count(struct alog *l, uint64_t id);	/* a DELETE of it is answered */
 
 /* ---- doubt.c ---- */
+bool filled_has(const struct alog *l, uint64_t id);
+void filled_note(struct alog *l, uint64_t id);
 uint64_t doubt_low(const struct alog *l);	/* 0: no zone is in doubt */
 uint64_t doubt_high(const struct alog *l);
 bool doubt_has(const struct alog *l, uint64_t id);
 void doubt_note(struct alog *l, uint64_t low, uint64_t high);
+bool doubt_take_over(struct alog *l);
 void doubt_forget(struct alog *l);		/* if no zone in doubt is left */
 
 /* ---- space.c ---- */
@@ -348,6 +409,12 @@ bool scan_is_whole(const struct scan *s, uint32_t at, struct alog_record *rec, u
 bool scan_hints_ok(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
 	struct alog_footer *f);
 void scan_hint(const struct alog_record *rec, uint32_t at, uint32_t bytes, struct alog_hint *h);
+/* Key and value of a record of an image. */
+static inline const uint8_t *scan_data(
+	const uint8_t *image, uint32_t at, const struct alog_record *rec)
+{
+	return image + at + alog_data_at(at, rec->key_bytes, rec->flags);
+}
 
 /* ---- read.c ---- */
 void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
@@ -361,7 +428,7 @@ bool open_pump(struct alog *l);
 void open_deleted(struct alog *l, struct io *io, int64_t result);
 
 /* ---- copy.c ---- */
-bool copy_begin(struct alog *l, struct zone *z, bool repair);
+bool copy_begin(struct alog *l, struct zone *z, enum copy_why why);
 bool copy_pump(struct alog *l);
 void copy_stop(struct alog *l);
 
@@ -373,8 +440,20 @@ void grave_add(struct alog *l, struct zone *z);
 bool grave_pump(struct alog *l);
 void grave_done(struct alog *l, struct io *io, int64_t result);
 
+/* ---- own.c ---- */
+uint32_t own_slots(const struct alog_config *cfg);
+void own_found(struct alog *l, uint64_t first, uint32_t nr);
+uint32_t own_write(const struct alog *l, struct own_named *to);
+bool own_leaves(const struct alog *l);
+bool own_pump(struct alog *l);
+void own_done(struct alog *l, struct io *io, int64_t result);
+void own_stable(struct alog *l, uint64_t deleted);
+
 /* ---- walk.c ---- */
 bool walk_pump(struct alog *l);
+bool walk_holds(const struct alog *l, const struct zone *z);
+void walk_break(struct alog *l, int error);	/* if it holds */
+uint64_t walk_patience(const struct alog *l);	/* until when it may wait; ALOG_NEVER */
 
 static inline bool serves(const struct alog *l)
 {
@@ -386,6 +465,20 @@ static inline void log_fail(struct alog *l, int error)
 	l->opening.error = error;
 	l->opening.state = OPEN_FAILED;
 	l->job = JOB_NONE;
+}
+
+static inline void zone_live(struct alog *l, struct zone *z, uint32_t bytes)
+{
+	z->live += bytes;
+	l->z.live_bytes += bytes;
+}
+
+static inline void zone_dead(struct alog *l, struct zone *z, uint32_t bytes)
+{
+	if (bytes > z->live)
+		bytes = z->live;
+	z->live -= bytes;
+	l->z.live_bytes -= bytes;
 }
 
 static inline uint32_t zone_pages(const struct alog *l)

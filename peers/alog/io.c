@@ -36,13 +36,17 @@ void io_target(struct alog *l, struct io *io, uint64_t zone)
 	snprintf(io->pub.target, sizeof(io->pub.target), "+%s:%016" PRIx64, l->cfg.prefix, zone);
 }
 
+void io_page(struct io *io, uint32_t page)
+{
+	assert(io->pub.nr_pages < ALOG_IO_PAGES);
+	io->pub.page[io->pub.nr_pages++] = page;
+	io->pub.size += ALOG_PAGE;
+}
+
 void io_pages(struct alog *l, struct io *io, uint8_t *at, uint32_t bytes)
 {
-	for (uint32_t i = 0; i < bytes; i += ALOG_PAGE) {
-		assert(io->pub.nr_pages < ALOG_IO_PAGES);
-		io->pub.page[io->pub.nr_pages++] = l->user.page(l->user.ctx, at + i);
-	}
-	io->pub.size += bytes;
+	for (uint32_t i = 0; i < bytes; i += ALOG_PAGE)
+		io_page(io, l->user.page(l->user.ctx, at + i));
 }
 
 void io_send(struct alog *l, struct io *io)

@@ -25,7 +25,7 @@
 
 #include "peers/alog/inside.h"
 
-#define ARENA_MAGIC    0x314c4941544c4150ull	/* "PALTAIL1" */
+#define ARENA_MAGIC    0x324c4941544c4150ull	/* "PALTAIL2" */
 #define EPOCHS_TRIED   64u
 
 /* ---- the arena ---- */
@@ -85,6 +85,7 @@ static void make_arena(struct alog *l)
 	atomic_store_explicit(&a->end, 0, memory_order_relaxed);
 	atomic_store_explicit(&a->stable, 0, memory_order_relaxed);
 	atomic_store_explicit(&a->doubt_low, 0, memory_order_relaxed);
+	atomic_store_explicit(&a->filled_low, 0, memory_order_relaxed);
 	atomic_store_explicit(&a->born, l->head.epoch, memory_order_relaxed);
 	atomic_store_explicit(&a->epoch, l->head.epoch, memory_order_relaxed);
 	atomic_store_explicit(&a->next_epoch, l->head.epoch, memory_order_relaxed);
@@ -98,6 +99,7 @@ static void make_arena(struct alog *l)
 static void new_log(struct alog *l)
 {
 	l->head.lowest = l->head.next_id = l->head.in.id = 1;
+	l->own.next = l->own.in = l->own.on_its_way = 1;
 	l->s.sequence = 1;
 	l->opening.owner = l->cfg.owner;
 }
@@ -214,7 +216,7 @@ static bool next_first(struct alog *l)
 
 static void tell_found(struct alog *l, struct zone *z, const struct alog_hint *hint)
 {
-	z->live += hint->bytes;
+	zone_live(l, z, hint->bytes);
 	z->total += hint->bytes;
 	if (z->sequence < hint->sequence)
 		z->sequence = hint->sequence;
@@ -227,7 +229,7 @@ static bool may_believe(const struct alog *l, const struct zone *z)
 {
 	const struct opening *o = &l->opening;
 
-	if (bit_get(l->z.poor, l, z->id) || doubt_has(l, z->id))
+	if (bit_get(l->z.poor, l, z->id) || doubt_has(l, z->id) || filled_has(l, z->id))
 		return false;
 	if (z->id <= o->durable)
 		return true;
@@ -443,16 +445,13 @@ void open_deleted(struct alog *l, struct io *io, int64_t result)
 
 static bool serve(struct alog *l)
 {
-	uint64_t low = atomic_load_explicit(&l->arena->doubt_low, memory_order_relaxed),
-		 high = atomic_load_explicit(&l->arena->doubt_high, memory_order_relaxed);
-
 	if (l->head.in.mark < l->opening.mark)
 		return false;
 	atomic_store_explicit(&l->arena->epoch, l->head.epoch, memory_order_release);
+	atomic_store_explicit(&l->arena->filled_low, 0, memory_order_release);
 	l->opening.state = OPEN_SERVES;
-	if (low)
-		repair_begin(l, low, high < l->head.next_id ? high : l->head.next_id - 1,
-			l->s.stable, false);	/* if a FLUSH was it, the next one fails, too */
+	if (doubt_take_over(l))			/* if a FLUSH was it, the next one fails, too */
+		repair_begin(l, doubt_low(l), doubt_high(l), l->s.stable, false);
 	return true;
 }
 

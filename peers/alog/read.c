@@ -16,8 +16,10 @@ void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 	void (*then)(struct alog *l))
 {
 	assert(!l->reader.active && from % ALOG_PAGE == 0 && to % ALOG_PAGE == 0);
+	l->images++;
 	l->reader = (struct reader){ .then = then, .zone = zone, .from = from, .next = from,
-		.to = to, .piece = ALOG_IO_PAGES * ALOG_PAGE, .active = true };
+		.to = to, .piece = ALOG_IO_PAGES * ALOG_PAGE, .active = true,
+		.pin = zone ? tail_pin(l, zone) : UINT64_MAX };
 }
 
 /* One behind the other in the pages of the heads. */
@@ -142,7 +144,7 @@ bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes
 		part = ALOG_PAGE - from % ALOG_PAGE;
 		if (part > bytes)
 			part = bytes;
-		memcpy(data, tail_page(l, k) + from % ALOG_PAGE, part);
+		memcpy(data, tail_content(l, k) + from % ALOG_PAGE, part);
 	}
 	return true;
 }

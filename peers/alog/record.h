@@ -1,14 +1,13 @@
-/* record - the form of all that the log writes: record headers, zone headers, hints, footers.
+/* record - the form of all that the log writes: record headers (xtypes/xrecord.h), zone headers,
+ * hints, footers.
  *
  * Contract: pure functions over memory; any thread. Bytes that come from a store are input: each
  * length is checked against the zone before it is used. Numbers are in the machine's byte order.
  *
  * Invariants
- *   F1  The CRC of a header is seeded with the log's UUID, the zone, the epoch and the place. So a
- *       header verifies only where the log wrote it, in the opening that wrote it.
+ *   F1, F3, F4  of xtypes/xrecord.h
  *   F2  The headers of a zone and of its hints bear epoch 0 in their seed, since the epoch is read
  *       from them.
- *   F3  A record is whole if header, and key with value, verify. Both CRCs are needed.
  */
 #ifndef PEERS_ALOG_RECORD_H
 #define PEERS_ALOG_RECORD_H
@@ -16,44 +15,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "xtypes/xrecord.h"
+
 #define ALOG_PAGE	   4096u
-#define ALOG_ZONE_MAX	   (4u << 20)
-#define ALOG_ALIGN	   8u
-#define ALOG_HEADER_BYTES  64u
+#define ALOG_ZONE_MAX	   XRECORD_ZONE_MAX
+#define ALOG_ALIGN	   XRECORD_ALIGN
+#define ALOG_HEADER_BYTES  XRECORD_HEADER_BYTES
 #define ALOG_FOOTER_BYTES  64u
 #define ALOG_HINT_BYTES	   40u
-#define ALOG_KEY_MAX	   65536u
+#define ALOG_KEY_MAX	   XRECORD_KEY_MAX
+#define ALOG_PAGED_LEAST   32768u		/* of such values the copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
-enum alog_type { ALOG_NOTHING, ALOG_VALUE, ALOG_TOMBSTONE, ALOG_ZONE, ALOG_FOOTER, ALOG_NR_TYPES };
+/* The header of a record is in xtypes, as clients of kvd check it too. These are the log's names of
+ * its parts. */
+enum alog_type {
+	ALOG_NOTHING = XRECORD_NOTHING, ALOG_VALUE = XRECORD_VALUE,
+	ALOG_TOMBSTONE = XRECORD_TOMBSTONE, ALOG_ZONE = XRECORD_ZONE,
+	ALOG_FILLER = XRECORD_FILLER,		/* in place of a record that was not finished */
+	ALOG_FOOTER = XRECORD_FOOTER, ALOG_NR_TYPES = XRECORD_NR_TYPES
+};
 
 enum alog_flag {
-	ALOG_MORE = 1,				/* the next record belongs to the same batch */
-	ALOG_PACKED = 2,			/* the value is compressed: reserved */
-	ALOG_PAGED = 4,				/* the value begins at a page: reserved */
-	ALOG_CONTINUED = 8			/* the record before it belongs to the same batch */
+	ALOG_MORE = XRECORD_MORE,		/* the next record belongs to the same batch */
+	ALOG_PACKED = XRECORD_PACKED,		/* the value is compressed: reserved */
+	ALOG_PAGED = XRECORD_PAGED,		/* the value begins at a page */
+	ALOG_CONTINUED = XRECORD_CONTINUED	/* the record before it belongs to the same batch */
 };
 
-/* What a record says of itself. */
-struct alog_record {
-	uint64_t identity[2];
-	uint64_t sequence, version;
-	uint32_t key_bytes, value_bytes;
-	uint32_t data_crc;			/* of key and value, made by the client */
-	uint32_t expiry;			/* seconds, by the user's count; 0: never */
-	uint32_t client;			/* the user's: flags of its client */
-	uint8_t type, flags;
-};
-
-struct alog_header {
-	uint32_t crc;				/* of the header, with the place in this field */
-	uint8_t type, flags;
-	uint16_t unused;
-	uint32_t key_bytes, value_bytes;
-	uint64_t sequence, version, identity[2];
-	uint32_t data_crc, expiry, client, unused2;
-};
-_Static_assert(sizeof(struct alog_header) == ALOG_HEADER_BYTES, "the header of a record");
+#define alog_record	   xrecord
+#define alog_header	   xrecord_header
+#define alog_round	   xrecord_round
+#define alog_record_bytes  xrecord_bytes
+#define alog_data_at	   xrecord_data_at
+#define alog_bytes_at	   xrecord_bytes_at
+#define alog_seed	   xrecord_seed
+#define alog_header_encode xrecord_encode
+#define alog_header_decode xrecord_decode
 
 /* The value of the record at place 0 of a zone. */
 struct alog_zone_info {
@@ -85,15 +83,13 @@ struct alog_footer {
 };
 _Static_assert(sizeof(struct alog_footer) == ALOG_FOOTER_BYTES, "the footer of a zone");
 
-static inline uint32_t alog_round(uint32_t n, uint32_t to)
+/* The most that a record takes, at whatever place. */
+static inline uint32_t alog_bytes_most(uint32_t key_bytes, uint32_t value_bytes, uint8_t flags)
 {
-	return (n + to - 1) / to * to;
-}
-
-/* The bytes that a record takes in its zone. The lengths are within their limits. */
-static inline uint32_t alog_record_bytes(uint32_t key_bytes, uint32_t value_bytes)
-{
-	return alog_round(ALOG_HEADER_BYTES + key_bytes + value_bytes, ALOG_ALIGN);
+	if (!(flags & ALOG_PAGED))
+		return alog_record_bytes(key_bytes, value_bytes);
+	return alog_round(ALOG_HEADER_BYTES + key_bytes, ALOG_ALIGN) + ALOG_PAGE - ALOG_ALIGN +
+	       alog_round(value_bytes, ALOG_PAGE);
 }
 
 /* Where the hints begin. */
@@ -101,15 +97,6 @@ static inline uint32_t alog_hints_at(uint32_t zone_bytes, uint32_t nr)
 {
 	return zone_bytes - ALOG_FOOTER_BYTES - nr * ALOG_HINT_BYTES;
 }
-
-uint32_t alog_seed(const uint8_t uuid[16], uint64_t zone, uint64_t epoch);
-
-void alog_header_encode(
-	const struct alog_record *rec, uint32_t seed, uint32_t place, struct alog_header *h);
-/* False: no header of this place. `room`: bytes from the place to the end of what may be records; a
- * record that is longer is refused. Key and value are not looked at. */
-bool alog_header_decode(const void *from, uint32_t seed, uint32_t place, uint32_t room,
-	struct alog_record *rec);
 
 /* `to` has room for ALOG_ZONE_HEAD_END bytes. */
 void alog_zone_encode(const uint8_t uuid[16], uint64_t zone, const struct alog_zone_info *info,

@@ -5,7 +5,8 @@
  *   from    to      when                                            by
  *   NONE    WAIT    a write or a FLUSH has failed                   repair_begin
  *   any     WAIT    another one has failed: the range grows         repair_begin
- *   WAIT    COPY    the pause is over, the scratch is free          repair_pump
+ *   WAIT    TAIL    the pause is over, the scratch is free          repair_pump
+ *   TAIL    COPY    what the tail alone may have is copied, and no failed page is left there
  *   COPY    SETTLE  the live records of all zones in doubt are copied
  *   SETTLE  NONE    all copies are written
  *
@@ -20,7 +21,7 @@
  *       later pages, are written with FUA until a FLUSH succeeds. So promises go on while the store
  *       fails each FLUSH, and the deletion of the bad zones is the way to mend the store.
  */
-#include <assert.h>
+#include <errno.h>
 
 #include "peers/alog/inside.h"
 
@@ -54,9 +55,11 @@ void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bo
 	if (l->z.open && l->z.open->doomed)
 		zone_close(l);
 	copy_stop(l);
+	walk_break(l, -EIO);
 }
 
-/* The next zone of the range from `at` on. What was emptied before needs its pages no more. */
+/* The next zone of the range from `at` on that has to be copied. What was emptied before needs its
+ * pages no more. */
 static struct zone *next_zone(struct alog *l)
 {
 	struct zone *z;
@@ -64,6 +67,9 @@ static struct zone *next_zone(struct alog *l)
 	for (; l->repair.at <= doubt_high(l); l->repair.at++) {
 		z = l->repair.at < l->head.next_id ? zone_find(l, l->repair.at) : NULL;
 		if (!z)
+			continue;
+		if (z->state == ZONE_CLOSED && l->repair.state == REPAIR_TAIL &&
+			tail_pin(l, z->id) == UINT64_MAX)
 			continue;
 		if (z->state == ZONE_CLOSED)
 			return z;
@@ -82,7 +88,13 @@ static bool copy_next(struct alog *l)
 	z = next_zone(l);
 	if (z) {
 		l->repair.at = z->id + 1;
-		return copy_begin(l, z, true);
+		return copy_begin(
+			l, z, l->repair.state == REPAIR_TAIL ? COPY_TAIL : COPY_REST);
+	}
+	if (l->repair.state == REPAIR_TAIL) {
+		l->repair.at = doubt_low(l);
+		l->repair.state = REPAIR_COPY;
+		return true;
 	}
 	l->repair.until = l->s.end;
 	l->repair.state = REPAIR_SETTLE;
@@ -115,8 +127,9 @@ bool repair_pump(struct alog *l)
 		if (l->now < r->retry_ns || l->job != JOB_NONE)
 			return false;
 		r->at = doubt_low(l);
-		r->state = REPAIR_COPY;
+		r->state = REPAIR_TAIL;
 		return true;
+	case REPAIR_TAIL:
 	case REPAIR_COPY:
 		return copy_next(l);
 	case REPAIR_SETTLE:

@@ -9,6 +9,7 @@
  *   S1  A record is told only if it is whole (F3).
  *   S2  With `chains` the records of a batch are told only if all of them are whole and stand side
  *       by side.
+ *   S3  A filler is passed, and its data is not looked at.
  */
 #include <string.h>
 
@@ -32,16 +33,17 @@ static bool has_header(const struct scan *s, uint32_t at, struct alog_record *re
 {
 	if (at >= s->end ||
 		!alog_header_decode(s->image + at, s->seed, at, s->end - at, rec) ||
-		(rec->type != ALOG_VALUE && rec->type != ALOG_TOMBSTONE))
+		rec->type == ALOG_ZONE)
 		return false;
-	*bytes = alog_record_bytes(rec->key_bytes, rec->value_bytes);
+	*bytes = alog_bytes_at(at, rec->key_bytes, rec->value_bytes, rec->flags);
 	return true;
 }
 
 static bool has_data(const struct scan *s, uint32_t at, const struct alog_record *rec)
 {
-	return xcrc32c(0, s->image + at + ALOG_HEADER_BYTES, rec->key_bytes + rec->value_bytes) ==
-	       rec->data_crc;
+	return rec->type != ALOG_FILLER &&
+	       xcrc32c(0, scan_data(s->image, at, rec), rec->key_bytes + rec->value_bytes) ==
+		       rec->data_crc;
 }
 
 /* S1 */
@@ -101,11 +103,17 @@ static bool rest_is_zero(const struct scan *s, uint32_t at)
 enum scan_found scan_next(struct scan *s, struct alog_record *rec, uint32_t *at, uint32_t *bytes)
 {
 	uint32_t begin = s->at, next;
+	bool header = has_header(s, begin, rec, bytes);
 
+	while (header && rec->type == ALOG_FILLER) {
+		begin += *bytes;
+		s->chain = 0;
+		header = has_header(s, begin, rec, bytes);
+	}
 	if (begin >= s->end || rest_is_zero(s, begin))
 		return SCAN_END;
 	*at = begin;
-	if (has_header(s, begin, rec, bytes))
+	if (header)
 		return judge_record(s, rec, begin, *bytes);
 	s->chain = 0;
 	memset(rec, 0, sizeof(*rec));

@@ -6,9 +6,12 @@
 
 #define LEAST_GAIN 32u				/* a zone with less than this part dead is left */
 
+/* A part of the space that is not live: each zone of the margin is one that its dead records cannot
+ * fill, and a full log has few of these. */
 uint32_t space_margin(const struct alog *l)
 {
-	uint32_t part = l->cfg.zones / 32;
+	uint32_t live = (uint32_t)(l->z.live_bytes / l->cfg.zone_bytes) + l->own.used,
+		 part = live < l->cfg.zones ? (l->cfg.zones - live) / 32 : 0;
 
 	return part < 2 ? 2 : part;
 }
@@ -37,13 +40,13 @@ uint32_t space_dead(const struct alog *l, const struct zone *z)
 
 bool space_gains(const struct alog *l, const struct zone *z)
 {
-	return z->total - z->live >= l->cfg.zone_bytes / LEAST_GAIN ||
+	return l->cfg.evicts || z->total - z->live >= l->cfg.zone_bytes / LEAST_GAIN ||
 	       (z->old && space_dead(l, z) >= l->cfg.zone_bytes / LEAST_GAIN);
 }
 
 bool space_is_hopeless(const struct alog *l)
 {
-	if (l->g.nr || l->job == JOB_COPY || l->repair.state != REPAIR_NONE)
+	if (l->g.nr || own_leaves(l) || l->job == JOB_COPY || l->repair.state != REPAIR_NONE)
 		return false;
 	for (uint32_t i = 0; i < l->z.nr; i++)
 		if (l->z.table[i].state == ZONE_CLOSED && space_gains(l, &l->z.table[i]))

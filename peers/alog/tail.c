@@ -11,8 +11,14 @@
  *       last page).
  *   T2  A page stays in the ring until it is written, and until all pages are written that a record
  *       reaches that began in it. So what has to be appended anew is whole in the ring.
- *   T3  Callers and copies fill half of the ring. The other half is for a repair, whose copies of
- *       the first half fit.
+ *   T3  Callers and copies fill less than half of the ring. The rest is for a repair, whose copies
+ *       of the first half fit: a PAGED record of eight pages may take one page more.
+ *   T4  A page that was not written when a reading of its zone began stays until the reading ends:
+ *       the store may have answered with what was there before.
+ *   T5  A slot with `lent` has its content in a page of the user, until all of its append is
+ *       written. Then the slot is given up before the user hears of it; or the content is copied
+ *       into the ring, if T4 wants it. A successor believes no lent page: it puts a filler in place
+ *       of the record, and the zone's hints do not count (doubt.c; then H5 of head.c).
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,6 +41,13 @@ uint8_t *tail_page(const struct alog *l, uint64_t k)
 	return l->s.tail + k % l->cfg.tail_pages * ALOG_PAGE;
 }
 
+const uint8_t *tail_content(const struct alog *l, uint64_t k)
+{
+	const struct alog_slot *slot = tail_slot(l, k);
+
+	return slot->lent ? l->user.at(l->user.ctx, slot->lent - 1) : tail_page(l, k);
+}
+
 uint64_t tail_first(const struct alog *l)
 {
 	return atomic_load_explicit(&l->arena->first, memory_order_relaxed);
@@ -50,10 +63,24 @@ static uint64_t needed_from(const struct alog *l)
 	return (page * ALOG_PAGE - tail_slot(l, page)->back) / ALOG_PAGE;
 }
 
+/* T4: from which page on the zone is in the ring alone. UINT64_MAX: it is below. */
+uint64_t tail_pin(const struct alog *l, uint64_t zone)
+{
+	uint64_t k = needed_from(l) > tail_first(l) ? needed_from(l) : tail_first(l);
+
+	for (; k < l->s.next_page; k++)
+		if (tail_slot(l, k)->zone == zone)
+			return k;
+	return UINT64_MAX;
+}
+
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use)
 {
-	uint32_t limit = use == TAIL_REPAIR ? l->cfg.tail_pages : l->cfg.tail_pages / 2;
+	uint32_t all = l->cfg.tail_pages, limit = use == TAIL_REPAIR ? all : all / 2 - all / 16;
 	uint64_t first = tail_first(l), needed = needed_from(l);
+
+	if (l->reader.active && needed > l->reader.pin)
+		needed = l->reader.pin;
 
 	while (l->s.next_page + pages - first > limit && first < needed)
 		first++;
@@ -70,9 +97,9 @@ void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun
 	struct alog_slot *slot = tail_slot(l, k);
 
 	assert(k - tail_first(l) < l->cfg.tail_pages);
-	memset(tail_page(l, k), 0, ALOG_PAGE);
 	slot->zone = zone;
 	slot->page = page;
+	slot->lent = 0;
 	slot->back = begun < k * ALOG_PAGE ? (uint32_t)(k * ALOG_PAGE - begun) : 0;
 	*tail_state(l, k) = (struct page_state){ 0 };
 	l->s.next_page = k + 1;
@@ -89,8 +116,10 @@ void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from,
 
 	for (; bytes; bytes -= part, zone_at += part, *pos += part) {
 		k = *pos / ALOG_PAGE;
-		if (k == l->s.next_page)
+		if (k == l->s.next_page) {
+			memset(tail_page(l, k), 0, ALOG_PAGE);
 			tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
+		}
 		part = ALOG_PAGE - zone_at % ALOG_PAGE;
 		if (part > bytes)
 			part = bytes;
@@ -100,6 +129,52 @@ void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from,
 		}
 		tail_state(l, k)->fill = (uint16_t)(zone_at % ALOG_PAGE + part);
 	}
+}
+
+/* A page of the user is the next page of the stream. */
+void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun)
+{
+	uint64_t k = l->s.next_page;
+
+	assert(*pos == k * ALOG_PAGE && zone_at % ALOG_PAGE == 0);
+	tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
+	tail_slot(l, k)->lent = page + 1;
+	tail_state(l, k)->fill = ALOG_PAGE;
+	*pos += ALOG_PAGE;
+}
+
+/* release: a slot with a zone and without `lent` has its content in the ring; the partner is the
+ * kernel, from which a successor learns of the death. */
+static void give_up(struct alog_slot *slot)
+{
+	slot->zone = 0;
+	atomic_thread_fence(memory_order_release);
+	slot->lent = 0;
+}
+
+static void keep_content(struct alog *l, uint64_t k)
+{
+	memcpy(tail_page(l, k), tail_content(l, k), ALOG_PAGE);
+	atomic_thread_fence(memory_order_release);	/* as in give_up() */
+	tail_slot(l, k)->lent = 0;
+}
+
+/* T5 */
+void tail_release(struct alog *l)
+{
+	uint64_t k = l->s.lent_from, needed = needed_from(l);
+
+	for (; k < needed && k < l->s.next_page; k++) {
+		struct alog_slot *slot = tail_slot(l, k);
+
+		if (!slot->lent)
+			continue;
+		if (l->reader.active && slot->zone == l->reader.zone && k >= l->reader.pin)
+			keep_content(l, k);
+		else
+			give_up(slot);
+	}
+	l->s.lent_from = k;
 }
 
 /* T1. release: the copied bytes and the slots are in memory before; the partner is the kernel, from
@@ -116,15 +191,15 @@ void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
 		if (tail_slot(l, k)->zone == zone)
-			memcpy(image + (size_t)tail_slot(l, k)->page * ALOG_PAGE, tail_page(l, k),
-				ALOG_PAGE);
+			memcpy(image + (size_t)tail_slot(l, k)->page * ALOG_PAGE,
+				tail_content(l, k), ALOG_PAGE);
 }
 
 void tail_drop(struct alog *l, uint64_t zone)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
 		if (tail_slot(l, k)->zone == zone) {
-			tail_slot(l, k)->zone = 0;
+			give_up(tail_slot(l, k));
 			tail_state(l, k)->failed = false;
 		}
 }
@@ -132,16 +207,9 @@ void tail_drop(struct alog *l, uint64_t zone)
 /* From which place on the records of a zone may be in the ring only. */
 uint32_t tail_kept_from(const struct alog *l, const struct zone *z)
 {
-	uint64_t page = l->s.written / ALOG_PAGE, from;
+	uint64_t k = tail_pin(l, z->id);
 
-	if (z->old || page < z->base)
-		return 0;
-	from = page < l->s.next_page ? page * ALOG_PAGE - tail_slot(l, page)->back
-				     : page * ALOG_PAGE;
-	if (from < z->base * ALOG_PAGE)
-		return 0;
-	from -= z->base * ALOG_PAGE;
-	return from < l->cfg.zone_bytes ? (uint32_t)from : l->cfg.zone_bytes;
+	return k == UINT64_MAX ? l->cfg.zone_bytes : tail_slot(l, k)->page * ALOG_PAGE;
 }
 
 /* UINT64_MAX: the ring has no zone's pages. */
@@ -155,8 +223,73 @@ uint64_t tail_lowest_zone(const struct alog *l)
 	return low;
 }
 
-/* A predecessor's ring: all of its pages are to be written (again). -EPROTO: its words cannot
- * be. */
+/* ---- a predecessor's ring ---- */
+
+static bool is_own(const struct alog *l, uint64_t k, uint64_t zone)
+{
+	return k >= tail_first(l) && tail_slot(l, k)->zone == zone && !tail_slot(l, k)->lent;
+}
+
+/* The header at this position. False: it is not in the ring's own pages. */
+static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct alog_header *h, bool in)
+{
+	uint8_t *bytes = (uint8_t *)h, *at;
+	uint32_t part, left = sizeof(*h);
+
+	for (; left; left -= part, pos += part, bytes += part) {
+		if (!is_own(l, pos / ALOG_PAGE, zone))
+			return false;
+		part = ALOG_PAGE - pos % ALOG_PAGE;
+		if (part > left)
+			part = left;
+		at = tail_page(l, pos / ALOG_PAGE) + pos % ALOG_PAGE;
+		memcpy(in ? at : bytes, in ? bytes : at, part);
+	}
+	return true;
+}
+
+/* T5. Of which epoch the record is, its header says by verifying. If the predecessor was killed in
+ * here, the header may not verify: then the place is a hole, which a scan passes as well. */
+static void put_filler(struct alog *l, uint64_t zone, uint64_t pos)
+{
+	struct alog_record rec;
+	struct alog_header h;
+	uint64_t e = l->head.epoch;
+	uint32_t place, seed;
+
+	if (!copy_header(l, zone, pos, &h, false))
+		return;
+	place = tail_slot(l, pos / ALOG_PAGE)->page * ALOG_PAGE + pos % ALOG_PAGE;
+	for (int tries = 0; tries < 4 && e; tries++, e--) {
+		seed = alog_seed(l->cfg.uuid, zone, e);
+		if (!alog_header_decode(&h, seed, place, l->cfg.zone_bytes - place, &rec) ||
+			!(rec.flags & ALOG_PAGED))
+			continue;
+		rec.type = ALOG_FILLER;
+		alog_header_encode(&rec, seed, place, &h);
+		copy_header(l, zone, pos, &h, true);
+		return;
+	}
+}
+
+/* T5, from the last page to the first: as long as one of a record is lent, its header is found. */
+static void fill_lent(struct alog *l, uint64_t first, uint64_t last)
+{
+	for (uint64_t k = last; k-- > first;) {
+		struct alog_slot *slot = tail_slot(l, k);
+
+		if (!slot->lent)
+			continue;
+		if (slot->zone) {
+			filled_note(l, slot->zone);
+			put_filler(l, slot->zone, k * ALOG_PAGE - slot->back);
+		}
+		give_up(slot);
+	}
+	l->s.lent_from = last;
+}
+
+/* All of its pages are to be written (again). -EPROTO: its words cannot be. */
 int tail_recover(struct alog *l)
 {
 	uint64_t first = tail_first(l), end, last;
@@ -168,9 +301,16 @@ int tail_recover(struct alog *l)
 	for (uint64_t k = first; k < last; k++) {
 		struct alog_slot *slot = tail_slot(l, k);
 
-		if (slot->page >= zone_pages(l) || slot->back > k * ALOG_PAGE)
+		if (slot->page >= zone_pages(l) || slot->back > k * ALOG_PAGE ||
+			(slot->zone && (slot->zone < l->head.lowest ||
+					       slot->zone >= l->head.next_id)))
 			return -EPROTO;
 		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE };
+	}
+	fill_lent(l, first, last);
+	for (uint64_t k = first; k < last; k++) {
+		struct alog_slot *slot = tail_slot(l, k);
+
 		if (slot->back > (k - first) * ALOG_PAGE)
 			slot->back = (uint32_t)((k - first) * ALOG_PAGE);
 	}

@@ -39,7 +39,8 @@ static uint32_t run_length(const struct alog *l, uint64_t k)
 
 	for (; nr < RUN_PAGES && k + nr < l->s.next_page && wanted(l, k + nr); nr++) {
 		next = tail_slot(l, k + nr);
-		if (next->zone != slot->zone || next->page != slot->page + nr)
+		if (next->zone != slot->zone || next->page != slot->page + nr ||
+			!next->lent != !slot->lent)
 			break;
 	}
 	return nr;
@@ -52,12 +53,16 @@ static void send_run(struct alog *l, struct io *io, uint64_t k, uint32_t nr)
 	io->pub.op = XSEG_OP_WRITE;
 	io->pub.fua = l->repair.fua;
 	io->pub.offset = slot->page * ALOG_PAGE;
+	io->pub.lent = slot->lent != 0;
 	io->from = k;
 	io_target(l, io, slot->zone);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct page_state *s = tail_state(l, k + i);
 
-		io_pages(l, io, tail_page(l, k + i), ALOG_PAGE);
+		if (slot->lent)
+			io_page(io, tail_slot(l, k + i)->lent - 1);
+		else
+			io_pages(l, io, tail_page(l, k + i), ALOG_PAGE);
 		s->sent = s->fill;
 		s->out = true;
 	}
@@ -108,6 +113,7 @@ void write_advance(struct alog *l)
 	if (k < l->s.next_page && !tail_state(l, k)->failed &&
 		l->s.written < k * ALOG_PAGE + tail_state(l, k)->acked)
 		l->s.written = k * ALOG_PAGE + tail_state(l, k)->acked;
+	tail_release(l);
 	if (l->repair.fua)
 		flush_stable(l, l->s.written);
 }

@@ -51,6 +51,7 @@ struct zone *zone_add(struct alog *l, uint64_t id)
 
 void zone_remove(struct alog *l, struct zone *z)
 {
+	zone_dead(l, z, z->live);
 	l->z.of_id[z->id % l->z.span] = 0;
 	z->state = ZONE_FREE;
 	l->z.used--;
@@ -58,7 +59,9 @@ void zone_remove(struct alog *l, struct zone *z)
 
 uint32_t zones_free(const struct alog *l)
 {
-	return l->cfg.zones > l->z.used ? l->cfg.zones - l->z.used : 0;
+	uint32_t used = l->z.used + l->own.used;
+
+	return l->cfg.zones > used ? l->cfg.zones - used : 0;
 }
 
 /* L6: whether a flush has promised, or may promise, any of it. */

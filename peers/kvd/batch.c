@@ -30,14 +30,8 @@ static bool has_value(uint8_t kind)
 /* B3 */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
 {
-	uint64_t record = ALOG_HEADER_BYTES + key_bytes + value_bytes;
-	uint32_t pages;
-
-	if (value_bytes >= KV_LARGE || record > k->record_max)
-		return false;
-	pages = xseg_req_span(0, (uint32_t)record) + 1 +
-		xseg_req_span(0, (uint32_t)sizeof(struct kv_query) + key_bytes);
-	return pages <= XSEG_REQ_PAGES;
+	return !kv_is_large(key_bytes, value_bytes) &&
+	       ALOG_HEADER_BYTES + key_bytes + value_bytes <= k->record_max;
 }
 
 static int too_large(const struct kvd *k, const struct kv_change *c)
@@ -46,6 +40,13 @@ static int too_large(const struct kvd *k, const struct kv_change *c)
 		"together; keep larger values in parts", k->peer.name, c->value_bytes,
 		k->record_max - ALOG_HEADER_BYTES);
 	return -EFBIG;
+}
+
+static uint32_t expiry_from_now(const struct kvd *k, uint32_t ttl)
+{
+	uint64_t expiry = k->time_s + ttl;
+
+	return expiry < UINT32_MAX ? (uint32_t)expiry : UINT32_MAX;
 }
 
 static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
@@ -64,6 +65,8 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		return -EINVAL;
 	if (!kvd_fits(k, c->key_bytes, value))
 		return too_large(k, c);
+	if (c->flags & KV_TTL && c->expiry)
+		w->c.expiry = expiry_from_now(k, c->expiry);
 	w->key = k->batch + c->key_at;
 	w->value = k->batch + c->value_at;
 	if (has_value(c->kind) && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=

@@ -365,7 +365,7 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct makin
 	int rc;
 
 	if (m->added > index_room(&k->index))
-		return refuse(k, true);
+		return alog_evict(k->log) ? -EAGAIN : refuse(k, true);
 	rc = m->bytes > k->record_max ? -EFBIG
 				      : alog_next(k->log, m->bytes, m->nr, m->tombstones, &next);
 	if (rc == -ENOSPC)

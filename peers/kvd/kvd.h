@@ -160,6 +160,7 @@ struct kvd {
 	struct kvd_job job[KVD_JOBS], *job_free, *wants_first, **wants_last;
 	uint32_t jobs;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
+	uint64_t evict_zone, evict_kept;	/* bytes of that zone that were kept */
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
 
 	/* the change that is being made */

@@ -41,6 +41,7 @@ int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cos
 		.reserve = (uint32_t)((uint64_t)zones * k->reserve_percent / PERCENT) };
 	if (cfg->reserve < 3)
 		cfg->reserve = 3;
+	cfg->evicts = k->full == KVD_EVICT;
 	/* of a struct that has nothing but options the name is not known */
 	memcpy(cfg->prefix, k->prefix[0] ? k->prefix : k->peer.name, sizeof(cfg->prefix));
 	if (!cfg->prefix[0])

@@ -8,6 +8,8 @@
  *       equal ones that in the higher zone. All others are dead for the log.
  *   I2  An entry whose record is gone, but whose identity has records, stays as a ghost: its count
  *       would be lost otherwise (K8).
+ *   I4  A value that is evicted has no other record that could come back: else a tombstone stays in
+ *       its place. At most half of a zone is kept for having been got (K10).
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
  */
@@ -197,6 +199,33 @@ static void become_ghost(struct kvd *k, uint64_t slot, struct index_entry *e)
 		index_remove(&k->index, slot);
 }
 
+/* I4. Full, and it was not got since it was last looked at. */
+static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
+	const struct index_entry *e)
+{
+	if (k->full != KVD_EVICT)
+		return false;
+	if (k->evict_zone != zone) {
+		k->evict_zone = zone;
+		k->evict_kept = 0;
+	}
+	if (!e->hit || k->evict_kept + hint->bytes > k->cfg.zone_bytes / 2)
+		return true;
+	k->evict_kept += hint->bytes;
+	return false;
+}
+
+static enum alog_verdict evict(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
+	uint64_t slot, struct index_entry *e)
+{
+	kvd_count(k, KS_EVICTED, 1);
+	if (e->count > 1)
+		return ALOG_EXPIRED;
+	become_ghost(k, slot, e);
+	alog_dead(k->log, zone, hint->bytes);
+	return ALOG_EVICTED;
+}
+
 static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint *hint, bool keep)
 {
 	struct kvd *k = ctx;
@@ -213,7 +242,11 @@ static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint 
 		alog_dead(k->log, zone, hint->bytes);
 		return ALOG_DEAD;
 	}
-	return e.type == INDEX_VALUE && kvd_is_expired(k, hint->expiry) ? ALOG_EXPIRED : ALOG_LIVE;
+	if (e.type == INDEX_TOMBSTONE)
+		return ALOG_LIVE;
+	if (kvd_is_expired(k, hint->expiry))
+		return ALOG_EXPIRED;
+	return !keep && is_evicted(k, zone, hint, &e) ? evict(k, zone, hint, slot, &e) : ALOG_LIVE;
 }
 
 /* Whoever reads the original finds it for as long as its zone is there. */
@@ -233,8 +266,8 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 		was_value = e.type == INDEX_VALUE;
 		point(&e, to_zone, to);
 		if (was_value && e.type == INDEX_TOMBSTONE) {
+			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time_s);
 			e.expires = false;
-			kvd_count(k, KS_EXPIRED, 1);
 		}
 	}
 	index_set(&k->index, slot, &e);

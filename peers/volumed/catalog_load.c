@@ -25,9 +25,10 @@
  * is mended before an admin asks for it (recover.c).
  *
  * A store says EIO of an object that it knows to be wrong, and of a bad sector. An object is read in
- * parts of 1 MiB. A part that is EIO after some tries is given up in the first round. In the second
- * round it is read by pages, each once, and only pages are given up (`lost`). The catalogue is not
- * changed until an object with such pages, or a header that was given up, is recovered.
+ * parts of 1 MiB. A part that is EIO after some tries is given up in the first round. If another
+ * part of the object was read, the second round reads it by pages, each once, and gives up only
+ * pages (`lost`). The catalogue is not changed until an object with such pages, or a header that
+ * was given up, is recovered.
  *
  * An outage looks the same as wrong objects, and may just have ended:
  *
@@ -515,6 +516,8 @@ static void object_begin(struct vd_loading *l, enum vd_load_step step)
 
 static void round_begin(struct vd_loading *l)
 {
+	for (unsigned k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
+		l->by_pages[k] = vd_load_in_part(l, k);
 	memset(l->unreadable, 0, sizeof(l->unreadable));
 	memset(l->lost, 0, sizeof(l->lost));
 	l->answered = false;
@@ -589,7 +592,7 @@ static void piece_failed(struct peer_port *pp)
 	if (l->step == VD_LOAD_HEAD) {
 		l->head_rc = -EBADMSG;
 		step_next(pp);
-	} else if (l->piece > VD_PAGE_RECORDS && l->answered_before) {
+	} else if (l->piece > VD_PAGE_RECORDS && l->by_pages[l->step]) {
 		l->piece = VD_PAGE_RECORDS;
 	} else {
 		piece_give_up(pp);

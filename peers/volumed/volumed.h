@@ -478,6 +478,7 @@ struct vd_loading {
 	/* by step: given up, with these pages of records, and not written since */
 	bool unreadable[VD_LOAD_LIST];
 	uint64_t lost[2][VD_PAGE_WORDS];
+	bool by_pages[2];			/* where a part is EIO, in this round */
 	bool answered, answered_before;		/* the store, in this round, in the one before */
 	bool refused;				/* the store, all of the last round */
 	bool give_up, gives_up;			/* an admin asked: the next round, this one counts */

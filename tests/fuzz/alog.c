@@ -27,14 +27,21 @@ static uint32_t make_zone(uint8_t *image, struct input *in)
 	alog_zone_encode(config.uuid, 9, &info, image);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct alog_record rec = { .sequence = i + 1, .type = ALOG_VALUE,
-			.value_bytes = in_u8(in), .flags = in_u8(in) & 9 };
+			.value_bytes = in_u8(in), .flags = in_u8(in) & 13 };
+		uint32_t bytes = alog_bytes_at(at, 0, rec.value_bytes, rec.flags);
 
-		memset(image + at + ALOG_HEADER_BYTES, (int)i, rec.value_bytes);
-		rec.data_crc = xcrc32c(0, image + at + ALOG_HEADER_BYTES, rec.value_bytes);
+		if (at + bytes > alog_hints_at(ZONE_BYTES, nr)) {
+			f.nr = nr = i;
+			break;
+		}
+		memset(image + at + alog_data_at(at, 0, rec.flags), (int)i, rec.value_bytes);
+		rec.data_crc = xcrc32c(0, scan_data(image, at, &rec), rec.value_bytes);
+		if (rec.sequence % 7 == 0)
+			rec.type = ALOG_FILLER;
 		alog_header_encode(&rec, seed, at, &h);
 		memcpy(image + at, &h, sizeof(h));
-		scan_hint(&rec, at, alog_record_bytes(0, rec.value_bytes), &hints[i]);
-		at += hints[i].bytes;
+		scan_hint(&rec, at, bytes, &hints[i]);
+		at += bytes;
 	}
 	f.end = at;
 	f.hints_crc = xcrc32c(0, hints, nr * ALOG_HINT_BYTES);
@@ -56,7 +63,7 @@ static void scan_all(const uint8_t *image, uint32_t end, bool chains)
 		assert(at >= before && bytes > 0 && bytes <= end - at);
 		before = at + bytes;
 		if (found == SCAN_RECORD)
-			assert(xcrc32c(0, image + at + ALOG_HEADER_BYTES,
+			assert(xcrc32c(0, scan_data(image, at, &rec),
 				       rec.key_bytes + rec.value_bytes) == rec.data_crc);
 	}
 }

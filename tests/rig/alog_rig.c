@@ -222,6 +222,15 @@ static void index_put(struct ar *a, uint32_t k, const struct alog_place *at, boo
 	e->count++;
 }
 
+/* One change of a key at a time. */
+static bool may_change(const struct ar *a, uint32_t key)
+{
+	for (uint32_t i = 0; i < AR_LENT; i++)
+		if (a->lent[i].end && a->lent[i].key == key)
+			return false;
+	return has_room(&a->key[key]);
+}
+
 int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete)
 {
 	static uint8_t data[1 << 20];
@@ -231,7 +240,7 @@ int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete)
 	struct alog_place at, next;
 	int rc;
 
-	if (!has_room(&a->key[key]))
+	if (!may_change(a, key))
 		return -EAGAIN;
 	make_value(key, put.rec.client, data, put.rec.value_bytes);
 	put.rec.data_crc = xcrc32c(xcrc32c(0, &key, 4), data, put.rec.value_bytes);
@@ -247,6 +256,72 @@ int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete)
 	return 0;
 }
 
+static uint8_t *client_page(struct ar *a, uint32_t slot)
+{
+	return a->client + (size_t)slot * AR_LENT_MAX * ALOG_PAGE;
+}
+
+static struct ar_lent *free_lent(struct ar *a)
+{
+	for (uint32_t i = 0; i < AR_LENT; i++)
+		if (!a->lent[i].end)
+			return &a->lent[i];
+	return NULL;
+}
+
+int ar_put_paged(struct ar *a, uint32_t key, uint32_t value_bytes, bool lend)
+{
+	struct ar_lent *lent = free_lent(a);
+	uint32_t slot = lent ? (uint32_t)(lent - a->lent) : 0, page[AR_LENT_MAX];
+	struct alog_put put = { .rec = { .identity = { 1000 + key, 7 }, .key_bytes = 4,
+		.value_bytes = value_bytes, .client = ++a->next_value, .type = ALOG_VALUE },
+		.key = &key, .value = client_page(a, slot) };
+	struct alog_place at, next;
+	int rc;
+
+	assert(value_bytes <= AR_LENT_MAX * ALOG_PAGE);
+	if (!lent || !may_change(a, key))
+		return -EAGAIN;
+	make_value(key, put.rec.client, client_page(a, slot), value_bytes);
+	put.rec.data_crc = xcrc32c(xcrc32c(0, &key, 4), put.value, value_bytes);
+	for (uint32_t i = 0; i < AR_LENT_MAX; i++)
+		page[i] = 2u << 20 | (slot * AR_LENT_MAX + i);
+	rc = alog_next_paged(a->log, 4, value_bytes, &next);
+	if (rc)
+		return rc;
+	rc = alog_append_paged(a->log, &put, lend ? page : NULL, &at);
+	if (rc || at.zone != next.zone || at.place != next.place || at.sequence != next.sequence ||
+		at.end != next.end || at.bytes != next.bytes)
+		ar_fail(a, "an append is not where it was said", at.zone);
+	add_version(a, key, &at, put.rec.client, 0);
+	index_put(a, key, &at, false);
+	if (lend) {
+		*lent = (struct ar_lent){ .end = at.end, .key = key };
+		a->key[key].v[a->key[key].nr - 1].pending = true;
+	}
+	return 0;
+}
+
+static void end_lent(struct ar *a, struct ar_lent *lent)
+{
+	memset(client_page(a, (uint32_t)(lent - a->lent)), 0xee, AR_LENT_MAX * ALOG_PAGE);
+	lent->end = 0;
+}
+
+void ar_answer_lent(struct ar *a)
+{
+	for (uint32_t i = 0; i < AR_LENT; i++) {
+		struct ar_lent *lent = &a->lent[i];
+		struct ar_key *key = &a->key[lent->key];
+
+		if (!lent->end || lent->end > alog_written(a->log))
+			continue;
+		for (uint32_t v = 0; v < key->nr; v++)
+			key->v[v].pending = false;
+		end_lent(a, lent);
+	}
+}
+
 int ar_batch(struct ar *a, uint32_t first_key, uint32_t nr, uint32_t value_bytes)
 {
 	static uint8_t data[8][8192];
@@ -258,7 +333,7 @@ int ar_batch(struct ar *a, uint32_t first_key, uint32_t nr, uint32_t value_bytes
 	assert(nr <= 8 && value_bytes <= sizeof(data[0]));
 	for (uint32_t i = 0; i < nr; i++) {
 		key[i] = (first_key + i) % AR_KEYS;
-		if (!has_room(&a->key[key[i]]))
+		if (!may_change(a, key[i]))
 			return -EAGAIN;
 		put[i] = (struct alog_put){ .rec = { .identity = { 1000 + key[i], 7 },
 			.key_bytes = 4, .value_bytes = value_bytes, .client = ++a->next_value,
@@ -303,6 +378,8 @@ void ar_note_promises(struct ar *a)
 {
 	uint64_t stable = alog_stable(a->log);
 
+	if (stable >= a->ghosts_until)
+		a->nr_ghosts = 0;
 	for (uint32_t k = 0; k < AR_KEYS; k++)
 		for (uint32_t i = 0; i < a->key[k].nr; i++)
 			a->key[k].v[i].promised |= a->key[k].v[i].end <= stable;
@@ -342,12 +419,17 @@ static int newest_promised(const struct ar_key *key)
 	return newest;
 }
 
-/* After an opening. `all`: nothing may be lost. */
+static int newest_answered(const struct ar_key *key)
+{
+	return (int)key->nr - 1 - (key->nr && key->v[key->nr - 1].pending);
+}
+
+/* After an opening. `all`: nothing that was answered may be lost. */
 static void check_shown(struct ar *a, bool all)
 {
 	for (uint32_t k = 0; k < AR_KEYS; k++) {
 		struct ar_key *key = &a->key[k];
-		int at = shown(a, k), least = all ? (int)key->nr - 1 : newest_promised(key);
+		int at = shown(a, k), least = all ? newest_answered(key) : newest_promised(key);
 
 		if (key->damaged)
 			continue;
@@ -378,13 +460,43 @@ static void check_batches(struct ar *a)
 	}
 }
 
+static void add_ghost(struct ar *a, uint32_t k, const struct ar_version *v)
+{
+	if (a->nr_ghosts == AR_GHOSTS)
+		ar_fail(a, "too many ghosts for the rig", k);
+	a->ghost[a->nr_ghosts++] = (struct ar_ghost){ .v = *v, .key = k };
+}
+
+/* A ghost that shows is a version like others. */
+static void wake_ghosts(struct ar *a)
+{
+	for (uint32_t i = 0; i < a->nr_ghosts; i++) {
+		struct ar_ghost *g = &a->ghost[i];
+		struct ar_key *key = &a->key[g->key];
+		uint32_t at = 0;
+
+		if (a->index[g->key].sequence != g->v.sequence || key->nr == AR_VERSIONS)
+			continue;
+		while (at < key->nr && key->v[at].sequence < g->v.sequence)
+			at++;
+		memmove(&key->v[at + 1], &key->v[at], (key->nr - at) * sizeof(key->v[0]));
+		key->v[at] = g->v;
+		key->v[at].end = 1;
+		key->nr++;
+		*g = a->ghost[--a->nr_ghosts];
+		i--;
+	}
+}
+
 /* What does not show now must never show again. `stable`: what shows is on stable storage. */
 static void strike(struct ar *a, bool stable)
 {
 	for (uint32_t k = 0; k < AR_KEYS; k++) {
 		struct ar_key *key = &a->key[k];
-		int at = shown(a, k);
+		int at = shown(a, k), last = (int)key->nr - 1;
 
+		if (last >= 0 && at < last && key->v[last].pending && !stable)
+			add_ghost(a, k, &key->v[last]);
 		if (at >= 0) {
 			key->nr = (uint32_t)at + 1;
 			key->v[at].promised |= stable;
@@ -393,9 +505,11 @@ static void strike(struct ar *a, bool stable)
 			while (key->nr && (key->damaged || key->v[key->nr - 1].value))
 				key->nr--;
 		}
-		for (uint32_t i = 0; i < key->nr; i++)
+		for (uint32_t i = 0; i < key->nr; i++) {
+			key->v[i].pending = false;
 			if (!key->v[i].promised && a->positions_gone)
 				key->v[i].end = 1;	/* the first flush covers it */
+		}
 		key->damaged = false;
 	}
 }
@@ -411,8 +525,8 @@ void ar_check_values(struct ar *a)
 		int at = shown(a, k);
 
 		if (at < 0 || e->type == ALOG_TOMBSTONE ||
-			(a->lossy && !a->key[k].v[at].promised))
-			continue;
+			(a->lossy && (!a->key[k].v[at].promised || ar_zone(a, e->zone)->bad)))
+			continue;		/* a repair is to find it lost */
 		if (!alog_read_tail(a->log, e->zone, e->place, e->bytes, got)) {
 			o = ar_zone(a, e->zone);
 			if (!o->now)
@@ -422,8 +536,9 @@ void ar_check_values(struct ar *a)
 		memcpy(&h, got, sizeof(h));
 		make_value(k, a->key[k].v[at].value, want, h.value_bytes % sizeof(want));
 		if (h.client != a->key[k].v[at].value || h.sequence != e->sequence ||
-			alog_record_bytes(h.key_bytes, h.value_bytes) != e->bytes ||
-			memcmp(got + sizeof(h) + h.key_bytes, want, h.value_bytes) != 0)
+			alog_bytes_at(e->place, h.key_bytes, h.value_bytes, h.flags) != e->bytes ||
+			memcmp(got + alog_data_at(e->place, h.key_bytes, h.flags) + h.key_bytes,
+				want, h.value_bytes) != 0)
 			ar_fail(a, "a value is not what was put", k);
 	}
 }
@@ -451,6 +566,11 @@ static uint32_t page_of(void *ctx, const void *at)
 	return 1u << 20 | (uint32_t)((p - a->scratch) / ALOG_PAGE);
 }
 
+static const void *at_page(void *ctx, uint32_t page)
+{
+	return ar_page_at(ctx, page);
+}
+
 struct ar *ar_create(uint64_t seed, const struct alog_config *cfg)
 {
 	struct ar *a = calloc(1, sizeof(*a));
@@ -464,10 +584,12 @@ struct ar *ar_create(uint64_t seed, const struct alog_config *cfg)
 		ar_fail(a, "the configuration cannot be", 0);
 	a->arena = aligned_alloc(ALOG_PAGE, a->cost.arena_bytes);
 	a->scratch = aligned_alloc(ALOG_PAGE, a->cost.scratch_bytes);
-	assert(a->arena && a->scratch);
+	a->client = aligned_alloc(ALOG_PAGE, (size_t)AR_LENT * AR_LENT_MAX * ALOG_PAGE);
+	assert(a->arena && a->scratch && a->client);
 	memset(a->arena, 0, a->cost.arena_bytes);
 	a->user = (struct alog_user){ .ctx = a, .send = send_io, .page = page_of, .found = found,
-		.judge = judge, .copied = copied, .gone = gone, .lost = lost, .damage = damaged };
+		.judge = judge, .copied = copied, .gone = gone, .lost = lost, .damage = damaged,
+		.at = at_page };
 	return a;
 }
 
@@ -477,6 +599,7 @@ void ar_destroy(struct ar *a)
 	ar_store_free(a);
 	free(a->arena);
 	free(a->scratch);
+	free(a->client);
 	free(a);
 }
 
@@ -501,6 +624,8 @@ void ar_kill(struct ar *a)
 	}
 	a->kill_in = 0;
 	ar_withdraw(a);
+	for (uint32_t i = 0; i < AR_LENT; i++)	/* the client died, too */
+		end_lent(a, &a->lent[i]);
 	alog_destroy(a->log);
 	a->log = NULL;
 }
@@ -545,12 +670,16 @@ bool ar_open(struct ar *a)
 	a->log = alog_create(&a->cfg, &a->user, a->arena, a->scratch);
 	assert(a->log);
 	open_until_it_serves(a);
+	wake_ghosts(a);
 	check_shown(a, !a->cold && !a->lossy);
 	check_batches(a);
 	strike(a, a->cut);
 	ar_check_values(a);
-	if (a->cut)
+	if (a->cut) {
 		a->lossy = false;
+		a->nr_ghosts = 0;
+	}
+	a->ghosts_until = alog_end(a->log) + 1;
 	a->cold = a->cut = a->positions_gone = false;
 	return true;
 }

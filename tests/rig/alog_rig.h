@@ -21,12 +21,28 @@
 #define AR_OBJECTS  4096
 #define AR_OPS	    8192
 #define AR_IOS	    64
+#define AR_GHOSTS   64
+#define AR_LENT	    8				/* puts of lent pages at a time */
+#define AR_LENT_MAX 16				/* pages of one */
 
 struct ar_version {
 	uint64_t sequence, end;
 	uint32_t value;				/* 0: deleted */
 	uint32_t batch;				/* 0: by itself */
 	bool promised;
+	bool pending;				/* of lent pages, and not answered */
+};
+
+/* A put that was never answered, and that an opening undid. Until that is flushed, a loss of power
+ * may bring it back. */
+struct ar_ghost {
+	struct ar_version v;
+	uint32_t key;
+};
+
+struct ar_lent {				/* pages of a client, while the log has them */
+	uint64_t end;				/* 0: free */
+	uint32_t key;
 };
 
 struct ar_key {					/* the oracle's */
@@ -62,17 +78,28 @@ struct ar_out {
 	bool done;				/* it has its effect, and is not answered */
 };
 
+struct ar_backup {				/* of the last ar_backup() */
+	struct ar_entry want[AR_KEYS], got[AR_KEYS];
+	uint64_t before;
+	uint32_t told, bad, over, waits_in;
+	int error;
+};
+
 struct ar {
 	struct alog *log;
 	struct alog_config cfg;
 	struct alog_cost cost;
 	struct alog_user user;
-	uint8_t *arena, *scratch;
+	uint8_t *arena, *scratch, *client;
 	uint64_t seed, random, now;
 
 	struct ar_key key[AR_KEYS];
 	struct ar_entry index[AR_KEYS];
 	uint32_t next_value, next_batch;
+	struct ar_lent lent[AR_LENT];
+	struct ar_ghost ghost[AR_GHOSTS];
+	uint32_t nr_ghosts;
+	uint64_t ghosts_until;			/* position */
 
 	struct ar_object object[AR_OBJECTS];
 	uint32_t nr_objects;
@@ -89,6 +116,7 @@ struct ar {
 	bool refuse_send;
 	bool cold, cut, positions_gone;	/* how the last process ended */
 
+	struct ar_backup backup;
 	uint32_t damages[4], nr_lost, nr_gone, nr_copied, nr_found;
 	uint32_t nr_writes, nr_fua, nr_flushes, nr_deletes;
 	uint64_t copied_bytes;
@@ -105,6 +133,9 @@ bool ar_step(struct ar *a);
 void ar_settle(struct ar *a);
 void ar_poll(struct ar *a);
 struct ar_object *ar_find(struct ar *a, const char *target, bool make);
+/* A page at the begin of this object is written, and answered, by the user itself. */
+void ar_write_page(struct ar *a, const char *target, uint64_t content);
+bool ar_has_page(struct ar *a, const char *target, uint64_t content);
 struct ar_object *ar_zone(struct ar *a, uint64_t zone);
 
 /* ---- ends and beginnings ---- */
@@ -119,6 +150,8 @@ bool ar_run(struct ar *a, void (*fn)(struct ar *a));
 /* ---- the user ---- */
 /* -EAGAIN: nothing was done. value 0 deletes. */
 int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete);
+/* The value begins at a page; `lend`: its pages are lent to the log until it is written. */
+int ar_put_paged(struct ar *a, uint32_t key, uint32_t value_bytes, bool lend);
 int ar_batch(struct ar *a, uint32_t first_key, uint32_t nr, uint32_t value_bytes);
 /* Puts, with polls and answers, until it is done. */
 void ar_put_now(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete);
@@ -126,5 +159,8 @@ void ar_force_now(struct ar *a);
 void ar_note_promises(struct ar *a);
 /* Each key is read, from the tail or the store, and compared with the index and the oracle. */
 void ar_check_values(struct ar *a);
+/* Begins a backup, which fails the test if it is not the state of now. It waits before one in so
+ * many records for alog_walk_go(); 0: never. False: one is under way. */
+bool ar_backup(struct ar *a, uint32_t waits_in);
 
 #endif

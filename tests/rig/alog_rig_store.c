@@ -48,8 +48,14 @@ struct ar_object *ar_zone(struct ar *a, uint64_t zone)
 
 static uint8_t *page_at(struct ar *a, uint32_t page)
 {
-	return page >> 20 ? a->scratch + (size_t)(page & 0xfffff) * ALOG_PAGE
-			  : a->arena + (size_t)page * ALOG_PAGE;
+	uint8_t *from[] = { a->arena, a->scratch, a->client };
+
+	return from[page >> 20] + (size_t)(page & 0xfffff) * ALOG_PAGE;
+}
+
+const void *ar_page_at(struct ar *a, uint32_t page)
+{
+	return page_at(a, page);
 }
 
 static void apply(struct ar *a, uint8_t **image, const struct ar_op *op, const uint8_t *keep)
@@ -132,6 +138,35 @@ static void do_change(struct ar *a, struct ar_out *out)
 	a->nr_writes += out->io->op == XSEG_OP_WRITE;
 	a->nr_fua += out->io->fua;
 	a->nr_deletes += out->io->op == XSEG_OP_DELETE;
+}
+
+static void fill_page(uint8_t *page, uint64_t content)
+{
+	for (uint32_t i = 0; i < ALOG_PAGE; i += sizeof(content))
+		memcpy(page + i, &content, sizeof(content));
+}
+
+void ar_write_page(struct ar *a, const char *target, uint64_t content)
+{
+	struct ar_op *op;
+
+	if (a->nr_ops == AR_OPS)
+		ar_fail(a, "too many operations for the rig", a->first_op);
+	op = &a->op[a->nr_ops++];
+	*op = (struct ar_op){ .object = ar_find(a, target, true), .size = ALOG_PAGE,
+		.data = malloc(ALOG_PAGE), .answered = true };
+	assert(op->data);
+	fill_page(op->data, content);
+	apply(a, &op->object->now, op, NULL);
+}
+
+bool ar_has_page(struct ar *a, const char *target, uint64_t content)
+{
+	const struct ar_object *o = ar_find(a, target, false);
+	uint8_t page[ALOG_PAGE];
+
+	fill_page(page, content);
+	return o && o->now && memcmp(o->now, page, ALOG_PAGE) == 0;
 }
 
 /* FLUSH: what it covers is settled when it arrives. */
@@ -286,12 +321,14 @@ bool ar_step(struct ar *a)
 	a->out[i] = a->out[--a->nr_out];
 	fold(a);
 	alog_done(a->log, io, result);
+	ar_answer_lent(a);
 	return true;
 }
 
 void ar_poll(struct ar *a)
 {
 	alog_poll(a->log, a->now);
+	ar_answer_lent(a);
 	if (alog_failed(a->log) == -EIO)
 		longjmp(a->killed, 1);		/* to be opened again */
 }
@@ -302,6 +339,7 @@ void ar_settle(struct ar *a)
 
 	for (int i = 0; i < 200000; i++) {
 		next = alog_poll(a->log, a->now);
+		ar_answer_lent(a);
 		if (alog_failed(a->log) == -EIO)
 			longjmp(a->killed, 1);
 		if (ar_step(a))

@@ -1,5 +1,5 @@
 #!/bin/bash
-# example.sh - docs/example.c, built outside the repository with the files of `make install`, shared
+# example.sh - docs/example.c and docs/kv_example.c, built outside the repository with the files of `make install`, shared
 # and static, runs on a real stack. The library exports the functions that its headers declare, and
 # no more.
 # timeout: 120
@@ -19,18 +19,21 @@ lib=$TMP/root/usr/lib
 # from here, as its flags are words
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root
 
-build()		# PROGRAM FLAGS...
+build()		# PROGRAM SOURCE FLAGS...
 {
-	local program=$1
-	shift
-	cp "$root/docs/example.c" . &&
-		$CC -Wall -Wextra -Werror -o "$program" example.c -I"$TMP/root/usr/include" "$@"
+	local program=$1 source=$2
+	shift 2
+	cp "$root/docs/$source" . &&
+		$CC -Wall -Wextra -Werror -o "$program" "$source" -I"$TMP/root/usr/include" "$@"
 }
 
 # shellcheck disable=SC2046
-t "the example is built with the shared library" build shared $(pkg-config --cflags --libs xseg)
+t "the example is built with the shared library" build shared example.c $(pkg-config --cflags --libs xseg)
 # shellcheck disable=SC2046
-t "and with the static one" build static -static $(pkg-config --static --cflags --libs xseg)
+t "and with the static one" build static example.c -static $(pkg-config --static --cflags --libs xseg)
+# shellcheck disable=SC2046
+t "the example of a store of values is built" \
+	build values kv_example.c $(pkg-config --cflags --libs xseg)
 soname=$(objdump -p "$lib/libxseg.so" | awk '$1 == "SONAME" { print $2 }')
 is "it needs the library by its soname" \
 	"$(objdump -p shared | awk '$1 == "NEEDED" && $2 ~ /xseg/ { print $2 }')" "$soname"
@@ -75,10 +78,30 @@ if [ -n "$with_cplusplus" ]; then
 			-Werror -o cplusplus outside.cc -I"$TMP/root/usr/include" \
 			$(pkg-config --cflags --libs xseg)
 	done
+	cat >values.cc <<'END'
+#include <xseg/kv.h>
+
+int main()
+{
+	xseg_kv_params params = {};
+	xseg_kv_queue *queue;
+	xseg_kv_io io = {};
+	xseg_kv *store;
+
+	io.op = XSEG_KV_GET;
+	return xseg_kv_open(&params, &store, NULL) == 0 &&
+		xseg_kv_queue_create(store, NULL, &queue, NULL) == 0 &&
+		xseg_kv_run(queue, &io) == 0;
+}
+END
+	# shellcheck disable=SC2046
+	t "a program in C++ that uses a store is built" g++ -std=c++11 -Wall -Wextra -pedantic \
+		-Werror -o cplusplus_values values.cc -I"$TMP/root/usr/include" \
+		$(pkg-config --cflags --libs xseg)
 else
 	skip "programs in C++ are built" "g++ is not there"
 fi
-for header in xseg/xseg.h xseg/volume.h xtypes/xhist.h; do
+for header in xseg/xseg.h xseg/volume.h xseg/kv.h xtypes/xhist.h; do
 	echo "#include <$header>" >lone.c
 	t "$header is strict C11" $CC -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only \
 		-I"$TMP/root/usr/include" lone.c
@@ -86,7 +109,7 @@ done
 
 # ---- what it shows ----
 
-echo '#include <xseg/volume.h>' >headers.c
+printf '#include <xseg/volume.h>\n#include <xseg/kv.h>\n' >headers.c
 $CC -Iroot/usr/include -aux-info declared.txt -c -o headers.o headers.c
 grep -E '^/\* [^ ]*(xseg|xtypes)/' declared.txt | grep -v ' static ' |
 	grep -oE '\b(xseg|xhist)_[a-z0-9_]+ \(' | tr -d ' (' | sort -u >declared

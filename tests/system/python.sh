@@ -3,7 +3,7 @@
 # command's functions, kills, plugs and errors (python_test.py), and the example of its manual page.
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
-need python3 xseg xseg-host volumed cached memd jq
+need python3 xseg xseg-host volumed cached memd kvd jq
 cat >stack.conf <<END
 [segment]
 memory = 192M
@@ -15,6 +15,10 @@ downstream = memd
 memory = 16M
 [peer volumed]
 downstream = cached
+[peer values]
+kind = kvd
+downstream = cached
+size = 32M
 END
 export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
 export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0 CC=${CC:-gcc}
@@ -48,7 +52,7 @@ is "it runs" "$(python3 -X dev -W error example.py "$XSEG_SEGMENT" disk 2>&1 |
 	grep -v '^Executing <.* took [0-9.]* seconds$')" "all of it is there"
 for name in $(python3 -c '
 import xseg, xseg.aio
-for c in xseg.Volume, xseg.Queue, xseg.IO, xseg.Segment, xseg.XsegError, xseg.aio.AsyncQueue:
+for c in xseg.Volume, xseg.KV, xseg.Queue, xseg.IO, xseg.Segment, xseg.XsegError, xseg.aio.AsyncQueue:
     print(c.__name__, *(n for n in vars(c) if not n.startswith("_")))'); do
 	grep -qE "\b$name\b" "$root/docs/python3-xseg.3" || echo "$name"
 done >undescribed

@@ -99,7 +99,8 @@ class Declarations(Case):
         """What a C program with the header prints."""
         path = pathlib.Path("declared")
         path.with_suffix(".c").write_text(
-            "#include <stdio.h>\n#include <stddef.h>\n#include <xseg/volume.h>\n" + program
+            "#include <stdio.h>\n#include <stddef.h>\n#include <xseg/volume.h>\n#include <xseg/kv.h>\n"
+            + program
         )
         subprocess.run(
             [
@@ -154,7 +155,7 @@ class Declarations(Case):
         )
 
     def test_functions_and_constants_are_those_of_the_header(self):
-        names = [name for name in vars(_lib) if name.startswith(("OP_", "IO_")) or name == "SECTOR"]
+        names = [name for name in vars(_lib) if name.startswith(("OP_", "IO_", "KV_")) or name == "SECTOR"]
         self.assertGreaterEqual(len(names), 8)
         printed = "".join(f'printf("%u\\n", (unsigned)XSEG_{name});' for name in names)
         out = self.compiles(_lib.PROTOTYPES + "int main(void) {" + printed + "return 0; }")
@@ -610,7 +611,7 @@ class Below(WithVolume):
         self.assertEqual(segment.cache_status("cached")["state"], "drained")
         self.goes_on()
         self.assertEqual(self.raises(errno.EBUSY, segment.unplug, "cached").code, 4)
-        segment.plug("cached", above="memd", below="volumed")
+        segment.plug("cached", above="memd", below="volumed,values")
         self.assertEqual(segment.peer("volumed")["downstream"], "cached")
         self.goes_on()
 
@@ -629,6 +630,130 @@ class Below(WithVolume):
         segment.volume_create(self.name, SIZE)
         self.assertEqual(self.failed.errno, errno.ESTALE)
         self.raises(errno.ESTALE, self.volume.refresh)
+
+
+class Values(Case):
+    def setUp(self):
+        self.kv = xseg.KV("values", gone=0.3)
+        for key in list(self.kv):
+            del self.kv[key]
+
+    def tearDown(self):
+        self.kv.close()
+
+    def test_a_store_is_a_mapping(self):
+        kv = self.kv
+        kv[b"a"] = b"1"
+        kv["b"] = bytearray(b"\0" * 100000)
+        self.assertEqual(kv["a"], b"1")
+        self.assertEqual(kv[b"b"], bytes(100000))
+        self.assertEqual(sorted(kv), [b"a", b"b"])
+        self.assertEqual(len(kv), 2)
+        self.assertEqual(dict(kv.items())[b"a"], b"1")
+        self.assertIn("a", kv)
+        self.assertNotIn("c", kv)
+        self.assertEqual(kv.get("c"), None)
+        self.assertEqual(kv.get("c", b"x"), b"x")
+        self.assertEqual(kv.setdefault("c", b"3"), b"3")
+        self.assertEqual(kv.pop("c"), b"3")
+        del kv["a"]
+        for change in kv.__getitem__, kv.__delitem__, kv.incr, kv.touch, kv.delete:
+            with self.assertRaises(KeyError):
+                change("a")
+        kv.clear()
+        self.assertEqual(list(kv), [])
+
+    def test_values_have_versions_times_and_flags(self):
+        kv = self.kv
+        first = kv.put("a", b"1", client=7)
+        self.assertEqual(kv.value("a"), xseg.Value(b"1", first, 0, 7))
+        self.raises(errno.EEXIST, kv.put, "a", b"2", if_absent=True)
+        second = kv.put("a", b"2", version=first, force=True)
+        self.assertGreater(second, first)
+        self.raises(errno.EEXIST, kv.put, "a", b"3", version=first)
+        self.raises(errno.EEXIST, kv.delete, "a", version=first)
+        kv.put("a", b"3", ttl=1)
+        self.assertGreater(kv.value("a").expiry, kv.info()["time_s"] - 2)
+        deadline = time.monotonic() + 60
+        while "a" in kv and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertNotIn("a", kv)
+        kv.put("a", b"4", ttl=1000)
+        kv.touch("a")
+        self.assertEqual(kv.value("a").expiry, 0)
+
+    def test_values_are_changed_where_they_are(self):
+        kv = self.kv
+        kv["a"] = b"b"
+        kv.append("a", b"c")
+        kv.prepend("a", b"a")
+        self.assertEqual(kv["a"], b"abc")
+        self.raises(errno.EINVAL, kv.incr, "a")
+        kv["n"] = b"41"
+        self.assertEqual(kv.incr("n"), 42)
+        self.assertEqual(kv.decr("n", 50), 0)
+        self.assertEqual(kv["n"], b"0")
+        kv.batch({"x": b"1", "y": b"2"}, ["a", "none"], force=True)
+        self.assertEqual(sorted(kv), [b"n", b"x", b"y"])
+        self.assertEqual(list(kv.scan("x")), [b"x"])
+        kv.batch({})
+        kv.flush()
+
+    def test_all_of_many_keys_come_once(self):
+        keys = {f"key {n}".encode() for n in range(3000)}
+        for n in range(0, 3000, 1000):
+            self.kv.batch({f"key {i}": b"" for i in range(n, n + 1000)})
+        found = list(self.kv)
+        self.assertEqual(len(found), 3000)
+        self.assertEqual(set(found), keys)
+        self.kv.batch({}, list(keys)[:1000])
+        self.assertEqual(len(list(self.kv)), 2000)
+
+    def test_a_store_refuses_what_the_library_refuses(self):
+        self.raises(errno.EINVAL, self.kv.put, b"", b"1")
+        self.raises(errno.EFBIG, self.kv.put, b"a", bytes(4 << 20))
+        self.raises(errno.ENOENT, xseg.KV, "other")
+        kv = xseg.KV("values")
+        kv.close()
+        kv.close()
+        with self.assertRaises(ValueError):
+            kv["a"]
+
+    def test_kvd_is_killed_and_it_is_a_pause(self):
+        for n in range(20):
+            self.kv[f"{n}"] = bytes([n]) * 1000
+        segment.peer_kill("values")
+        for n in range(20):
+            self.assertEqual(self.kv[f"{n}"], bytes([n]) * 1000)
+
+    def test_a_forked_child_has_no_part_of_a_store(self):
+        self.kv["a"] = b"1"
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                self.kv["a"]
+            except xseg.XsegError as error:
+                code = 0 if error.errno == errno.ENOTCONN else 2
+            os._exit(code)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(self.kv["a"], b"1")
+
+    def test_an_exception_of_a_handler_leaves_the_store_usable(self):
+        def stop(*_):
+            raise InterruptedError
+
+        self.kv["a"] = b"1"
+        old = signal.signal(signal.SIGALRM, stop)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with self.assertRaises(InterruptedError):
+                while True:
+                    self.kv["a"]
+        finally:
+            signal.signal(signal.SIGALRM, old)
+        self.kv["a"] = b"2"
+        self.assertEqual(self.kv["a"], b"2")
 
 
 class Admin(WithVolume):

@@ -7,13 +7,17 @@
 # head, without which no process can attach. The tables of peers and ports have copies
 # (xseg/kept.c). The copies are overwritten only where the tables are not: data that is lost twice
 # cannot come back.
+#
+# `make check-long` overwrites each table alone first, then several or all of them. By hand:
+#   LONG=1 PART=2/3 tests/run.sh system/scribbled     the second third of these rounds
+#   SEED=4711 ...                                     the same rounds again
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed poke_tables jq
 
-rounds=${LONG:+40}
-rounds=${rounds:-2}
 tables=(super members peers ports bells lanes rings requests touched stats stack kept)
+rounds=$(bound 2 $((2 * ${#tables[@]})))
+part=${PART:-1/1}
 
 cat >stack.conf <<END
 [segment]
@@ -67,16 +71,19 @@ is_kept()	# what was acknowledged before
 	xbench --volume=kept --verify_only --verify_state=kept.state --iodepth=8
 }
 
-some_tables()	# three or fewer in six rounds of ten; in the others all
+choose_tables()	# ROUND: three or fewer in six rounds of ten; in the others all
 {
 	local n=$((RANDOM % 10)) i
-	if [ $n -ge 6 ]; then
-		printf '%s\n' "${tables[@]}"
-	else
+	chosen=("${tables[@]}")
+	if [ -n "$LONG" ] && [ "$1" -le ${#tables[@]} ]; then
+		chosen=("${tables[$1 - 1]}")
+	elif [ $n -lt 6 ]; then
+		chosen=()
 		for i in 1 2 3; do
-			echo "${tables[RANDOM % ${#tables[@]}]}"
-		done | sort -u
+			chosen+=("${tables[RANDOM % ${#tables[@]}]}")
+		done
 	fi
+	mapfile -t chosen < <(printf '%s\n' "${chosen[@]}" | sort -u | without_both)
 }
 
 without_both()	# of peers or ports and their copies one: the copies where there is a choice of two
@@ -91,9 +98,10 @@ without_both()	# of peers or ports and their copies one: the copies where there 
 }
 
 direct=(never auto)
-RANDOM=${SEED:-$$}
-echo "# SEED=${SEED:-$$}"
-for ((round = 1; round <= rounds; round++)); do
+seed=${SEED:-$$}
+echo "# SEED=$seed"
+for ((round = ${part%/*}; round <= rounds; round += ${part#*/})); do
+	RANDOM=$((seed + round))
 	rm -rf objects
 	t "$round: the stack comes up" xseg up stack.conf || break
 	host=$(xseg --json status | jq -r .supervisor.pid)
@@ -101,9 +109,10 @@ for ((round = 1; round <= rounds; round++)); do
 	t "$round: both" xseg volume create used --size 64M
 	t "$round: one has data that stays" xbench --volume=kept --rw=randwrite --bs=4k --iodepth=8 \
 		--size=8M --number_ios=3000 --verify=crc32c --do_verify=no --verify_state=kept.state
-	mapfile -t chosen < <(some_tables | without_both)
+	choose_tables $round
+	mapfile -t running < <(pids)
 	victim=
-	[ $((RANDOM % 2)) -eq 1 ] && victim=$(pids | shuf -n 1 --random-source=<(yes $RANDOM))
+	[ $((RANDOM % 2)) -eq 1 ] && victim=${running[RANDOM % ${#running[@]}]}
 	echo "# $round: ${chosen[*]}${victim:+, with a kill}"
 	start bystander xbench --volume=used --direct=${direct[round % 2]} --rw=randrw --bs=4k --iodepth=8 \
 		--size=16M --time_based --runtime=3s --verify=crc32c --io_timeout=10s

@@ -17,7 +17,7 @@ dirty_age = 1h
 downstream = cached
 END
 head -c 4M /dev/urandom >data
-commands=("volume flush v" "cache flush cached" "volume import v data" "volume export v out --force"
+commands=("volume flush v" "cache flush cached" "volume import v data" "volume export x out --force"
 	"volume create w --size 4M")
 
 # refused COMMAND PID: it has ended with 1, and its last line names the store and the next step
@@ -34,7 +34,10 @@ next="'xseg peer start filed' starts it, then do this again"
 
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create v --size 16M
-t "it has data that is at the store alone" xseg volume import v data
+t "so is one for the export, which an import beside it would refuse" \
+	xseg volume create x --size 16M
+t "both have data" xseg volume import v data
+t "that is at the store alone" xseg volume import x data
 t "for it is dropped" xseg cache drop cached
 t "and some that is not there yet" xbench --volume=v --rw=write --bs=64k --number_ios=16 \
 	--offset=8M --size=1M
@@ -46,6 +49,9 @@ for command in "${commands[@]}"; do
 	start "${command// /-}" xseg $command
 	pids+=("$started")
 done
+t "a list waits for none of them" timeout 4 xseg volume list
+t "nor does a look at one volume" timeout 4 xseg volume info v
+t "nor a list of what is lost" timeout 4 xseg volume recover --list
 for i in "${!commands[@]}"; do
 	refused "${commands[i]}" "${pids[i]}"
 done

@@ -57,7 +57,7 @@ fi
 
 # Of what is shown, what the installed headers do not declare.
 sentence="the installed library shows what the installed headers declare, and nothing else"
-printf '#include <xseg/xseg.h>\n#include <xseg/volume.h>\n' |
+printf '#include <xseg/xseg.h>\n#include <xseg/volume.h>\n#include <xseg/kv.h>\n' |
 	$CC -E -P -I"$target/usr/include" -x c - | grep -oE '\b(xseg|xhist)_[a-z0-9_]+ *\(' |
 	tr -d ' (' | sort -u >"$work/declared"
 nm -D --defined-only "$target/usr/lib/libxseg.so" | sed -E 's/.* //; s/@.*//; /^XSEG_[0-9]+$/d' |

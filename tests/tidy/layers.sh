@@ -82,11 +82,12 @@ may_include()
 		xtypes/* | xseg/xseg.h | xseg/ops.def | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
 		esac ;;
 	bench/limits/*)	# no segment at all: the bare structures are what is measured
-		case $2 in xtypes/* | peers/common/* | "$program"/*) return 0 ;; esac ;;
+		case $2 in xtypes/* | peers/common/* | bench/common/* | "$program"/*) return 0 ;; esac ;;
 	tools/* | bench/*)
 		case $2 in
-		xtypes/xcrc.h | xtypes/xhist.h | xtypes/xhot.h | xtypes/xstate.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
+		xtypes/xcrc.h | xtypes/xhist.h | xtypes/xhot.h | xtypes/xstate.h | xseg/xseg.h | xseg/volume.h | xseg/kv.h) return 0 ;;
 		peers/common/* | "$program"/*) return 0 ;;
+		bench/common/*) [ "${1%%/*}" != bench ] || return 0 ;;
 		esac ;;
 	esac
 	return 1

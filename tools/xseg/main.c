@@ -1,4 +1,4 @@
-/* xseg - the admin command: segments, stacks, peers, volumes, caches and their statistics.
+/* xseg - the admin command: segments, stacks, peers, volumes, values, caches and their statistics.
  *
  * Subject
  *   main.c has the table of commands. It finds the command that was asked for, reads the options
@@ -92,6 +92,26 @@ static const struct command commands[] = {
 	  "writes a cache's dirty data to the store" },
 	{ "cache drop", cache_drop, NULL, 0, 1, 1, "CACHE",
 	  "forgets a cache's clean data; refuses while any is dirty" },
+	{ "kv put", kv_put, kv_put_table, sizeof(struct kv_opts), 1, 2, "KEY [FILE|-]",
+	  "puts a value, from a file or standard input, under a key" },
+	{ "kv get", kv_get, kv_get_table, sizeof(struct kv_opts), 1, 2, "KEY [FILE|-]",
+	  "writes a key's value to a file or standard output" },
+	{ "kv delete", kv_delete, kv_key_table, sizeof(struct kv_opts), 1, 1, "KEY",
+	  "deletes a key and its value" },
+	{ "kv exists", kv_exists, kv_key_table, sizeof(struct kv_opts), 1, 1, "KEY",
+	  "ends with 0 if the key is there, with 4 if it is not" },
+	{ "kv list", kv_list, kv_list_table, sizeof(struct kv_opts), 0, 0, "",
+	  "lists the keys" },
+	{ "kv info", kv_info, kv_key_table, sizeof(struct kv_opts), 0, 1, "[KEY]",
+	  "shows a store of values, or one value in it" },
+	{ "kv import", kv_import, kv_import_table, sizeof(struct kv_opts), 1, 1, "DIR",
+	  "puts each file of a directory as a value" },
+	{ "kv export", kv_export, kv_export_table, sizeof(struct kv_opts), 1, 1, "DIR",
+	  "writes each value as a file of a directory" },
+	{ "kv flush", kv_flush, kv_table, sizeof(struct kv_opts), 0, 0, "",
+	  "returns when all values acknowledged before are on stable storage" },
+	{ "kv verify", kv_verify, kv_table, sizeof(struct kv_opts), 0, 0, "",
+	  "reads all values, and names those that are damaged" },
 	{ "plug", plug_run, plug_table, sizeof(struct plug_opts), 1, 1,
 	  "CACHE --above LOWER --below UPPER[,UPPER...]",
 	  "puts a cache between peers, under running I/O" },

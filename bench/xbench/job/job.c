@@ -19,7 +19,9 @@
 const char *const xb_stat_names[XB_NR_STATS] = {
 	[XB_READ] = "read",  [XB_WRITE] = "write",         [XB_TRIM] = "trim",
 	[XB_FLUSH] = "sync", [XB_ZEROES] = "write_zeroes", [XB_COPY] = "copy",
-	[XB_INFO] = "info",  [XB_STAT_VERIFY] = "verify",
+	[XB_INFO] = "info",  [XB_DELETE] = "delete",       [XB_ADD] = "add",
+	[XB_CAS] = "cas",    [XB_INCR] = "incr",           [XB_EXISTS] = "exists",
+	[XB_STAT_VERIFY] = "verify",
 };
 
 /* How each operation is asked for. */
@@ -46,24 +48,27 @@ uint32_t xb_job_inflight(const struct xb_job *job)
 
 /* ---- results ----------------------------------------------------------------------------- */
 
-static void tell(struct xb_job *job, const struct xb_io *io, int error)
+bool xb_job_count_error(struct xb_job *job, int error, bool *last)
 {
 	uint32_t told = atomic_fetch_add(&job->shared->told, 1);
 
-	if (told >= MAX_TOLD)
-		return;
-	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s%s\n",
-		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
-		error == EBUSY ? ": only its cache may send to this peer; send to that cache" : "",
-		told + 1 == MAX_TOLD ? " (more are not shown)" : "");
+	if (!atomic_load_explicit(&job->results.error, memory_order_relaxed))
+		atomic_store_explicit(&job->results.error, error, memory_order_relaxed);
+	xhist_add_relaxed(&job->results.errors, 1);
+	*last = told + 1 == MAX_TOLD;
+	return told < MAX_TOLD;
 }
 
 static void count_error(struct xb_job *job, const struct xb_io *io, int error)
 {
-	if (!atomic_load_explicit(&job->results.error, memory_order_relaxed))
-		atomic_store_explicit(&job->results.error, error, memory_order_relaxed);
-	xhist_add_relaxed(&job->results.errors, 1);
-	tell(job, io, error);
+	bool last;
+
+	if (!xb_job_count_error(job, error, &last))
+		return;
+	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s%s\n",
+		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
+		error == EBUSY ? ": only its cache may send to this peer; send to that cache" : "",
+		last ? " (more are not shown)" : "");
 }
 
 static void count_alike(struct xb_job *job)
@@ -79,11 +84,12 @@ static void count_alike(struct xb_job *job)
 }
 
 /* Those that were sent together, and answered together, are counted together. */
-static void count(struct xb_job *job, const struct xb_flight *f)
+void xb_job_count(struct xb_job *job, uint32_t what, uint64_t submit_ns, uint64_t bytes)
 {
-	uint32_t what = job->after ? XB_STAT_VERIFY : f->io.op;
-	uint64_t lat_ns = job->times.now - f->submit_ns;
+	uint64_t lat_ns = job->times.now - submit_ns;
 
+	if (job->after)
+		what = XB_STAT_VERIFY;
 	if (job->times.now < job->times.count_from_ns)
 		return;
 	if (lat_ns != job->alike.lat_ns || what != job->alike.what) {
@@ -92,7 +98,7 @@ static void count(struct xb_job *job, const struct xb_flight *f)
 		job->alike.what = what;
 	}
 	job->alike.nr++;
-	job->alike.bytes += f->io.size;
+	job->alike.bytes += bytes;
 }
 
 /* The errno of an answer, 0 if it is good. */
@@ -286,7 +292,7 @@ static void account(struct xb_job *job, struct xb_flight *f, int error)
 	if (error)
 		count_error(job, &f->io, error);
 	else
-		count(job, f);
+		xb_job_count(job, f->io.op, f->submit_ns, f->io.size);
 }
 
 /* It was accounted for, and its data has been read, where that is to be. */
@@ -322,9 +328,9 @@ static void read_what_was_set_aside(struct xb_job *job)
 	job->reqs.nr_unread = 0;
 }
 
-static void set_inflight(struct xb_job *job)
+static void set_inflight(struct xb_job *job, uint32_t nr)
 {
-	atomic_store_explicit(&job->results.inflight, nr_out(job), memory_order_relaxed);
+	atomic_store_explicit(&job->results.inflight, nr, memory_order_relaxed);
 }
 
 /* Results of the phase now span the time until job->times.now. */
@@ -337,13 +343,12 @@ static void note_counted(struct xb_job *job)
 				      t->now - t->count_from_ns, memory_order_relaxed);
 }
 
-/* Some were answered, at job->times.now. */
-static void note_answers(struct xb_job *job)
+void xb_job_note_answers(struct xb_job *job, uint32_t inflight)
 {
 	count_alike(job);
 	atomic_store_explicit(&job->results.waiting_since_ns, job->times.now, memory_order_relaxed);
 	note_counted(job);
-	set_inflight(job);
+	set_inflight(job, inflight);
 }
 
 /* ---- what comes next --------------------------------------------------------------------- */
@@ -457,7 +462,7 @@ XHOT static uint32_t collect(struct xb_job *job)
 	for (uint32_t i = 0; i < n; i++)
 		if (!set_aside(&job->reqs, replies[i]->cookie))
 			complete(job, replies[i]->cookie);
-	note_answers(job);
+	xb_job_note_answers(job, nr_out(job));
 	return n;
 }
 
@@ -574,43 +579,49 @@ XHOT static uint32_t submit(struct xb_job *job)
 	if (!n)
 		return 0;
 	if (direct)
-		note_answers(job);
+		xb_job_note_answers(job, nr_out(job));
 	if (direct == n)
 		return n;
 	xseg_port_publish(job->port);
 	if (before == 0)
 		atomic_store_explicit(&job->results.waiting_since_ns, stamp, memory_order_relaxed);
-	set_inflight(job);
+	set_inflight(job, nr_out(job));
 	return n;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------- */
 
-/* Sleeps until there is a reply, or the next I/O is due, or the time is over. */
-static void wait_for_work(struct xb_job *job)
+uint64_t xb_job_sleep_ns(const struct xb_job *job)
 {
 	const struct xb_next *next = &job->next;
-	struct xb_times *t = &job->times;
+	const struct xb_times *t = &job->times;
 	uint64_t until = t->now + LOOK_UP_NS;
 
 	if (next->has_io && next->period_ns && next->due_ns < until)
 		until = next->due_ns;
 	if (t->end_ns > t->now && t->end_ns < until)
 		until = t->end_ns;
-	if (until > t->now + SHORT_NS) {
+	return until > t->now + SHORT_NS ? until - t->now : 0;
+}
+
+/* Sleeps until there is a reply, or the next I/O is due, or the time is over. */
+static void wait_for_work(struct xb_job *job)
+{
+	uint64_t ns = xb_job_sleep_ns(job);
+
+	if (ns) {
 		drop_gifts(job);
-		bus_port_wait(job->port, until - t->now);
+		bus_port_wait(job->port, ns);
 	} else {
 		sched_yield();
 	}
-	t->now = clock_ns(&t->clock);
+	job->times.now = clock_ns(&job->times.clock);
 }
 
-static void begin(struct xb_job *job)
+void xb_job_begin_times(struct xb_job *job)
 {
 	const struct xb_options *o = job->shared->opts;
 	enum xb_phase phase = job->shared->phase;
-	struct xb_order *order = &job->order;
 	struct xb_next *next = &job->next;
 	struct xb_times *t = &job->times;
 	bool load = phase == XB_LOAD;
@@ -618,16 +629,22 @@ static void begin(struct xb_job *job)
 	job->after = phase == XB_LOOK_AGAIN || (phase == XB_READ_BACK && !o->verify_only);
 	next->has_io = false;
 	next->over = next->alone = false;
-	order->next_seq = order->oldest = 1;
 	t->now = next->due_ns = clock_ns(&t->clock);
 	t->count_from_ns = t->now + (load ? o->ramp_time : 0);
 	t->end_ns = load && o->runtime ? t->count_from_ns + o->runtime : 0;
+}
+
+static void begin(struct xb_job *job)
+{
+	struct xb_order *order = &job->order;
+
+	xb_job_begin_times(job);
+	order->next_seq = order->oldest = 1;
 	if (order->answered)
 		memset(order->answered, 0, order->window);
 }
 
-/* The time without answers at the end counts, too. */
-static void note_end(struct xb_job *job)
+void xb_job_note_end(struct xb_job *job)
 {
 	if (!job->after)
 		note_counted(job);
@@ -655,6 +672,6 @@ void xb_job_run(struct xb_job *job)
 			break;
 		wait_for_work(job);
 	}
-	note_end(job);
+	xb_job_note_end(job);
 	drop_gifts(job);
 }

@@ -53,11 +53,14 @@ struct xb_stat {
 };
 
 /* What all jobs of a run share. Constant while they run, but for what is atomic. */
+struct xb_kv;
+
 struct xb_shared {
 	const struct xb_options *opts;
 	struct xseg *seg;
 	struct xb_where where;
-	struct xb_verify *verify;		/* NULL: not asked for */
+	struct xb_verify *verify;		/* NULL: not asked for, or a kvd */
+	struct xb_kv *kv;			/* NULL: no kvd (kv/kv.h) */
 	enum xb_phase phase;
 	_Atomic int stop;			/* enum xb_stop */
 	_Atomic uint64_t cursor;		/* reading back: where the next block begins */
@@ -127,12 +130,16 @@ struct xb_results {
 	_Atomic uint64_t waiting_since_ns;	/* last reply, or when something went out first */
 	_Atomic uint32_t inflight;
 	_Atomic uint64_t direct_ios;		/* reads for which no request was sent */
+	_Atomic uint64_t misses, refused;	/* of a kvd: absent keys; conditions that failed */
 	_Atomic uint64_t errors;		/* I/Os that failed */
 	_Atomic int error;			/* the first, as a positive errno */
 	_Atomic uint64_t verify_errors;		/* sectors */
 };
 
 struct xb_job {
+	/* xb_job_run() and xb_job_destroy() of this kind of job */
+	void (*run)(struct xb_job *job);
+	int (*destroy)(struct xb_job *job);
 	struct xb_shared *shared;
 	uint32_t nr;
 	struct xseg_peer *peer;
@@ -161,5 +168,21 @@ int xb_job_destroy(struct xb_job *job) XSEG_MUST_CHECK;
 /* The thread's, for one phase. */
 void xb_job_run(struct xb_job *job);
 uint32_t xb_job_inflight(const struct xb_job *job);
+
+/* ---- what jobs of other kinds share ---- */
+
+/* The beginning of a phase: sets job->times, next.due_ns and `after`. */
+void xb_job_begin_times(struct xb_job *job);
+/* Counts what `alike` has; then results span the time until job->times.now. */
+void xb_job_note_answers(struct xb_job *job, uint32_t inflight);
+/* One answer of statistic `what`, sent at submit_ns, taken at job->times.now. */
+void xb_job_count(struct xb_job *job, uint32_t what, uint64_t submit_ns, uint64_t bytes);
+/* An I/O failed. True: say so, as less than the most that are said were said; *last: and this is the
+ * last one. */
+bool xb_job_count_error(struct xb_job *job, int error, bool *last);
+/* The time without answers at the end counts, too. */
+void xb_job_note_end(struct xb_job *job);
+/* How long to sleep, or 0: not at all, as something is due soon. */
+uint64_t xb_job_sleep_ns(const struct xb_job *job);
 
 #endif

@@ -172,6 +172,8 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 		return NULL;
 	}
 	memset(job, 0, sizeof(*job));
+	job->run = xb_job_run;
+	job->destroy = xb_job_destroy;
 	job->shared = shared;
 	job->nr = nr;
 	job->reqs.depth = o->iodepth;

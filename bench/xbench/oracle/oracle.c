@@ -293,6 +293,40 @@ uint32_t xb_oracle_read_end(struct xb_oracle *o, uint64_t offset, uint32_t size,
 	return wrong;
 }
 
+bool xb_oracle_write_refused(struct xb_oracle *o, uint64_t offset, uint64_t issued)
+{
+	struct xb_slot *slot;
+	bool unseen = true;
+	struct walk w;
+
+	walk_begin(&w, o, offset, XB_SECTOR);
+	while ((slot = walk_next(&w))) {
+		unseen = xb_sector_write_refused(&w.lists, slot, issued);
+		settle(&w, slot);
+	}
+	return unseen;
+}
+
+bool xb_oracle_read_one(struct xb_oracle *o, uint64_t offset, uint64_t issued,
+			const struct xb_seen *seen, struct xb_finding *f)
+{
+	struct xb_read r = {
+		.offset = offset, .issued = issued, .ended = xb_oracle_tick(o), .seen = seen
+	};
+	struct xb_slot *slot;
+	bool right = true;
+	struct walk w;
+
+	walk_begin(&w, o, offset, XB_SECTOR);
+	while ((slot = walk_next(&w))) {
+		slot->readers--;
+		if (seen)
+			right = xb_sector_read(&w.lists, slot, &r, f);
+		settle(&w, slot);
+	}
+	return right;
+}
+
 void xb_oracle_look_again(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,
 			  const struct xb_seen *seen)
 {

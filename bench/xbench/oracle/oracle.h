@@ -88,7 +88,14 @@ uint64_t xb_oracle_read_begin(struct xb_oracle *o, uint64_t offset, uint32_t siz
 uint32_t xb_oracle_read_end(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,
 			    const struct xb_seen *seen);
 
-/* The same for a second look at what may be lost: nothing is counted, but what is right now was
+/* The write was refused: it is certainly not done. False: a read returned it all the same. */
+bool xb_oracle_write_refused(struct xb_oracle *o, uint64_t offset, uint64_t issued);
+/* The end of a read of one sector, which the caller counts: true if it is right, or if `seen` is
+ * NULL; else f says what is wrong. */
+bool xb_oracle_read_one(struct xb_oracle *o, uint64_t offset, uint64_t issued,
+			const struct xb_seen *seen, struct xb_finding *f);
+
+/* xb_oracle_read_end() of a second look at what may be lost: nothing is counted, but what is right now was
  * stale, not lost. */
 void xb_oracle_look_again(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,
 			  const struct xb_seen *seen);

@@ -237,6 +237,20 @@ void xb_sector_write_end(const struct xb_lists *l, struct xb_slot *slot, uint64_
 		merge_unsure(l, slot);
 }
 
+bool xb_sector_write_refused(const struct xb_lists *l, struct xb_slot *slot, uint64_t issued)
+{
+	uint32_t *link = &slot->list;
+	struct xb_node *n;
+	bool seen;
+
+	while ((n = xb_node_of(l->nodes, *link)) && n->issued != issued)
+		link = &n->next;
+	assert(n && n->state == XB_NODE_PENDING);
+	seen = n->seen;
+	xb_node_drop(l, link);
+	return !seen;
+}
+
 /* ---- reads ------------------------------------------------------------------------------- */
 
 /* Whether a read may return this node's value; *newer: one that proves it may not. */

@@ -8,6 +8,7 @@
  *   a node    is made                        becomes
  *   PENDING   when its write is issued       DONE or UNSURE when that is answered
  *   DONE      from what a sector held        dropped, when no read may return it any more
+ *   (PENDING  is dropped when its write was refused)
  *   UNSURE    (a write that failed)          dropped, when a write issued after its end is
  *                                            acknowledged
  *
@@ -91,6 +92,8 @@ void xb_sector_write_begin(const struct xb_lists *l, struct xb_slot *slot, uint6
 			   uint64_t issued);
 void xb_sector_write_end(const struct xb_lists *l, struct xb_slot *slot, uint64_t issued,
 			 uint64_t ended, bool ok);
+/* It was not done. False when a read returned what it would have written. */
+bool xb_sector_write_refused(const struct xb_lists *l, struct xb_slot *slot, uint64_t issued);
 /* True when the read is right. Else *finding says what is wrong; NULL: nobody wants to know. */
 bool xb_sector_read(const struct xb_lists *l, struct xb_slot *slot, const struct xb_read *r,
 		    struct xb_finding *finding);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench/xbench/plan/kv_options.h"
 #include "peers/common/options/cli.h"
 #include "peers/common/say/hint.h"
 
@@ -18,7 +19,8 @@
 static const char *const rw_names[] = {
 	[XB_RW_READ] = "read", [XB_RW_WRITE] = "write", [XB_RW_RANDREAD] = "randread",
 	[XB_RW_RANDWRITE] = "randwrite", [XB_RW_RW] = "rw", [XB_RW_RANDRW] = "randrw",
-	[XB_RW_TRIM] = "trim", [XB_RW_RANDTRIM] = "randtrim", NULL
+	[XB_RW_TRIM] = "trim", [XB_RW_RANDTRIM] = "randtrim", [XB_RW_GET] = "get",
+	[XB_RW_PUT] = "put", [XB_RW_GETPUT] = "getput", [XB_RW_FILL] = "fill", NULL
 };
 static const char *const data_names[] = {
 	[XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", [XB_DATA_DIRECT] = "direct", NULL
@@ -60,14 +62,33 @@ const struct opt xb_opts[] = {
 	OWNER_OPT(offsetof(struct xb_options, owner)),
 	NAME(volume, "VOL", "volume to use"),
 	NAME(target, "PEER", "peer to send to; xbench names the objects"),
+	{ .name = "kvd", .kind = OPT_STR, .off = FIELD(kv.kvd), .arg = "NAME",
+	  .len = XSEG_NAME_MAX, .check = cli_check_name,
+	  .help = "store of values by key to use" },
+	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(kv.keys), .arg = "N", .min = 1,
+	  .max = XB_KEYS_MAX, .help = "with --kvd: number of keys (else 64k)" },
+	{ .name = "key_size", .kind = OPT_SIZE, .off = FIELD(kv.key_size), .arg = "SIZE",
+	  .min = 1, .max = XB_KEY_SIZE_MAX, .help = "with --kvd: size of a key (else 16)" },
+	{ .name = "value_size", .kind = OPT_SIZE, .off = FIELD(kv.value_size), .arg = "SIZE",
+	  .min = 1, .max = XB_VALUE_SIZE_MAX,
+	  .help = "with --kvd: size of a value (else 1k)" },
+	{ .name = "value_dist", .kind = OPT_STR, .off = FIELD(kv.value_dist), .arg = "exp:MEAN",
+	  .len = sizeof(((struct xb_options *)0)->kv.value_dist),
+	  .help = "with --kvd: sizes of values, exponential with this mean" },
+	{ .name = "force", .kind = OPT_BOOL, .off = FIELD(kv.force),
+	  .help = "with --kvd: every change is on stable storage when it is answered" },
+	{ .name = "unchecked", .kind = OPT_BOOL, .off = FIELD(kv.unchecked),
+	  .help = "with --kvd: the CRC of a value that is got is not checked" },
 	NUM(objects, OPT_SIZE, NULL, 1, 1ull << 32, "N",
 	    "with --target: number of objects (else 1024)"),
 	NUM(object_size, OPT_SIZE, NULL, 4096, 1ull << 40, "SIZE",
 	    "with --target: size of an object (else 4M)"),
 	ENUM(rw, "read", rw_names, "kind of I/O"),
 	NUM(rwmixread, OPT_PERCENT, "50", 0, 100, "PERCENT",
-	    "part of reads in rw and randrw"),
-	STR(opmix, "OP:PERCENT,...", "operations to mix in: flush, trim, write_zeroes, copy, info"),
+	    "part of reads in rw, randrw and getput"),
+	STR(opmix, "OP:PERCENT,...",
+	    "operations to mix in: flush, trim, write_zeroes, copy, info; with --kvd flush, "
+	    "delete, add, cas, incr, exists"),
 	NUM(bs, OPT_SIZE, NULL, 512, XSEG_REQ_BYTES, "SIZE",
 	    "block size, 4k unless --bsrange is given"),
 	STR(bsrange, "MIN-MAX", "random block sizes, multiples of MIN"),
@@ -184,8 +205,15 @@ static const struct {
 	enum xb_op op;
 } mixed[] = {
 	{ "flush", XB_FLUSH }, { "trim", XB_TRIM }, { "write_zeroes", XB_ZEROES },
-	{ "copy", XB_COPY }, { "info", XB_INFO }
+	{ "copy", XB_COPY }, { "info", XB_INFO }, { "delete", XB_DELETE }, { "add", XB_ADD },
+	{ "cas", XB_CAS }, { "incr", XB_INCR }, { "exists", XB_EXISTS }
 };
+
+/* A flush is of all; the others are of a kvd, or of what is no kvd. */
+static bool is_mixable(const struct xb_options *o, enum xb_op op)
+{
+	return op == XB_FLUSH || (op >= XB_DELETE) == xb_options_kv(o);
+}
 
 static int parse_mix_item(struct xb_options *o, const char *item, struct xseg_error *err)
 {
@@ -194,13 +222,14 @@ static int parse_mix_item(struct xb_options *o, const char *item, struct xseg_er
 	int used = 0;
 
 	for (i = 0; i < sizeof(mixed) / sizeof(mixed[0]); i++)
-		if (strlen(mixed[i].name) == len && !strncmp(mixed[i].name, item, len))
+		if (strlen(mixed[i].name) == len && !strncmp(mixed[i].name, item, len) &&
+			is_mixable(o, mixed[i].op))
 			break;
 	if (i == sizeof(mixed) / sizeof(mixed[0]))
 		return xseg_fail(
-			err, -EINVAL,
-			"opmix: '%.*s' is not one of flush, trim, write_zeroes, copy, info",
-			(int)len, item);
+			err, -EINVAL, "opmix: '%.*s' is not one of %s", (int)len, item,
+			xb_options_kv(o) ? "flush, delete, add, cas, incr, exists"
+					 : "flush, trim, write_zeroes, copy, info");
 	if (!isdigit((unsigned char)item[len + (item[len] == ':')]) ||
 	    sscanf(item + len, ":%3u%n", &percent, &used) != 1 || item[len + (size_t)used] ||
 	    percent > 100)
@@ -272,10 +301,12 @@ static bool ends_by_bytes(const struct xb_options *o)
 
 bool xb_options_write(const struct xb_options *o)
 {
-	bool reads = o->rw == XB_RW_READ || o->rw == XB_RW_RANDREAD ||
-		     ((o->rw == XB_RW_RW || o->rw == XB_RW_RANDRW) && o->rwmixread == 100);
+	bool reads = o->rw == XB_RW_READ || o->rw == XB_RW_RANDREAD || o->rw == XB_RW_GET ||
+		     ((o->rw == XB_RW_RW || o->rw == XB_RW_RANDRW || o->rw == XB_RW_GETPUT) &&
+			     o->rwmixread == 100);
 
-	return !reads || o->mix[XB_TRIM] || o->mix[XB_ZEROES];
+	return !reads || o->mix[XB_TRIM] || o->mix[XB_ZEROES] || o->mix[XB_DELETE] ||
+	       o->mix[XB_ADD] || o->mix[XB_CAS] || o->mix[XB_INCR];
 }
 
 static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *err)
@@ -357,11 +388,12 @@ static int check_together(const struct xb_options *o, struct xseg_error *err)
 
 	if (rc)
 		return rc;
-	if (!*o->volume == !*o->target)
-		return xseg_fail(err, -EINVAL, "give one of --volume=VOL and --target=PEER");
+	if (!!*o->volume + !!*o->target + xb_options_kv(o) != 1)
+		return xseg_fail(err, -EINVAL,
+			"give one of --volume=VOL, --target=PEER and --kvd=NAME");
 	if (o->time_based && !o->runtime)
 		return xseg_fail(err, -EINVAL, "time_based needs a --runtime");
-	if (ends_by_bytes(o) && o->mix[XB_FLUSH] + o->mix[XB_INFO] >= 100)
+	if (!xb_options_kv(o) && ends_by_bytes(o) && o->mix[XB_FLUSH] + o->mix[XB_INFO] >= 100)
 		return xseg_fail(
 			err, -EINVAL,
 			"opmix: flush and info move no bytes, so the run would not end; give"
@@ -369,14 +401,15 @@ static int check_together(const struct xb_options *o, struct xseg_error *err)
 	if (o->numjobs * o->iodepth > XB_MAX_INFLIGHT)
 		return xseg_fail(err, -EINVAL, "numjobs * iodepth is %u, it must be at most %u",
 				 o->numjobs * o->iodepth, XB_MAX_INFLIGHT);
-	return check_mix_and_verify(o, err);
+	rc = xb_kv_options_together(o, err);
+	return rc ? rc : check_mix_and_verify(o, err);
 }
 
 int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_error *err)
 {
 	const struct cli_group groups[] = { { xb_opts, o }, { NULL, NULL } };
 	static int (*const steps[])(struct xb_options *, struct xseg_error *) = {
-		choose_objects, parse_bsrange, parse_distribution, parse_opmix, parse_cpus
+		xb_kv_options, choose_objects, parse_bsrange, parse_distribution, parse_opmix, parse_cpus
 	};
 	int rc;
 

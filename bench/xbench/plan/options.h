@@ -10,6 +10,7 @@
  *   O2  [offset + j * offset_increment, + size) of every job j lies within the volume or objects
  *   O3  a run ends: by runtime, by number_ios or by the bytes of one pass
  *   O4  numjobs * iodepth <= 32768 (the oracle counts readers of a sector in 16 bits)
+ *   O5  with a kvd (kv_options.h) O1 and O2 do not apply: it has no range
  */
 #ifndef BENCH_XBENCH_OPTIONS_H
 #define BENCH_XBENCH_OPTIONS_H
@@ -23,7 +24,11 @@
 #define XB_MAX_INFLIGHT 32768u
 #define XB_MAX_JOBS	256u
 
-enum xb_op { XB_READ, XB_WRITE, XB_TRIM, XB_FLUSH, XB_ZEROES, XB_COPY, XB_INFO, XB_NR_OPS };
+/* From XB_DELETE on: of a kvd only. There a get is XB_READ, a put XB_WRITE. */
+enum xb_op {
+	XB_READ, XB_WRITE, XB_TRIM, XB_FLUSH, XB_ZEROES, XB_COPY, XB_INFO, XB_DELETE, XB_ADD, XB_CAS,
+	XB_INCR, XB_EXISTS, XB_NR_OPS
+};
 
 enum xb_rw {
 	XB_RW_READ,
@@ -33,7 +38,12 @@ enum xb_rw {
 	XB_RW_RW,
 	XB_RW_RANDRW,
 	XB_RW_TRIM,
-	XB_RW_RANDTRIM
+	XB_RW_RANDTRIM,
+	/* of a kvd */
+	XB_RW_GET,
+	XB_RW_PUT,
+	XB_RW_GETPUT,
+	XB_RW_FILL
 };
 enum xb_data { XB_DATA_COPY, XB_DATA_LOAN, XB_DATA_DIRECT };
 enum xb_direct { XB_DIRECT_NEVER, XB_DIRECT_AUTO };
@@ -45,6 +55,15 @@ struct xb_options {
 	} by;
 	/* as given; sizes are bytes, times ns */
 	char segment[XSEG_NAME_MAX], volume[XSEG_NAME_MAX], target[XSEG_NAME_MAX];
+	struct {
+		char kvd[XSEG_NAME_MAX];
+		uint64_t keys, key_size, value_size;
+		char value_dist[32];
+		bool force, unchecked;
+		/* worked out */
+		bool is_exp;			/* values of value_size on average, not all of it */
+		uint64_t value_max;
+	} kv;
 	char owner[OWNER_BYTES];		/* peers/common/options/owner.h */
 	uint32_t rw, rwmixread, iodepth, numjobs, sync, fsync, verify, output_format;
 	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
@@ -61,6 +80,12 @@ struct xb_options {
 };
 
 extern const struct opt xb_opts[];
+
+/* Whether what is loaded is a kvd. */
+static inline bool xb_options_kv(const struct xb_options *o)
+{
+	return *o->kv.kvd;
+}
 
 /* 0; -EINVAL with a line in err. After --help or --version only that counts. */
 int xb_options_parse(struct xb_options *o, int argc, char **argv,

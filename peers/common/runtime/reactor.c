@@ -23,6 +23,7 @@
 #include "peers/common/runtime/reactor_inside.h"
 
 #define LOOKS	      64
+#define PARTNER_LOOKS 16u			/* between two looks at the partners */
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
 #define AWAY_NS	      2000ull	/* a processor that comes back after so long was another's, */
 #define CROWD_NS      50000ull			/* and who misses it for so long */
@@ -318,7 +319,8 @@ static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 		r->busy_since_ns = 0;
 	if (!r->idle_since_ns)
 		r->idle_since_ns = now_ns;
-	if (++r->looks <= LOOKS && !crowded && !blocks_partner(r))
+	if (r->looks++ < LOOKS && !crowded &&
+		((r->looks - 1) % PARTNER_LOOKS || !blocks_partner(r)))
 		return;
 	/* who has a processor to himself looks for all */
 	if (crowded && board_heir(r, now_ns))

@@ -1,10 +1,10 @@
 /* alog_random_test - thousands of short lives of a log, each from a seed: puts, deletions, batches,
- * forced ones, compaction in a log that is nearly full, failures of the store, kills in the middle
- * of an upcall or a send, and losses of power.
+ * forced ones, values that lend their pages, compaction in a log that is nearly full, failures of
+ * the store, kills in the middle of an upcall or a send, and losses of power.
  *
  * After each opening: all that was forced or flushed is there, all that was appended is there if
  * the arena is, no batch shows by halves, no version shows that was once undone, and each value is
- * what was put.
+ * what was put. A backup is the state of the moment at which it began.
  *
  *      alog_random_test [FIRST [LAST]]		these seeds; a failure prints its seed
  */
@@ -22,7 +22,7 @@
 static uint64_t first_seed = 1, last_seed;
 
 struct plan {
-	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in;
+	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in, backup_in, paged_in;
 	bool faults, kills, cuts;
 };
 
@@ -44,6 +44,8 @@ static void one_put(struct ar *a)
 
 	if (plan.batch_in && ar_random(a, plan.batch_in) == 0)
 		(void)ar_batch(a, key, 2 + ar_random(a, 4), ar_random(a, 600));
+	else if (plan.paged_in && ar_random(a, plan.paged_in) == 0)
+		(void)ar_put_paged(a, key, 1 + ar_random(a, 5 * ALOG_PAGE), ar_random(a, 3));
 	else
 		(void)ar_put(a, key, value_size(a), delete);
 	if (plan.force_in && ar_random(a, plan.force_in) == 0)
@@ -59,6 +61,10 @@ static void work(struct ar *a)
 	for (uint32_t i = 0; i < puts; i++) {
 		if (ar_random(a, 3))
 			one_put(a);
+		if (plan.backup_in && ar_random(a, plan.backup_in) == 0)
+			(void)ar_backup(a, ar_random(a, 2) * 30);
+		if (ar_random(a, 8) == 0)
+			alog_walk_go(a->log);
 		ar_poll(a);
 		for (uint32_t n = ar_random(a, 4); n; n--)
 			ar_step(a);
@@ -72,6 +78,7 @@ static void work(struct ar *a)
 static void settle(struct ar *a)
 {
 	a->fail_write = a->fail_flush = 0;
+	alog_walk_stop(a->log);
 	ar_force_now(a);
 	ar_check_values(a);
 }
@@ -105,6 +112,8 @@ static void choose_plan(struct ar *a)
 		.force_in = ar_random(a, 3) ? 2 + ar_random(a, 60) : 0,
 		.delete_in = ar_random(a, 3) ? 2 + ar_random(a, 20) : 0,
 		.batch_in = ar_random(a, 2) ? 3 + ar_random(a, 20) : 0,
+		.paged_in = ar_random(a, 2) ? 2 + ar_random(a, 12) : 0,
+		.backup_in = ar_random(a, 3) ? 0 : 10 + ar_random(a, 100),
 		.faults = ar_random(a, 3) == 0,
 		.kills = ar_random(a, 2), .cuts = ar_random(a, 4) != 0 };
 }

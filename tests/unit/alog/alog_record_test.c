@@ -1,5 +1,5 @@
 /* alog_record_test - record headers, zone headers and footers: they verify where they were written,
- * and nowhere else (F1 to F3 of record.h). */
+ * and nowhere else (F1 to F4 of record.h). */
 #include "peers/alog/record.h"
 
 #include <setjmp.h>
@@ -84,6 +84,23 @@ static void a_record_that_is_longer_than_its_room_is_refused(void **state)
 	assert_false(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
 }
 
+static void a_paged_value_begins_and_ends_at_a_page_wherever_its_record_is(void **state)
+{
+	uint32_t data, bytes;
+
+	(void)state;
+	for (uint32_t place = ALOG_ZONE_HEAD_END; place < 3 * ALOG_PAGE; place += ALOG_ALIGN)
+		for (uint32_t key = 1; key < 5000; key += 77) {
+			data = alog_data_at(place, key, ALOG_PAGED);
+			bytes = alog_bytes_at(place, key, 40000, ALOG_PAGED);
+			assert_in_range(data, ALOG_HEADER_BYTES, ALOG_HEADER_BYTES + ALOG_PAGE - 1);
+			assert_int_equal((place + data + key) % ALOG_PAGE, 0);
+			assert_int_equal((place + bytes) % ALOG_PAGE, 0);
+			assert_in_range(bytes, data + key + 40000,
+				alog_bytes_most(key, 40000, ALOG_PAGED));
+		}
+}
+
 static void zeroes_are_no_header(void **state)
 {
 	struct alog_record rec;
@@ -164,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_header_of_another_log_zone_epoch_or_place_is_refused),
 		cmocka_unit_test(each_flipped_bit_of_a_header_is_found),
 		cmocka_unit_test(a_record_that_is_longer_than_its_room_is_refused),
+		cmocka_unit_test(a_paged_value_begins_and_ends_at_a_page_wherever_its_record_is),
 		cmocka_unit_test(zeroes_are_no_header),
 		cmocka_unit_test(a_zone_header_tells_the_epoch),
 		cmocka_unit_test(a_footer_that_does_not_fit_its_zone_is_refused),

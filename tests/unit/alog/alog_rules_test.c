@@ -7,56 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tests/rig/alog_rig.h"
-
-static struct ar *rig;
-
-static void begin_sized(uint32_t zones, uint32_t zone_pages)
-{
-	struct alog_config cfg = { .prefix = "log", .zones = zones,
-		.zone_bytes = zone_pages * ALOG_PAGE, .tail_pages = 64, .reserve = 3,
-		.uuid = { 9, 8, 7 }, .owner = 5 };
-
-	rig = ar_create(4711, &cfg);
-	assert_true(ar_open(rig));
-}
-
-static void begin(void)
-{
-	begin_sized(12, 8);
-}
-
-static int end(void **state)
-{
-	(void)state;
-	ar_destroy(rig);
-	rig = NULL;
-	return 0;
-}
-
-static struct alog_stats stats(void)
-{
-	struct alog_stats s;
-
-	alog_stats(rig->log, &s);
-	return s;
-}
-
-static void put_many(uint32_t nr, uint32_t bytes)
-{
-	for (uint32_t i = 0; i < nr; i++)
-		ar_put_now(rig, i % AR_KEYS, bytes, false);
-}
-
-/* Answers requests of this kind only, until none is out. */
-static uint32_t out_of(uint8_t op)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < rig->nr_out; i++)
-		nr += rig->out[i].io->op == op;
-	return nr;
-}
+#include "tests/rig/alog_rules.h"
 
 /* ---- L1 ---- */
 
@@ -220,20 +171,6 @@ static void a_record_of_an_earlier_epoch_in_its_place_is_not_believed(void **sta
 }
 
 /* ---- L4 ---- */
-
-static uint64_t seal_one(uint32_t key)
-{
-	uint64_t zone;
-
-	ar_put_now(rig, key, 200, false);
-	zone = rig->index[key].zone;
-	for (uint32_t k = key + 5; k < AR_KEYS; k++) {
-		ar_put_now(rig, k, 900, false);
-		if (rig->index[k].zone > zone)
-			break;
-	}
-	return zone;
-}
 
 static void hints_bring_the_index_back_of_what_was_flushed(void **state)
 {
@@ -539,68 +476,6 @@ static void a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other(void **
 	assert_int_not_equal(rig->damages[ALOG_BAD_RECORD] + rig->damages[ALOG_HOLE], 0);
 }
 
-/* ---- walks ---- */
-
-static uint32_t walked, walked_bad, walks_over;
-
-static void walk_record(void *ctx, uint64_t zone, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
-{
-	(void)ctx;
-	(void)zone;
-	assert_int_equal(rec != NULL, data != NULL);
-	if (rec)
-		assert_int_equal(rec->sequence, hint->sequence);
-	walked += rec != NULL;
-	walked_bad += rec == NULL;
-}
-
-static void walk_over(void *ctx)
-{
-	(void)ctx;
-	walks_over++;
-}
-
-static void a_walk_tells_each_record_and_holds_what_there_was(void **state)
-{
-	struct alog_walk walk = { .record = walk_record, .over = walk_over, .hold = true };
-	struct ar_object *o;
-	uint64_t deleted;
-
-	(void)state;
-	begin();
-	put_many(46, 900);
-	ar_force_now(rig);
-	walked = walked_bad = walks_over = 0;
-	deleted = stats().zones_deleted;
-	assert_int_equal(alog_walk(rig->log, &walk), 0);
-	assert_int_equal(alog_walk(rig->log, &walk), -EBUSY);
-	put_many(40, 200);			/* meanwhile what it tells is superseded */
-	alog_force(rig->log, alog_end(rig->log));
-	while (!walks_over) {
-		ar_poll(rig);
-		ar_step(rig);
-		assert_true(walks_over || stats().zones_deleted == deleted);
-	}
-	assert_in_range(walked, 46, 86);
-	assert_int_equal(walked_bad, 0);
-	ar_force_now(rig);
-	/* a flipped bit is told */
-	o = ar_zone(rig, rig->index[40].zone);
-	o->now[rig->index[40].place + 200] ^= 4;
-	while (rig->index[1].place == 0 || alog_read_tail(rig->log, rig->index[40].zone,
-			rig->index[40].place, 8, &deleted))
-		put_many(4, 3000);		/* out of the tail */
-	walked_bad = walks_over = 0;
-	walk.hold = false;
-	assert_int_equal(alog_walk(rig->log, &walk), 0);
-	ar_settle(rig);
-	assert_int_equal(walks_over, 1);
-	assert_int_not_equal(walked_bad, 0);
-}
-
-#define RULE(test) cmocka_unit_test_teardown(test, end)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -625,7 +500,6 @@ int main(void)
 		RULE(the_log_opens_with_one_head_and_not_with_none),
 		RULE(a_tail_whose_log_was_opened_elsewhere_is_refused),
 		RULE(a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other),
-		RULE(a_walk_tells_each_record_and_holds_what_there_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 #include "tests/rig/client_rig.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -462,6 +464,71 @@ static void only_reads_within_the_volume_are_direct(void **state)
 	assert_int_equal(read_directly(g, 100, 4096, plain), -EINVAL);
 }
 
+/* ---- threads ---- */
+
+#define SHARED_PAGES 16u
+#define GIFTS	     2000u
+
+struct giver {
+	struct xseg_volume *v;
+	int64_t result;				/* of the first write that failed, or 4096 */
+	_Atomic bool over;
+};
+
+/* Each byte of a page becomes the same, in a page that the cache then keeps. */
+static int64_t give_page(struct xseg_queue *q, uint64_t offset, int byte)
+{
+	struct xseg_io io = { .op = XSEG_OP_WRITE,
+		.flags = XSEG_IO_GIVE,
+		.offset = offset,
+		.size = 4096 };
+	struct iovec piece[PIECES];
+	int nr = xseg_io_prepare(q, &io, piece, PIECES);
+
+	for (int i = 0; i < nr; i++)
+		memset(piece[i].iov_base, byte, piece[i].iov_len);
+	return nr < 0 ? nr : xseg_queue_run(q, &io);
+}
+
+static void *gives(void *arg)
+{
+	struct giver *w = arg;
+	struct xseg_queue *q = NULL;
+
+	w->result = xseg_queue_create(w->v,
+		&(struct xseg_queue_params){ .depth = 4, .copy_bytes = 16384 }, &q, NULL);
+	if (!w->result)
+		w->result = 4096;
+	for (unsigned i = 0; w->result == 4096 && i < GIFTS; i++)
+		w->result = give_page(q, i % SHARED_PAGES * 4096, (int)(i / SHARED_PAGES % 255));
+	xseg_queue_destroy(q);
+	atomic_store(&w->over, true);
+	return NULL;
+}
+
+/* The threads meet in the pages alone. So ThreadSanitizer sees whether each page has passed through
+ * the cache before the other thread reads it, or writes it again. */
+static void a_page_that_a_thread_gives_is_whole_for_one_that_reads(void **state)
+{
+	struct clientrig *g = *state;
+	struct giver w = { .v = g->v };
+	uint8_t buf[4096];
+	pthread_t id;
+
+	for (unsigned i = 0; i < SHARED_PAGES; i++)
+		assert_int_equal(give_page(g->q, i * 4096, 0), 4096);
+	assert_int_equal(pthread_create(&id, NULL, gives, &w), 0);
+	for (unsigned i = 0; !atomic_load(&w.over); i++) {
+		assert_int_equal(clientrig_do(g, XSEG_OP_READ, i % SHARED_PAGES * 4096,
+					 sizeof(buf), buf),
+			sizeof(buf));
+		assert_memory_equal(buf, buf + 1, sizeof(buf) - 1);
+	}
+	pthread_join(id, NULL);
+	assert_int_equal(w.result, 4096);
+	assert_true(clientrig_count_reaches(g, "cached", "given_bytes", 65536) >= 65536);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +553,7 @@ int main(void)
 		CLIENT_TEST(a_loan_that_was_found_is_as_any),
 		CLIENT_TEST(a_forked_child_may_end_a_queue_that_has_read_directly),
 		CLIENT_TEST(only_reads_within_the_volume_are_direct),
+		CLIENT_TEST(a_page_that_a_thread_gives_is_whole_for_one_that_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "xseg/queue.h"
+#include "xseg/client/queue.h"
 
 static uint8_t plain[1 << 20];
 
@@ -666,7 +666,7 @@ static void the_descriptor_changes_nothing_for_its_program(void **state)
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	/* one sent to the thread that sleeps would end the program if that did not block it */
 	pthread_sigmask(SIG_BLOCK, &usr, NULL);
-	pthread_kill(g->q->watch.thread, SIGUSR1);
+	pthread_kill(g->q->client.watch.thread, SIGUSR1);
 	assert_int_equal(sigtimedwait(&usr, NULL, &now), -1);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -738,7 +738,7 @@ static void the_descriptor_tells_that_volumed_is_gone(void **state)
 /* With offers that are out of date, as only a port that is not read for long has them. */
 static void fill_lane(struct clientrig *g, uint32_t peer)
 {
-	struct xport *port = g->q->port;
+	struct xport *port = g->q->client.port;
 	uint64_t place = atomic_load(&g->seg->reqs[port->req_first].place);
 	int to = xs_route_port(g->seg, peer, 0);
 

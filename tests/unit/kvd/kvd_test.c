@@ -632,6 +632,64 @@ static void a_full_log_refuses_puts_and_takes_deletes(void **state)
 	assert_true(kr_has("k0", NULL));
 }
 
+/* K10 */
+static void a_full_log_evicts_what_was_not_got(void **state)
+{
+	static char text[20001];
+	char name[16];
+	uint32_t there = 0;
+
+	(void)state;
+	kr_kill();
+	kr_start("full=evict");
+	make_text(text, 20000, 'e');
+	assert_int_equal(kr_put("twice", "old"), 0);
+	assert_int_equal(kr_put("hot", text), 0);
+	for (uint32_t i = 0; i < 1500; i++) {
+		snprintf(name, sizeof(name), "k%u", i);
+		assert_int_equal(kr_put(name, text), 0);
+		if (i == 5)
+			assert_int_equal(kr_put("twice", "new"), 0);
+		if (i % 50 == 0)
+			assert_true(kr_has("hot", text));
+	}
+	assert_true(kr_counter(KS_EVICTED) > 500);
+	assert_true(kr_has("k0", NULL));
+	assert_true(kr_has("k1499", text));
+	assert_true(kr_has("twice", NULL));
+	kr_kill();
+	kr_start("full=evict");
+	assert_true(kr_has("twice", NULL));
+	assert_true(kr_has("hot", text));
+	for (uint32_t i = 0; i < 1500; i++) {
+		snprintf(name, sizeof(name), "k%u", i);
+		there += kr_has(name, text);
+	}
+	assert_in_range(there, 150, 400);
+	assert_int_equal(kr_flush(), 0);
+	kr_power_cut();
+	kr_start("full=evict");
+	assert_true(kr_has("twice", NULL));
+	assert_true(kr_has("k1499", text));
+}
+
+static void a_full_index_evicts_too(void **state)
+{
+	static char text[20001];
+	char name[16];
+
+	(void)state;
+	kr_kill();
+	kr_start("full=evict keys=100");
+	make_text(text, 20000, 'e');
+	for (uint32_t i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "k%u", i);
+		assert_int_equal(kr_put(name, text), 0);
+	}
+	assert_true(kr_has("k999", text));
+	assert_true(kvd()->index.used <= 100);
+}
+
 /* ---- SCAN: K23 ---- */
 
 struct seen {
@@ -794,6 +852,8 @@ int main(void)
 		T(a_damaged_record_is_an_error_and_counted_once),
 		T(a_full_index_refuses_new_keys_only),
 		T(a_full_log_refuses_puts_and_takes_deletes),
+		T(a_full_log_evicts_what_was_not_got),
+		T(a_full_index_evicts_too),
 		T(a_scan_names_each_key_once_while_others_change),
 		T(a_prefix_has_one_kvd),
 		T(another_geometry_is_refused_while_values_are_in_the_tail),

@@ -388,6 +388,8 @@ static void door_renewed(void)
 #define AGAIN	  4u
 #define PAUSE_MIN 128u
 #define PAUSE_MAX 2048u
+#define VAIN_MIN  256u
+#define SUCCESS	  16u
 
 static bool pays(void)
 {
@@ -480,6 +482,37 @@ static void after_a_row_in_vain_a_few_tries_that_all_fail_are_the_next_row(void 
 	assert_true(pays());
 	try_some(0, 1);
 	assert_int_equal(pause_of(), 4 * PAUSE_MIN);
+}
+
+/* Tries of objects of which nothing is known. */
+static void try_others(uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		assert_null(read_of(OBJECT + 1 + i % 8, 65, 1));
+}
+
+static void if_nearly_all_tries_of_all_objects_fail_first_rows_are_short_and_pauses_long(void **state)
+{
+	(void)state;
+	learn_in_a_row();
+	try_others(VAIN_MIN);
+	try_some(0, AGAIN);
+	assert_int_equal(pause_of(), PAUSE_MAX / 2);
+	try_some(0, AGAIN);
+	assert_int_equal(pause_of(), PAUSE_MAX);
+}
+
+static void some_successes_make_up_for_many_failures(void **state)
+{
+	(void)state;
+	learn_in_a_row();
+	try_others(VAIN_MIN + TRIES * SUCCESS);
+	try_some(TRIES, TRIES);			/* not yet */
+	try_some(0, AGAIN);
+	assert_int_equal(pause_of(), PAUSE_MAX / 2);
+	try_some(TRIES, TRIES);
+	try_row(0);
+	assert_int_equal(pause_of(), PAUSE_MIN);
 }
 
 static void a_path_that_opens_is_tried_again(void **state)
@@ -967,6 +1000,8 @@ int main(void)
 		D(a_try_pays_while_most_succeed),
 		D(tries_in_vain_are_made_less_and_less_often),
 		D(after_a_row_in_vain_a_few_tries_that_all_fail_are_the_next_row),
+		D(if_nearly_all_tries_of_all_objects_fail_first_rows_are_short_and_pauses_long),
+		D(some_successes_make_up_for_many_failures),
 		D(a_path_that_opens_is_tried_again),
 		D(no_port_pins_more_than_it_may),
 		D(what_changes_between_the_two_looks_is_not_read),

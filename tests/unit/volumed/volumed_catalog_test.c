@@ -411,8 +411,8 @@ static void requests_wait_while_the_catalogue_cannot_be_read(void **state)
 	assert_false(answered(r) || answered(r2));
 	assert_true(admin("status") > 0 && says("loading=yes") && !says("error="));
 	/* three objects are asked for again, three times, and all that twice */
-	for (uint32_t n = 0; n < 20; n++) {
-		pass_ns(400 * MS);
+	for (uint32_t n = 0; n < 200 && admin("status") > 0 && !says("error="); n++) {
+		pass_ns(50 * MS);
 		steps(1000);
 	}
 	assert_int_equal(admin("volume info vol"), -EIO);

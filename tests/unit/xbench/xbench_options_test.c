@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/xbench/plan/kv_options.c" /* NOLINT(bugprone-suspicious-include) */
 #include "bench/xbench/plan/options.c" /* NOLINT(bugprone-suspicious-include) */
 
 static struct xb_options o;
@@ -234,10 +235,81 @@ static void the_signature_changes_with_what_is_written(void **state)
 	assert_int_equal(xb_options_signature(&o), first);
 }
 
+static void a_kvd_has_options_of_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--kvd=k"), 0);
+	assert_int_equal(o.rw, XB_RW_GET);
+	assert_int_equal(o.kv.keys, 65536);
+	assert_int_equal(o.kv.key_size, 16);
+	assert_int_equal(o.kv.value_size, 1024);
+	assert_int_equal(o.kv.value_max, 1024);
+	assert_int_equal(parse("--kvd=k --rw=getput --rwmixread=80 --value_dist=exp:16k --keys=1M"
+			       " --key_size=4k --numjobs=2 --iodepth=32 --data=loan --force"
+			       " --random_distribution=zipf:1.1 --verify=crc32c"
+			       " --opmix=flush:1,delete:2,add:3,cas:4,incr:5,exists:6"), 0);
+	assert_true(o.kv.is_exp && o.kv.force);
+	assert_int_equal(o.kv.value_size, 16384);
+	assert_int_equal(o.kv.value_max, 16 * 16384);
+	assert_int_equal(o.mix[XB_CAS], 4);
+	assert_int_equal(xb_kv_counters(&o), 4096);
+	assert_int_equal(parse("--kvd=k --rw=fill --value_dist=exp:900k"), 0);
+	assert_int_equal(o.kv.value_max, XB_VALUE_SIZE_MAX);
+}
+
+static void what_a_kvd_has_not_is_refused_with_it(void **state)
+{
+	static const char *const all[] = { "--bs=4k", "--bsrange=4k-8k", "--size=1M",
+		"--offset=4k", "--offset_increment=4k", "--objects=4", "--object_size=4M",
+		"--sync=1", "--fsync=8", "--write_iolog=f", "--data=direct" };
+	char line[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(line, sizeof(line), "--kvd=k %s", all[i]);
+		assert_refused(line, "a kvd has values by key");
+	}
+	assert_refused("--kvd=k --rw=randread", "rw: a kvd takes get");
+	assert_refused("--kvd=k --opmix=trim:1", "'trim' is not one of flush, delete");
+	assert_refused("--kvd=k --volume=v", "one of --volume");
+	assert_refused("--kvd=k --value_size=1k --value_dist=exp:1k", "exclude each other");
+	assert_refused("--kvd=k --value_dist=zipf:1k", "is not exp:MEAN");
+	assert_refused("--kvd=k --value_dist=exp:0", "is not exp:MEAN");
+	assert_refused("--kvd=k --value_dist=exp:2M", "is not exp:MEAN");
+	assert_refused("--kvd=k --value_size=2M", "value_size");
+	assert_refused("--kvd=k --key_size=64k", "key_size");
+	assert_refused("--kvd=k --key_size=4 --keys=64k", "no room for");
+	assert_refused("--kvd=k --value_size=63 --verify=crc32c", "no room for the stamp");
+	assert_refused("--kvd=k --iodepth=2048", "at most 1024");
+	assert_refused("--kvd=k --verify_only", "needs the --verify_state");
+	assert_refused("--kvd=k --rw=put --opmix=incr:1 --verify_state=f", "keeps no counters");
+	assert_refused("--kvd=k --rw=fill --runtime=1s", "fill puts each key once");
+	assert_refused("--kvd=k --unchecked --verify=crc32c", "unchecked");
+}
+
+static void what_only_a_kvd_has_is_refused_without_one(void **state)
+{
+	static const char *const all[] = { "--keys=1k", "--key_size=8", "--value_size=1k",
+		"--value_dist=exp:1k", "--force", "--unchecked" };
+	char line[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(line, sizeof(line), "--volume=v %s", all[i]);
+		assert_refused(line, "is for a --kvd only");
+	}
+	assert_refused("--volume=v --rw=get", "for a --kvd only");
+	assert_refused("--target=p --rw=fill", "for a --kvd only");
+	assert_refused("--volume=v --opmix=cas:1", "'cas' is not one of flush, trim");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_manual),
+		cmocka_unit_test(a_kvd_has_options_of_its_own),
+		cmocka_unit_test(what_a_kvd_has_not_is_refused_with_it),
+		cmocka_unit_test(what_only_a_kvd_has_is_refused_without_one),
 		cmocka_unit_test(objects_are_those_of_a_target_only),
 		cmocka_unit_test(every_option_of_the_commands_page_is_taken),
 		cmocka_unit_test(verify_only_and_verify_state_imply_verify),

@@ -1,4 +1,4 @@
-"""xseg - volumes of xseg for Python, and its command as functions: see python3-xseg(3).
+"""xseg - volumes and values of xseg for Python, and its command as functions: see python3-xseg(3).
 
     with xseg.Volume("disk", segment="hour") as disk:      # a file
         disk.pwrite(b"hello", 1000)
@@ -7,13 +7,17 @@
             while queue:
                 for io in queue.wait():
                     use(io.check().data)
+    with xseg.KV(segment="hour") as kv:                    # a mapping from bytes to bytes
+        kv[b"a"] = b"1"
+        kv.put(b"b", b"2", ttl=60)
     xseg.Segment("hour").cache_status("cached")["dirty_bytes"]
 
 xseg.aio has queues for asyncio. Needs nothing but Python 3.9 and libxseg.so.
 """
 from ._admin import Segment
+from ._kv import KV, Value
 from ._lib import SECTOR, XsegError
 from ._queue import IO, Queue
 from ._volume import Volume
 
-__all__ = ["IO", "Queue", "SECTOR", "Segment", "Volume", "XsegError"]
+__all__ = ["IO", "KV", "Queue", "SECTOR", "Segment", "Value", "Volume", "XsegError"]

@@ -3,7 +3,8 @@
 Contract: nothing here waits or allocates in the segment but the library's own functions. The rest
 of the package calls those through `lib`. It turns a negative errno into an XsegError by check().
 
-Invariants (tests/system/python_test.py compiles a C program that compares both with xseg/volume.h):
+Invariants (tests/system/python_test.py compiles a C program that compares both with xseg/volume.h
+and xseg/kv.h):
   L1  Each class of STRUCTS has the size and the offsets of the C structure of that name.
   L2  PROTOTYPES are declarations that C accepts beside the header's. The types that ctypes gets
       follow from their text.
@@ -21,6 +22,23 @@ SECOND_NS = 10**9
 
 OP_READ, OP_WRITE, OP_FLUSH, OP_DISCARD, OP_WRITE_ZEROES, OP_COPY = range(6)
 IO_FUA = 1
+
+(
+    KV_GET,
+    KV_EXISTS,
+    KV_SCAN,
+    KV_PUT,
+    KV_DELETE,
+    KV_APPEND,
+    KV_PREPEND,
+    KV_INCR,
+    KV_DECR,
+    KV_TOUCH,
+    KV_BATCH,
+    KV_FLUSH,
+) = range(12)
+KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION = range(4)
+KV_FORCE, KV_ONCE = 1, 8
 
 
 class XsegError(OSError):
@@ -105,6 +123,101 @@ class Io(ctypes.Structure):
     ]
 
 
+class Store(ctypes.Structure):
+    """Opaque."""
+
+
+class StoreQueue(ctypes.Structure):
+    """Opaque."""
+
+
+class StoreParams(ctypes.Structure):
+    _fields_ = [
+        ("segment", ctypes.c_char_p),
+        ("attached", c_void_p),
+        ("kvd", ctypes.c_char_p),
+        ("timeout_ns", c_uint64),
+        ("gone_ns", c_uint64),
+        ("owner", ctypes.c_char_p),
+    ]
+
+
+class StoreInfo(ctypes.Structure):
+    _fields_ = [
+        ("kvd", c_char * 64),
+        ("id", c_uint32),
+        ("time_s", c_uint32),
+        ("keys", c_uint64),
+        ("keys_max", c_uint64),
+        ("live_bytes", c_uint64),
+        ("log_bytes", c_uint64),
+        ("size_bytes", c_uint64),
+        ("value_max_bytes", c_uint64),
+    ]
+
+
+class StoreQueueParams(ctypes.Structure):
+    _fields_ = [("depth", c_uint32), ("room_bytes", c_uint32)]
+
+
+class Item(ctypes.Structure):
+    _fields_ = [
+        ("key", c_void_p),
+        ("value", c_void_p),
+        ("key_bytes", c_uint32),
+        ("op", c_uint32),
+        ("value_bytes", c_uint64),
+        ("condition", c_uint32),
+        ("ttl_s", c_uint32),
+        ("expiry", c_uint32),
+        ("client", c_uint32),
+        ("version", c_uint64),
+        ("number", c_uint64),
+        ("result", c_int32),
+    ]
+
+
+class _StoreOwn(ctypes.Structure):
+    _fields_ = [
+        ("next", c_void_p),
+        ("slot", c_void_p),
+        ("zone", c_uint64),
+        ("place", c_uint64),
+        ("total", c_uint64),
+        ("pages", c_uint32),
+        ("asked", c_uint32),
+        ("looks", c_uint32),
+        ("tries", c_uint32),
+        ("large", c_int32),
+    ]
+
+
+class StoreIo(ctypes.Structure):
+    _fields_ = [
+        ("op", c_uint32),
+        ("flags", c_uint32),
+        ("item", Item),
+        ("batch", POINTER(Item)),
+        ("nr_batch", c_uint32),
+        ("state", c_int32),
+        ("cursor", c_uint64),
+        ("cookie", c_void_p),
+        ("result", c_int64),
+        ("own", _StoreOwn),
+    ]
+
+
+class Entry(ctypes.Structure):
+    _fields_ = [
+        ("key", c_void_p),
+        ("value_bytes", c_uint64),
+        ("version", c_uint64),
+        ("key_bytes", c_uint32),
+        ("expiry", c_uint32),
+        ("client", c_uint32),
+    ]
+
+
 STRUCTS = {
     "xseg_error": Error,
     "xseg_volume": Volume,
@@ -113,6 +226,14 @@ STRUCTS = {
     "xseg_volume_info": VolumeInfo,
     "xseg_queue_params": QueueParams,
     "xseg_io": Io,
+    "xseg_kv": Store,
+    "xseg_kv_queue": StoreQueue,
+    "xseg_kv_params": StoreParams,
+    "xseg_kv_info": StoreInfo,
+    "xseg_kv_queue_params": StoreQueueParams,
+    "xseg_kv_item": Item,
+    "xseg_kv_io": StoreIo,
+    "xseg_kv_entry": Entry,
 }
 
 # ---- functions -----------------------------------------------------------------------------
@@ -130,9 +251,17 @@ uint32_t xseg_queue_poll(struct xseg_queue *, struct xseg_io **, uint32_t);
 uint32_t xseg_queue_wait(struct xseg_queue *, struct xseg_io **, uint32_t, uint64_t);
 int xseg_queue_fd(struct xseg_queue *);
 int xseg_queue_arm(struct xseg_queue *);
+int xseg_kv_open(const struct xseg_kv_params *, struct xseg_kv **, struct xseg_error *);
+void xseg_kv_close(struct xseg_kv *);
+int xseg_kv_get_info(struct xseg_kv *, struct xseg_kv_info *);
+int xseg_kv_queue_create(struct xseg_kv *, const struct xseg_kv_queue_params *, struct xseg_kv_queue **, struct xseg_error *);
+void xseg_kv_queue_destroy(struct xseg_kv_queue *);
+int xseg_kv_submit(struct xseg_kv_queue *, struct xseg_kv_io *);
+uint32_t xseg_kv_wait(struct xseg_kv_queue *, struct xseg_kv_io **, uint32_t, uint64_t);
+int xseg_kv_next(const struct xseg_kv_io *, size_t *, struct xseg_kv_entry *);
 """
 
-_SCALARS = {"int": ctypes.c_int, "uint32_t": c_uint32, "uint64_t": c_uint64, "void": None}
+_SCALARS = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "uint32_t": c_uint32, "uint64_t": c_uint64, "void": None}
 
 
 def _type(text: str):

@@ -75,6 +75,21 @@ struct cache_opts;
 extern const struct opt cache_volume_table[];
 command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 
+/* ---- kv_cmds.c ---- */
+#define KV_PREFIX_BYTES 1024
+struct kv_opts {
+	char kvd[XSEG_NAME_MAX], prefix[KV_PREFIX_BYTES];
+	uint64_t ttl_ns;
+	uint32_t client;
+	bool force, stable, if_absent, details, encoded;
+};
+extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[];
+command_fn kv_put, kv_get, kv_delete, kv_exists, kv_info;
+
+/* ---- kv_all_cmds.c ---- */
+extern const struct opt kv_table[], kv_list_table[], kv_import_table[], kv_export_table[];
+command_fn kv_list, kv_import, kv_export, kv_flush, kv_verify;
+
 /* ---- plug_cmds.c ---- */
 #define PLUG_BELOW_BYTES 1024			/* names with a comma between them */
 struct plug_opts {

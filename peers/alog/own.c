@@ -1,0 +1,302 @@
+/* own - zones that are the user's own: objects of large values, which the user writes itself.
+ *
+ * Contract: alog_own() and the calls behind it in alog.h. An own zone is one object of up to
+ * zone_bytes, and counts against the size of the log. Own ids are apart from those of the chain, so
+ * a value that lives for long does not hold the span.
+ *
+ *   from      to        when                                            by
+ *   NONE      LIVE      the user takes a run of ids                     alog_own
+ *   NONE      FOUND     the head names it, or had reserved it           own_found
+ *   FOUND     LIVE      a record of the log names it                    alog_own_keep
+ *   FOUND     FREED     all records were looked at, and none names it   alog_own_swept
+ *   LIVE      FREED     no record names it any more, and nobody reads   alog_own_free
+ *   FREED     DELETING  V2 holds
+ *   DELETING  DELETED   the last of its DELETEs is answered             own_done
+ *   DELETED   NONE      a FLUSH has made that stable                    own_stable
+ *
+ * Invariants
+ *   V1  An id is taken below the reservation of a head whose write was answered (H1), and is never
+ *       used twice. The head names each run that is not NONE, and what is reserved. So a successor
+ *       finds all objects that there may be.
+ *   V2  A run that a flush may have promised is deleted when `stable` has passed the end that the
+ *       log had when it was freed, and a flush of this opening has succeeded (as L5). Another run is
+ *       deleted when that end is written (as L6).
+ *   V3  A hold of a walk delays all deletions.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "peers/alog/inside.h"
+
+uint32_t own_slots(const struct alog_config *cfg)
+{
+	return cfg->own ? 3 * cfg->own + 8 : 0;	/* with gaps, and those that were freed since */
+}
+
+static struct own_run *add(struct alog *l, uint64_t first, uint32_t nr, enum own_state state)
+{
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++) {
+		struct own_run *run = &l->own.run[i];
+
+		if (run->state != OWN_NONE)
+			continue;
+		*run = (struct own_run){ .first = first, .nr = nr, .state = (uint8_t)state };
+		return run;
+	}
+	return NULL;
+}
+
+static struct own_run *find(struct alog *l, uint64_t first, uint32_t nr)
+{
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++) {
+		struct own_run *run = &l->own.run[i];
+
+		if (run->state != OWN_NONE && first >= run->first &&
+			first + nr <= run->first + run->nr)
+			return run;
+	}
+	return NULL;
+}
+
+/* The run becomes just this one; what is before and behind it stays as it was. */
+static bool cut_out(struct alog *l, struct own_run *run, uint64_t first, uint32_t nr)
+{
+	uint32_t before = (uint32_t)(first - run->first), behind = run->nr - before - nr;
+	struct own_run was = *run, *part;
+
+	if (before) {
+		part = add(l, was.first, before, was.state);
+		if (!part)
+			return false;
+		run->first += before;
+		run->nr -= before;
+	}
+	if (behind) {
+		part = add(l, first + nr, behind, was.state);
+		if (!part)
+			return false;
+		run->nr -= behind;
+	}
+	return true;
+}
+
+/* ---- the head ---- */
+
+void own_found(struct alog *l, uint64_t first, uint32_t nr)
+{
+	if (nr && nr <= 2 * l->cfg.zones + ALOG_STEP)
+		add(l, first, nr, OWN_FOUND);
+}
+
+uint32_t own_write(const struct alog *l, struct own_named *to)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+		if (l->own.run[i].state != OWN_NONE)
+			to[nr++] = (struct own_named){ .first = l->own.run[i].first,
+				.nr = l->own.run[i].nr };
+	return nr;
+}
+
+/* ---- the user ---- */
+
+static uint32_t taken(const struct alog *l)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+		nr += l->own.run[i].state != OWN_NONE && l->own.run[i].state != OWN_FOUND;
+	return nr;
+}
+
+static bool some_leave(const struct alog *l)
+{
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+		if (l->own.run[i].state == OWN_FREED || l->own.run[i].state == OWN_DELETING)
+			return true;
+	return false;
+}
+
+bool own_leaves(const struct alog *l)
+{
+	return l->own.leaving && some_leave(l);
+}
+
+static void ask_for_flush(struct alog *l)
+{
+	alog_force(l, l->s.end);
+	l->g.want_flush |= !l->s.flushed;
+}
+
+/* Compaction goes on for it, and deletions may go. */
+static int no_room(struct alog *l, uint32_t nr)
+{
+	l->own.wanted = nr;
+	if (own_leaves(l))
+		ask_for_flush(l);
+	return space_is_hopeless(l) ? -ENOSPC : -EAGAIN;
+}
+
+int alog_own(struct alog *l, uint32_t nr, uint64_t *first)
+{
+	struct own *o = &l->own;
+	struct own_run *run;
+
+	if (!nr || !l->cfg.own || nr > l->cfg.zones - l->cfg.reserve)
+		return -E2BIG;
+	if (!serves(l))
+		return -EAGAIN;
+	if (taken(l) >= l->cfg.own) {
+		l->g.want_flush |= o->deleted != o->stable;
+		return o->deleted != o->stable || own_leaves(l) ? -EAGAIN : -ENOSPC;
+	}
+	if (zones_free(l) < nr + l->cfg.reserve)
+		return no_room(l, nr);
+	o->wanted = 0;
+	if (o->next + nr > o->in) {
+		o->ask = o->ask < nr ? nr : o->ask;
+		l->head.wanted = true;
+		return -EAGAIN;
+	}
+	run = add(l, o->next, nr, OWN_LIVE);
+	if (!run)
+		return -EAGAIN;			/* what was found is not swept yet */
+	run->from = l->s.end;
+	run->counted = true;
+	*first = o->next;
+	o->next += nr;
+	o->used += nr;
+	return 0;
+}
+
+int alog_own_keep(struct alog *l, uint64_t first, uint32_t nr)
+{
+	struct own_run *run = find(l, first, nr);
+
+	if (!run || run->state != OWN_FOUND || !nr)
+		return -ENOENT;
+	if (!cut_out(l, run, first, nr))
+		return -ENOSPC;
+	run->state = OWN_LIVE;
+	run->old = run->counted = true;
+	l->own.used += nr;
+	return 0;
+}
+
+static void leave(struct alog *l, struct own_run *run)
+{
+	run->state = OWN_FREED;
+	run->after = l->s.end;
+	l->own.leaving = true;
+	l->own.seen = 0;
+}
+
+int alog_own_free(struct alog *l, uint64_t first, uint32_t nr)
+{
+	struct own_run *run = find(l, first, nr);
+
+	if (!run || run->state != OWN_LIVE || run->first != first || run->nr != nr)
+		return -ENOENT;
+	leave(l, run);
+	return 0;
+}
+
+void alog_own_swept(struct alog *l)
+{
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+		if (l->own.run[i].state == OWN_FOUND) {
+			leave(l, &l->own.run[i]);
+			l->own.run[i].old = true;
+		}
+}
+
+void alog_own_target(const struct alog *l, uint64_t id, char *to)
+{
+	snprintf(to, XSEG_TARGET_MAX, "+%s:own.%016" PRIx64, l->cfg.prefix, id);
+}
+
+/* ---- deletion ---- */
+
+static bool may_go(const struct alog *l, const struct own_run *run)
+{
+	bool promised = run->old || run->from < l->s.flush_sent || run->from < l->s.stable;
+
+	if (!promised)
+		return l->s.written >= run->after;
+	return l->s.stable >= run->after && l->s.flushed;
+}
+
+static struct own_run *next_run(const struct alog *l)
+{
+	struct own_run *found = NULL;
+
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++) {
+		struct own_run *run = &l->own.run[i];
+
+		if (run->state == OWN_DELETING)
+			return run;
+		if (run->state == OWN_FREED && may_go(l, run))
+			found = run;
+	}
+	return found;
+}
+
+bool own_pump(struct alog *l)
+{
+	struct own *o = &l->own;
+	struct own_run *run;
+	struct io *io;
+
+	if (!o->leaving || l->io_out[IO_OWN] || l->now < o->retry_ns ||
+		o->seen == l->s.stable + l->s.written + 1 + l->s.flushed ||
+		l->repair.state != REPAIR_NONE || (l->w.state.active && l->w.walk.hold))
+		return false;			/* V3 */
+	run = next_run(l);
+	if (!run) {
+		o->seen = l->s.stable + l->s.written + 1 + l->s.flushed;
+		o->leaving = some_leave(l);
+		if (o->leaving && zones_free(l) <= l->cfg.reserve + 1)
+			ask_for_flush(l);
+		return false;
+	}
+	if (!(io = io_get(l, IO_OWN)))
+		return false;
+	run->state = OWN_DELETING;
+	io->from = (uint64_t)(run - o->run);
+	io->pub.op = XSEG_OP_DELETE;
+	alog_own_target(l, run->first + run->gone, io->pub.target);
+	io_send(l, io);
+	return true;
+}
+
+void own_done(struct alog *l, struct io *io, int64_t result)
+{
+	struct own *o = &l->own;
+	struct own_run *run = &o->run[io->from];
+
+	io_put(l, io);
+	if (result < 0 && result != -ENOENT) {
+		o->retry_ns = l->now + ALOG_RETRY_NS;
+		return;
+	}
+	assert(run->state == OWN_DELETING);
+	if (++run->gone < run->nr)
+		return;
+	o->used -= run->counted ? run->nr : 0;
+	run->state = OWN_DELETED;
+	run->after = ++o->deleted;
+}
+
+/* The first `deleted` of them are stable. */
+void own_stable(struct alog *l, uint64_t deleted)
+{
+	if (deleted <= l->own.stable)
+		return;
+	l->own.stable = deleted;
+	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+		if (l->own.run[i].state == OWN_DELETED && l->own.run[i].after <= deleted)
+			l->own.run[i].state = OWN_NONE;
+}

@@ -1,0 +1,156 @@
+#!/bin/bash
+# kv.sh - `xseg kv`: values from files and back, keys of any bytes, directories, JSON, exit codes;
+# nothing is lost when kvd or the cache below it is killed.
+# tags: san
+# timeout: 120
+# shellcheck source=tests/lib/system.sh
+. "$(dirname "$0")/../lib/system.sh"
+need xseg kvd cached memd jq cmp
+
+cat >stack.conf <<END
+[segment]
+memory = 160M
+
+[peer memd]
+memory = 48M
+
+[peer cached]
+downstream = memd
+memory = 24M
+
+[peer values]
+kind = kvd
+downstream = cached
+size = 40M
+END
+expect_err 4 "none of that name" "without a segment it says so" xseg kv list
+t "a stack comes up" xseg up stack.conf
+is "a store is empty at first" "$(xseg kv list)" "no keys"
+is "and in JSON" "$(xseg --json kv list | jq -c .)" "[]"
+
+# ---- one value ----
+
+head -c 100000 /dev/urandom >value
+t "a file is put" xseg kv put file value
+t "standard input is put" bash -c 'printf hello | xseg kv put greeting'
+t "and by its name -" bash -c 'printf "" | xseg kv put empty -'
+is "a value comes back on standard output" "$(xseg kv get greeting)" "hello"
+is "one of no bytes too" "$(xseg kv get empty | wc -c)" 0
+t "and into a file" xseg kv get file copy
+t "which has the same bytes" cmp value copy
+expect_err 4 "copy exists; .*--force" "a file that is there is not replaced" xseg kv get file copy
+echo old >copy
+t "but with --force" xseg kv get file copy --force
+t "which has the bytes again" cmp value copy
+expect_err 4 "no key 'none'; 'xseg kv list'" "an absent key is 4" xseg kv get none
+expect_err 4 "no key 'none'" "for exists too" xseg kv exists none
+expect_err 4 "no key 'none'" "and for delete" xseg kv delete none
+expect_err 4 "no key 'none'" "and for info" xseg kv info none
+t "a key that is there exists" xseg kv exists greeting
+expect_err 4 "is there already" "--if-absent refuses it" \
+	bash -c 'echo other | xseg kv put greeting --if-absent'
+is "and changes nothing" "$(xseg kv get greeting)" "hello"
+t "a put replaces a value" bash -c 'printf bye | xseg kv put greeting --stable'
+is "by the new one" "$(xseg kv get greeting)" "bye"
+t "a key is deleted" xseg kv delete greeting
+expect_err 4 "no key" "and is gone" xseg kv exists greeting
+expect_err 4 "No such file" "a file that is not there is told" xseg kv put a nofile
+expect_err 4 "larger than the [0-9]* bytes of a value" "a value that is too large is refused" \
+	bash -c 'head -c 3M /dev/zero | xseg kv put large'
+
+# ---- JSON, flags, expiry ----
+
+t "flags are kept with a value" bash -c 'printf x | xseg kv put flags --client-flags 77'
+is "and told" "$(xseg --json kv info flags | jq -c '[.key, .value_bytes, .client_flags]')" \
+	'["flags",1,77]'
+is "a value is text in JSON" "$(xseg --json kv get flags | jq -r .value)" x
+t "a value that is no text is put" bash -c 'printf "\377\0" | xseg kv put flags'
+is "and is base64 in JSON" "$(xseg --json kv get flags | jq -r .value_base64)" "/wA="
+t "a value gets a time to live" bash -c 'printf x | xseg kv put soon --ttl 2s'
+is "it is there" "$(xseg kv get soon)" x
+gone() { ! xseg kv exists soon 2>/dev/null; }
+t "until that time has passed" wait_for 60 gone
+t "it may be put again" bash -c 'printf x | xseg kv put soon'
+
+# ---- keys of any bytes ----
+
+t "a key of any bytes is put" bash -c "printf 1 | xseg kv put --encoded 'a%00%FF%0A/../%25'"
+is "it is listed percent-encoded" "$(xseg kv list | grep '^a')" 'a%00%FF%0A/../%25'
+is "that leads back to it" "$(xseg kv get --encoded 'a%00%FF%0A/../%25')" 1
+is "JSON has it in base64" "$(xseg --json kv list | jq -r '.[].key_base64 | values')" \
+	"$(printf 'a\0\377\n/../%%' | base64)"
+t "a key of letters is put" bash -c 'printf 2 | xseg kv put "größe 50%"'
+is "it is listed as it is, but for the %" "$(xseg kv list --prefix gr)" "größe 50%25"
+is "and is text in JSON" "$(xseg --json kv list --prefix gr | jq -r '.[].key')" "größe 50%"
+expect_err 2 "without two digits" "a bad encoding is refused" xseg kv get --encoded '50%'
+is "a list has sizes" "$(xseg kv list --long --prefix gr | awk 'NR == 2 { print $1, $5 }')" \
+	"1 größe"
+
+# ---- directories ----
+
+long=$(head -c 300 /dev/zero | tr '\0' x)
+printf 3 | xseg --quiet kv put "$long"
+printf 4 | xseg --quiet kv put ../escaped
+printf 5 | xseg --quiet kv put .hidden
+mkdir outside
+ln -s ../outside link
+t "all values are exported" xseg kv export dir
+is "nothing is outside of the directory" "$(ls -A outside; ls -A .. | grep escaped)" ""
+is "names are percent-encoded" "$(ls -A dir | grep -c '%2E%2E%2Fescaped\|%2Ehidden')" 1
+t "values are in the files" cmp value dir/file
+is "a long name is cut" "$(find dir -type d | wc -l)" 2
+expect_err 4 "exists; .*--force" "files are not replaced" xseg kv export dir
+t "but with --force" xseg kv export dir --force
+is "no partial file is left" "$(find dir -name '*partial*')" ""
+xseg --json kv list | jq -S 'map(del(.version)) | sort_by(.key, .key_base64)' >before
+keys=$(jq length before)
+for key in $(xseg kv list | sed 's/ /%20/g'); do xseg --quiet kv delete --encoded "$key"; done
+is "all keys are deleted" "$(xseg kv list)" "no keys"
+ln -s /etc/passwd dir/passwd
+mkdir dir/sub
+printf 6 >dir/sub/name
+t "all values are imported" xseg kv import dir
+xseg --json kv list | jq -S 'map(del(.version)) | sort_by(.key, .key_base64)' >after
+is "and are those that were exported" \
+	"$(jq -c 'map(select(.key != "sub/name"))' after)" "$(jq -c 'map(.client_flags = 0)' before)"
+is "a file of a directory has a / in its key" "$(xseg kv get sub/name)" 6
+expect_err 4 "no key" "links are left out" xseg kv exists passwd
+is "an import says how many" "$(xseg --json kv import dir --prefix p/ | jq -c '[.keys, .skipped]')" \
+	"[$((keys + 1)),1]"
+is "behind the prefix" "$(xseg kv get p/sub/name)" 6
+is "an export of a prefix has no other" \
+	"$(xseg kv export part --prefix p/sub >/dev/null && ls part)" "p%2Fsub%2Fname"
+ln -s outside part/evil%
+t "a link in the place of a part of a name is made" \
+	bash -c "rm -r dir && mkdir dir && ln -s ../outside 'dir/${long:0:254}%'"
+expect_err 1 "Not a directory|Too many levels" "it is not followed" xseg kv export dir
+is "and nothing is behind it" "$(ls -A outside)" ""
+
+# ---- the whole store ----
+
+nr=$(xseg --json kv list | jq length)
+is "kv info counts the keys" "$(xseg --json kv info | jq .keys)" "$nr"
+is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys, .live_bytes,
+	.log_bytes, .zones, .index_bytes, .puts, .gets, .deletes, .hits, .misses, .compacted_bytes,
+	.bad_records, .opened_ns | numbers] | length')" 13
+is "sync too" "$(xseg --json kv info | jq -r .sync)" 1s
+is "a verify reads all" "$(xseg --json kv verify | jq -c '[.keys, .bad]')" "[$nr,0]"
+t "a flush returns" xseg kv flush
+expect_err 4 "no kvd called other" "another kvd is not there" xseg kv list --kvd other
+t "this one is known by its name" xseg kv list --kvd values
+
+# ---- kills ----
+
+mkdir many
+for i in $(seq 200); do head -c $((i * 97)) /dev/urandom >many/$i; done
+t "many values are put" xseg kv import many --prefix many-
+for victim in values cached memd; do
+	t "$victim is killed" xseg peer kill "$victim"
+	t "all values are there again" xseg kv export "after-$victim" --prefix many-
+	for i in $(seq 200); do cmp many/$i "after-$victim/many-$i"; done >differences 2>&1
+	is "and are what was put, after $victim was killed" "$(cat differences)" ""
+done
+is "the segment is sound" "$(xseg --json check | jq .ok)" true
+is "no client is left" "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" 0
+t "the stack stops" xseg down
+finish

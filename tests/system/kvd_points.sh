@@ -1,0 +1,99 @@
+#!/bin/bash
+# kvd_points.sh - kvd dies at each of its kill points under a load that sees what is lost or done
+# twice; on a cache, which dies now and then, and on a store in files. The supervisor starts them
+# again.
+# timeout: 200
+. "$(dirname "$0")/../lib/system.sh"
+[ -x "$BUILD/kill/bin/kvd" ] ||
+	skip_all "there are no programs with kill points; 'make kill-build' makes them"
+newest=$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)
+[ -z "$(find "$root"/{xtypes,xseg,peers} -name '*.[ch]' -newer "$newest" -print -quit)" ] ||
+	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
+export PATH="$BUILD/kill/bin:$PATH"
+need xseg xseg-host kvd cached filed killpoint kv_load jq
+
+export XSEG_KILL_TABLE=$TMP/table
+patience=60
+
+# KVD_NAMED once, when the log is made; KVD_COPIED when zones are compacted, which the load causes.
+first="KVD_NAMED"
+points="KVD_LOG_SENT KVD_LOG_ANSWERED KVD_NOTED REQ_STARTED KVD_APPENDED KVD_INDEXED REQ_APPLIED
+	KVD_PROMISED KVD_COPIED RESULT_WRITTEN REQ_ANSWERED REQ_ADDRESSED"
+is "every point of kvd is in a list" "$(killpoint list | grep '^KVD_' | sort)" \
+	"$(printf '%s\n' $first $points | grep '^KVD_' | sort)"
+
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 256M
+[peer filed]
+dir = $TMP/objects
+[peer cached]
+downstream = filed
+memory = 16M
+[peer kv]
+kind = kvd
+downstream = cached
+size = 16M
+zone_size = 512k
+tail = 1M
+END
+
+generation() { peer_field kv generation; }
+is_armed() { [ -n "$(killpoint armed "$XSEG_KILL_TABLE")" ]; }
+nothing_is_armed() { ! is_armed; }
+serves_since()
+{
+	local now
+	now=$(generation)
+	state_is kv running && [ "$now" -gt "$1" ]
+}
+
+# die POINT N: at the Nth pass
+die()
+{
+	local before
+	before=$(generation)
+	killpoint arm "$XSEG_KILL_TABLE" kvd "$1" "$2"
+	if ! wait_for $patience nothing_is_armed; then
+		not_ok "kvd dies at $1" "$TMP/xseg-$XSEG_SEGMENT.log"
+		killpoint disarm "$XSEG_KILL_TABLE"
+		return
+	fi
+	t "kvd dies at $1, pass $2, and serves again" wait_for $patience serves_since "${before:-0}"
+	sleep 1.1			# of life, or the supervisor takes its time
+}
+
+killpoint make "$XSEG_KILL_TABLE"
+killpoint arm "$XSEG_KILL_TABLE" kvd $first
+t "the stack comes up, though kvd dies at $first" xseg up stack.conf
+t "it did" wait_for $patience nothing_is_armed
+
+# as long as `over` is not there
+load()
+{
+	until [ -e over ]; do
+		kv_load "$XSEG_SEGMENT" kv load 2000 3 4000 "$TMP/state" fua || return 1
+	done
+}
+start load load
+load=$started
+sleep 1
+for point in $points; do
+	case $point in
+	KVD_COPIED | REQ_APPLIED | KVD_PROMISED) die "$point" $((RANDOM % 5 + 1)) ;;
+	*) die "$point" $((RANDOM % 100 + 1)) ;;
+	esac
+done
+t "the cache is killed beside it" xseg peer kill cached
+sleep 0.5
+touch over
+wait "$load"
+is "the load saw nothing lost or done twice" "$?" 0
+t "all values are as they should be" kv_load "$XSEG_SEGMENT" kv verify "$TMP/state"
+t "nothing is leaked" xseg check
+t "the stack goes down" xseg down
+t "and comes up again" xseg up stack.conf
+t "all values are as they should be" kv_load "$XSEG_SEGMENT" kv verify "$TMP/state"
+t "the stack goes down" xseg down
+finish

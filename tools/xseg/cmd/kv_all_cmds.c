@@ -1,0 +1,303 @@
+/* kv_all_cmds - kv list, import, export, flush, verify: all values of a store.
+ *
+ * Contract: see commands.h.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/options/cli.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/kv_dir.h"
+#include "tools/xseg/flow/kv_item.h"
+#include "tools/xseg/text/key_text.h"
+
+#define BAD_SHOWN 100u				/* keys in the JSON of verify */
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct kv_opts, field)
+/* clang-format off */
+#define OPT_KVD \
+	{ .name = "kvd", .kind = OPT_STR, .off = AT(kvd), .len = XSEG_NAME_MAX, \
+	  .arg = "NAME", .check = cli_check_name, .help = "the store's kvd, if there are several" }
+#define OPT_PREFIX(text) \
+	{ .name = "prefix", .kind = OPT_STR, .off = AT(prefix), .len = KV_PREFIX_BYTES, \
+	  .arg = "TEXT", .help = text }
+/* clang-format on */
+
+const struct opt kv_table[] = {
+	OPT_KVD,
+	{ 0 },
+};
+const struct opt kv_list_table[] = {
+	OPT_KVD,
+	OPT_PREFIX("only keys that begin with this"),
+	{ .name = "long", .kind = OPT_BOOL, .off = AT(details),
+	  .help = "also sizes, versions, expiry and client flags" },
+	{ 0 },
+};
+const struct opt kv_import_table[] = {
+	OPT_KVD,
+	OPT_PREFIX("stands before each file's name in its key"),
+	{ 0 },
+};
+const struct opt kv_export_table[] = {
+	OPT_KVD,
+	OPT_PREFIX("only keys that begin with this"),
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "replace files" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+struct listing {
+	bool details;
+	uint64_t nr;
+};
+
+/* An array that is written as it comes: there may be millions. */
+static bool list_json(struct listing *l, const struct xseg_kv_entry *e)
+{
+	const struct xseg_kv_item item = { .key = e->key, .key_bytes = e->key_bytes,
+		.version = e->version, .expiry = e->expiry, .client = e->client };
+	json_t *j = kv_item_json(&item, e->value_bytes);
+	char *text = json_dumps(j, JSON_PRESERVE_ORDER);
+
+	json_decref(j);
+	if (!text)
+		return false;
+	printf("%s%s", l->nr ? ",\n " : "[", text);
+	free(text);
+	return true;
+}
+
+static bool list_line(const struct listing *l, const struct xseg_kv_entry *e)
+{
+	char *text = malloc(KEY_TEXT_BYTES(e->key_bytes));
+
+	if (!text)
+		return false;
+	key_text(e->key, e->key_bytes, text);
+	if (l->details)
+		printf("%12" PRIu64 "  %12" PRIu64 "  %10" PRIu32 "  %10" PRIu32 "  %s\n",
+			e->value_bytes, e->version, e->expiry, e->client, text);
+	else
+		printf("%s\n", text);
+	free(text);
+	return true;
+}
+
+static int list_group(
+	struct kv_store *s, const struct xseg_kv_entry *entry, uint32_t nr, void *arg)
+{
+	struct listing *l = arg;
+
+	for (uint32_t i = 0; i < nr; i++, l->nr++)
+		if (!(s->t->json ? list_json(l, &entry[i]) : list_line(l, &entry[i])))
+			return tool_fail(TOOL_FAILED, "%s: out of memory", s->what);
+	if (ferror(stdout))
+		return out_done();
+	return tool_out_of_time(s->t) ? tool_later("%s: more keys are there", s->what) : -1;
+}
+
+int kv_list(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct kv_opts *o = opts;
+	struct listing l = { .details = o->details };
+	struct kv_store s;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = kv_store_open(&s, t, "kv list", o->kvd);
+	if (!rc && o->details && !t->json)
+		printf("%12s  %12s  %10s  %10s  KEY\n", "VALUE BYTES", "VERSION", "EXPIRY",
+			"FLAGS");
+	if (!rc)
+		rc = kv_store_each(&s, o->prefix, (uint32_t)strlen(o->prefix), true, list_group,
+			&l);
+	if (!rc && t->json)
+		printf("%s]\n", l.nr ? "" : "[");
+	else if (!rc && !l.nr)
+		tool_say(t, "no keys");
+	kv_store_close(&s);
+	return rc ? rc : out_done();
+}
+
+/* ---- import, export, flush --------------------------------------------------------------- */
+
+static int show_done(const struct kv_store *s, const char *dir, const struct kv_dir_done *d,
+	const char *done)
+{
+	char bytes[OUT_TEXT];
+	json_t *j;
+
+	tool_progress_end();
+	if (s->t->json) {
+		j = json_object();
+		out_set_int(j, "keys", d->keys);
+		out_set_int(j, "value_bytes", d->bytes);
+		out_set_int(j, "skipped", d->skipped);
+		return out_json(j);
+	}
+	tool_say(s->t, "%" PRIu64 " values of %s are %s %s", d->keys, out_size(d->bytes, bytes),
+		done, dir);
+	if (d->skipped)
+		tool_note(s->t, "%s: %" PRIu64 " links and special files in %s were left out; "
+			"replace them by files to have them, too",
+			s->what, d->skipped, dir);
+	return TOOL_DONE;
+}
+
+int kv_import(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct kv_opts *o = opts;
+	const struct kv_dir_opts dir = { .prefix = o->prefix };
+	struct kv_dir_done done;
+	struct kv_store s;
+	int rc;
+
+	(void)argc;
+	rc = kv_store_open(&s, t, "kv import", o->kvd);
+	if (!rc)
+		rc = kv_dir_import(&s, argv[0], &dir, &done);
+	if (!rc)
+		rc = show_done(&s, argv[0], &done, "put from");
+	kv_store_close(&s);
+	return rc;
+}
+
+int kv_export(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct kv_opts *o = opts;
+	const struct kv_dir_opts dir = { .prefix = o->prefix, .force = o->force };
+	struct kv_dir_done done;
+	struct kv_store s;
+	int rc;
+
+	(void)argc;
+	rc = kv_store_open(&s, t, "kv export", o->kvd);
+	if (!rc)
+		rc = kv_dir_export(&s, argv[0], &dir, &done);
+	if (!rc)
+		rc = show_done(&s, argv[0], &done, "files of");
+	kv_store_close(&s);
+	return rc;
+}
+
+int kv_flush(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct xseg_kv_io io = { .op = XSEG_KV_FLUSH };
+	const struct kv_opts *o = opts;
+	struct kv_store s;
+	int64_t n;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = kv_store_open(&s, t, "kv flush", o->kvd);
+	if (!rc) {
+		n = kv_store_run(&s, &io);
+		rc = n < 0 ? kv_store_fail(&s, n, "", 0) : TOOL_DONE;
+	}
+	if (!rc)
+		tool_say(t, "all values are on stable storage");
+	if (!rc && t->json)
+		rc = out_state(s.info.kvd, "flushed");
+	kv_store_close(&s);
+	return rc;
+}
+
+/* ---- verify ------------------------------------------------------------------------------ */
+
+struct verified {
+	uint64_t keys, bytes, bad, all;
+	json_t *bad_keys;
+};
+
+static void note_bad(struct kv_store *s, struct verified *v, const struct xseg_kv_item *item,
+	int64_t result)
+{
+	if (v->bad++ >= BAD_SHOWN)
+		return;
+	json_array_append_new(v->bad_keys, kv_item_key_json(item->key, item->key_bytes));
+	if (!s->t->json)
+		kv_store_fail(s, result, item->key, item->key_bytes);
+}
+
+static int verify_group(
+	struct kv_store *s, const struct xseg_kv_entry *entry, uint32_t nr, void *arg)
+{
+	struct xseg_kv_io io[KV_STORE_DEPTH];
+	char keys[OUT_TEXT], bytes[OUT_TEXT];
+	struct verified *v = arg;
+	int rc;
+
+	for (uint32_t i = 0; i < nr; i++)
+		io[i] = (struct xseg_kv_io){ .op = XSEG_KV_GET, .flags = XSEG_KV_ONCE,
+			.item = { .key = entry[i].key, .key_bytes = entry[i].key_bytes } };
+	rc = kv_store_run_all(s, io, nr);
+	if (rc)
+		return tool_later("%s: %" PRIu64 " of %" PRIu64 " keys were read", s->what, v->keys,
+			v->all);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (io[i].result >= 0)
+			v->bytes += (uint64_t)io[i].result;
+		else if (io[i].result != -ENOENT)
+			note_bad(s, v, &io[i].item, io[i].result);
+		v->keys += io[i].result != -ENOENT;
+	}
+	tool_progress(s->t, "%s: %s of %" PRIu64 " keys, %s", s->what, out_count(v->keys, keys),
+		v->all, out_size(v->bytes, bytes));
+	return -1;
+}
+
+static int show_verified(const struct kv_store *s, const struct verified *v)
+{
+	char bytes[OUT_TEXT];
+	json_t *j;
+	int rc = TOOL_DONE;
+
+	tool_progress_end();
+	if (s->t->json) {
+		j = json_object();
+		out_set_int(j, "keys", v->keys);
+		out_set_int(j, "value_bytes", v->bytes);
+		out_set_int(j, "bad", v->bad);
+		json_object_set(j, "bad_keys", v->bad_keys);
+		rc = out_json(j);
+	} else if (!v->bad) {
+		tool_say(s->t, "%" PRIu64 " values of %s are whole", v->keys,
+			out_size(v->bytes, bytes));
+	}
+	if (!rc && v->bad)
+		rc = tool_fail(TOOL_FAILED,
+			"%s: %" PRIu64 " of %" PRIu64 " values are damaged; put them again, or "
+			"delete them",
+			s->what, v->bad, v->keys);
+	return rc;
+}
+
+int kv_verify(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct verified v = { .bad_keys = json_array() };
+	const struct kv_opts *o = opts;
+	struct kv_store s;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = kv_store_open(&s, t, "kv verify", o->kvd);
+	v.all = s.info.keys;
+	if (!rc)
+		rc = kv_store_each(&s, "", 0, true, verify_group, &v);
+	if (!rc)
+		rc = show_verified(&s, &v);
+	json_decref(v.bad_keys);
+	kv_store_close(&s);
+	return rc;
+}

@@ -1,0 +1,149 @@
+/* key_text - see key_text.h. */
+#include "tools/xseg/text/key_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char hex[] = "0123456789ABCDEF";
+
+/* ---- percent ----------------------------------------------------------------------------- */
+
+/* The bytes of the character of UTF-8 that begins there; 0: none does. Neither too long a form nor
+ * a surrogate is one. */
+static uint32_t utf8_bytes(const uint8_t *at, uint32_t left)
+{
+	uint32_t n = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3
+							  : at[0] < 0xf5	   ? 4
+										   : 0;
+
+	if (n == 0 || n > left)
+		return 0;
+	for (uint32_t i = 1; i < n; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+		(at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+static char *put_percent(char *to, uint8_t byte)
+{
+	*to++ = '%';
+	*to++ = hex[byte >> 4];
+	*to++ = hex[byte & 15];
+	return to;
+}
+
+/* Of 2 bytes, U+0080 to U+009F are control characters as well. */
+static bool is_printable(const uint8_t *at, uint32_t n)
+{
+	if (n == 1)
+		return at[0] >= 0x20 && at[0] != 0x7f && at[0] != '%';
+	return n > 2 || (n == 2 && (at[0] != 0xc2 || at[1] >= 0xa0));
+}
+
+const char *key_text(const void *key, uint32_t bytes, char *text)
+{
+	const uint8_t *at = key, *end = at + bytes;
+	char *to = text;
+
+	while (at < end) {
+		uint32_t n = utf8_bytes(at, (uint32_t)(end - at));
+
+		if (is_printable(at, n)) {
+			memcpy(to, at, n);
+			to += n;
+			at += n;
+		} else {
+			to = put_percent(to, *at++);
+		}
+	}
+	*to = '\0';
+	return text;
+}
+
+static bool may_be_in_a_name(uint8_t c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-' || c == '~' || (c == '.' && !first);
+}
+
+const char *key_text_name(const void *key, uint32_t bytes, char *text)
+{
+	const uint8_t *at = key;
+	char *to = text;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		if (may_be_in_a_name(at[i], i == 0))
+			*to++ = (char)at[i];
+		else
+			to = put_percent(to, at[i]);
+	*to = '\0';
+	return text;
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
+}
+
+int64_t key_text_decode(const char *text, size_t len, uint8_t *key)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] != '%') {
+			key[n++] = (uint8_t)text[i];
+			continue;
+		}
+		if (len - i < 3 || digit(text[i + 1]) < 0 || digit(text[i + 2]) < 0)
+			return -EINVAL;
+		key[n++] = (uint8_t)(digit(text[i + 1]) << 4 | digit(text[i + 2]));
+		i += 2;
+	}
+	return n;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------- */
+
+static char *base64(const uint8_t *from, size_t bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *text = malloc((bytes + 2) / 3 * 4 + 1), *to = text;
+
+	for (size_t i = 0; text && i < bytes; i += 3) {
+		size_t left = bytes - i;
+		uint32_t v = (uint32_t)from[i] << 16 | (left > 1 ? from[i + 1] : 0u) << 8 |
+			     (left > 2 ? from[i + 2] : 0u);
+
+		*to++ = digits[v >> 18];
+		*to++ = digits[v >> 12 & 63];
+		*to++ = left > 1 ? digits[v >> 6 & 63] : '=';
+		*to++ = left > 2 ? digits[v & 63] : '=';
+	}
+	if (text)
+		*to = '\0';
+	return text;
+}
+
+void key_text_json(json_t *object, const char *name, const void *data, size_t bytes)
+{
+	json_t *text = json_stringn(data ? data : "", bytes);
+	char other[64], *coded;
+
+	if (text) {
+		json_object_set_new(object, name, text);
+		return;
+	}
+	coded = base64(data, bytes);
+	snprintf(other, sizeof(other), "%s_base64", name);
+	json_object_set_new(object, other, coded ? json_string(coded) : NULL);
+	free(coded);
+}

@@ -1,0 +1,135 @@
+/* kv_life - making and ending queues of a store.
+ *
+ * A queue is a client of the segment of its own (client.c), so threads share nothing but the store.
+ *
+ * Contract: takes the control lock, and waits for it for as long as the store waits for answers.
+ * Any thread may create and destroy a queue, but not while another thread uses it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "xseg/client/kv_inside.h"
+
+#define DEPTH	   32u
+#define DEPTH_MAX  1024u
+#define ROOM_BYTES (64u << 10)
+#define ROOM_MIN   (2 * KV_PAGE)
+
+static int take_memory(struct xseg_kv_queue *q, struct xseg_error *err)
+{
+	uint32_t nr = q->depth * q->room_pages;
+	size_t bytes = ((size_t)nr + KV_PAGES) * KV_PAGE;
+	struct region *m;
+	int rc;
+
+	m = xs_region_add(&q->client, bytes, &rc);
+	if (!m)
+		return xseg_fail(err, rc,
+			"segment '%s' has less than the %zu MiB left that a queue of depth %u "
+			"needs; use a smaller depth or room_bytes, or make it with more --memory",
+			xseg_name(q->client.seg),
+			(bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2, q->depth);
+	q->slots = calloc(q->depth, sizeof(*q->slots));
+	q->idle = calloc(q->depth, sizeof(struct kv_slot *));
+	if (!q->slots || !q->idle)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < q->depth; i++)
+		q->slots[i].own = (struct kv_room){ .pages = q->room_pages,
+			.mem = m->base + (size_t)i * q->room_pages * KV_PAGE,
+			.page = m->page + (size_t)i * q->room_pages };
+	q->large = (struct kv_room){ .pages = KV_PAGES, .mem = m->base + (size_t)nr * KV_PAGE,
+		.page = m->page + nr };
+	return 0;
+}
+
+static int take_requests(struct xseg_kv_queue *q, struct xseg_error *err)
+{
+	for (uint32_t i = 0; i < q->depth; i++) {
+		struct kv_slot *s = &q->slots[i];
+
+		s->r = xseg_req_alloc(q->client.port);
+		if (!s->r)
+			return xseg_fail(err, -EPROTO,
+				"segment '%s' gives fewer requests than it promised; see 'xseg -s "
+				"%s check'",
+				xseg_name(q->client.seg), xseg_name(q->client.seg));
+		s->r->cookie = s;
+		s->room = &s->own;
+		q->idle[q->nr_idle++] = s;
+	}
+	return 0;
+}
+
+static int open_queue(struct xseg_kv_queue *q, struct xseg_error *err)
+{
+	int rc = xs_client_begin(&q->client, q->depth, err);
+
+	if (rc)
+		return rc;
+	/* as a volume's queue does, so that peer stop can tell */
+	xseg_client_volume_set(q->client.peer, q->kv->server.peer, q->kv->id);
+	rc = take_memory(q, err);
+	return rc ? rc : take_requests(q, err);
+}
+
+static int create(struct xseg_kv *kv, uint32_t depth, uint32_t room_bytes,
+	struct xseg_kv_queue **queue, struct xseg_error *err)
+{
+	struct xseg_kv_queue *q = calloc(1, sizeof(*q));
+	int rc;
+
+	if (!q)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	q->client.cls = &xs_kv_class;
+	q->client.server = &kv->server;
+	q->client.seg = kv->server.seg;
+	q->kv = kv;
+	q->depth = depth;
+	q->room_pages = (room_bytes + KV_PAGE - 1) / KV_PAGE;
+	q->waiting.last = &q->waiting.first;
+	q->back.last = &q->back.first;
+	xs_watch_init(&q->client);
+	/* relaxed: the caller has a reference */
+	atomic_fetch_add_explicit(&kv->refs, 1, memory_order_relaxed);
+	rc = open_queue(q, err);
+	if (rc)
+		xseg_kv_queue_destroy(q);
+	else
+		*queue = q;
+	return rc;
+}
+
+int xseg_kv_queue_create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
+	struct xseg_kv_queue **queue, struct xseg_error *err)
+{
+	uint32_t depth = params && params->depth ? params->depth : DEPTH;
+	uint32_t room = params && params->room_bytes ? params->room_bytes : ROOM_BYTES;
+	uint64_t before;
+	int rc;
+
+	if (xs_is_forked(kv->server.seg))
+		return xseg_fail(err, -ENOTCONN,
+			"the store was opened before this process was forked; open it here");
+	rc = xs_check_whole(kv->server.seg, err);
+	if (rc)
+		return rc;
+	if (depth > DEPTH_MAX || room < ROOM_MIN || room > XSEG_REQ_BYTES)
+		return xseg_fail(err, -EINVAL,
+			"a queue has a depth of 1 to %u, and rooms of 8 KiB to 1 MiB", DEPTH_MAX);
+	before = xs_wait_limit(kv->server.timeout_ns);
+	rc = create(kv, depth, room, queue, err);
+	xs_wait_limit(before);
+	return rc;
+}
+
+void xseg_kv_queue_destroy(struct xseg_kv_queue *q)
+{
+	if (!q)
+		return;
+	xs_watch_fini(&q->client);
+	xs_client_end(&q->client);
+	xs_kv_put(q->kv);
+	free(q->slots);
+	free(q->idle);
+	free(q);
+}
