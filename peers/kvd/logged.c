@@ -92,7 +92,8 @@ void kvd_reply(struct peer_port *pp, struct xreq *r)
 {
 	struct kvd *k = kvd_of(pp->peer);
 	struct kvd_context c = k->context[r->index];
-	int64_t result = r->result;
+	/* a short one is an error of the store, and no damage */
+	int64_t result = c.read && r->result >= 0 && r->result < r->size ? -EIO : r->result;
 
 	if (!c.io && !c.read)
 		return;
