@@ -55,7 +55,7 @@ void copy_stop(struct alog *l)
 	if (l->job != JOB_COPY)
 		return;
 	l->copier.zone = NULL;
-	if (l->reader.active)
+	if (!read_stop(l))
 		return;
 	l->copier.state = COPY_NONE;
 	l->job = JOB_NONE;

@@ -179,6 +179,8 @@ struct reader {
 	bool active, head;
 	bool absent;				/* the store has no such object */
 	uint32_t bad;				/* pages that could not be read */
+	uint32_t tries;
+	uint64_t again_ns;			/* all of it is read again then; 0: it is being read */
 };
 
 enum open_state {
@@ -278,6 +280,7 @@ struct alog {
 	enum job job;
 	struct copier copier;
 	struct reader reader;
+	uint64_t gave_up_ns;			/* the last reading of which pages were missing */
 	struct opening opening;
 	struct head head;
 	struct walker w;
@@ -421,6 +424,8 @@ void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 	void (*then)(struct alog *l));
 void read_heads(struct alog *l, void (*then)(struct alog *l));
 bool read_pump(struct alog *l);
+/* False: requests of it are out. */
+bool read_stop(struct alog *l);
 void read_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- open.c ---- */
