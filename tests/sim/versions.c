@@ -12,6 +12,8 @@
 #include "tests/sim/rng.h"
 #include "xseg/kv_wire.h"
 
+#define PATH_MAX_STATES 256u
+
 /* What a change asks of the state that it meets. */
 enum need { NEED_NOTHING, NEED_PRESENT, NEED_ABSENT };
 
@@ -183,6 +185,14 @@ static void trim(struct vkey *k)
 		free(k->state[i].value.at);
 	memmove(k->state, k->state + keep, (k->nr_states - keep) * sizeof(*k->state));
 	k->nr_states -= keep;
+}
+
+/* All from that one on. */
+static void forget_states(struct vkey *k, uint32_t from)
+{
+	for (uint32_t i = from; i < k->nr_states; i++)
+		free(k->state[i].value.at);
+	k->nr_states = from;
 }
 
 static void forget_changes(struct vkey *k)
@@ -501,7 +511,8 @@ struct search {
 	const struct vseen *seen;
 	uint32_t done, dead, must;		/* how many; so many of the done ones, at least */
 	bool power_lost;
-	struct vstate found;
+	struct vstate path[PATH_MAX_STATES];	/* behind the newest settled state */
+	uint32_t depth;
 };
 
 static bool is_it(const struct search *q, const struct vstate *st)
@@ -519,15 +530,18 @@ static bool try_change(struct search *q, const struct vstate *st, const struct v
 	uint32_t next, uint32_t used)
 {
 	uint64_t number;
-	struct vstate to;
-	bool found;
+	struct vstate *to = &q->path[q->depth];
 
 	if (!can_do(c, st, q->v->latest))
 		return false;
-	to = make(c, st, &number);
-	found = search(q, &to, next, used);
-	free(to.value.at);
-	return found;
+	assert(q->depth < PATH_MAX_STATES);
+	*to = make(c, st, &number);
+	q->depth++;
+	if (search(q, to, next, used))
+		return true;
+	q->depth--;
+	free(to->value.at);
+	return false;
 }
 
 /* `next` of those that were done, and the dead ones in `used`, have been. */
@@ -535,11 +549,8 @@ static bool search(struct search *q, const struct vstate *st, uint32_t next, uin
 {
 	const struct vchange *c = q->k->change;
 
-	if (next >= q->must && (q->power_lost || next == q->done) && is_it(q, st)) {
-		q->found = *st;
-		q->found.value = bytes_of(st->value.at, st->value.bytes);
+	if (next >= q->must && (q->power_lost || next == q->done) && is_it(q, st))
 		return true;
-	}
 	if (next < q->done && try_change(q, st, &c[next], next + 1, used))
 		return true;
 	for (uint32_t i = 0; i < q->dead; i++)
@@ -571,7 +582,7 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	struct vkey *k = &v->key[key];
 	struct search q = { .v = v, .k = k, .seen = seen, .power_lost = power_lost };
 	uint32_t from = k->nr_states - 1;
-	bool found = false;
+	struct vstate *now;
 
 	q.done = sort(k);
 	q.dead = sort_dead(k, q.done);
@@ -581,13 +592,10 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	while (power_lost && from && !k->state[from].promised)
 		from--;
 	/* older ones only as they were */
-	for (uint32_t i = from; i + 1 < k->nr_states && !q.must && !found; i++)
-		if (is_it(&q, &k->state[i])) {
-			q.found = k->state[i];
-			q.found.value = bytes_of(q.found.value.at, q.found.value.bytes);
-			found = true;
-		}
-	if (!found && !search(&q, versions_now(v, key), 0, 0))
+	for (; from + 1 < k->nr_states && !q.must; from++)
+		if (is_it(&q, &k->state[from]))
+			break;
+	if ((q.must || from + 1 == k->nr_states) && !search(&q, versions_now(v, key), 0, 0))
 		return complain(v, key, "after %s it shows %s (version %" PRIu64 "), which it "
 			"cannot be; the last settled version is %" PRIu64 "%s, of %u states, and %u "
 			"changes were answered since, %u of them for sure; %u were out",
@@ -595,13 +603,17 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 			what_was_seen(seen), seen->version, versions_now(v, key)->version,
 			versions_now(v, key)->promised ? " (promised)" : "", k->nr_states, q.done,
 			q.must, q.dead);
+	if (!q.must && from + 1 < k->nr_states)
+		forget_states(k, from + 1);
+	for (uint32_t i = 0; i < q.depth; i++)
+		add_state(k, &q.path[i]);
+	now = &k->state[k->nr_states - 1];
 	if (seen->what == VSEEN_VALUE)
-		q.found.version = seen->version;
+		now->version = seen->version;
 	else
-		q.found.present = false;	/* it may have expired, which it stays */
-	q.found.promised = true;
+		now->present = false;	/* it may have expired, which it stays */
+	now->promised |= power_lost;
 	forget_changes(k);
-	add_state(k, &q.found);
 	trim(k);
 	k->quiet_since = v->now;
 	return NULL;
