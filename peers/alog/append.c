@@ -8,7 +8,8 @@
  *   A1  Sequences rise, and are below the reservation in the head. A copy keeps its own.
  *   A2  Callers leave `reserve` zones free, and copies of a compaction one. A repair may go beyond
  *       the size of the log for a while: it can delete nothing before all of its copies are
- *       written.
+ *       written. A compaction may, too, when no zone waits for its deletion: each process leaves a
+ *       zone that was not full, so kills can use up all of them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ static bool has_space(const struct alog *l, enum tail_use use, bool tombstone, b
 	if (use == TAIL_REPAIR)
 		return within || l->z.used < l->z.nr;
 	if (use == TAIL_COPY)
-		return within || zones_free(l) > 1;
+		return within || zones_free(l) > 1 || (!l->g.nr && l->z.used < l->z.nr);
 	return within ? zones_free(l) >= least : zones_free(l) > least;
 }
 
