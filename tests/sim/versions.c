@@ -13,6 +13,7 @@
 #include "xseg/kv_wire.h"
 
 #define PATH_MAX_STATES 256u
+#define OTHERS		64u
 
 /* What a change asks of the state that it meets. */
 enum need { NEED_NOTHING, NEED_PRESENT, NEED_ABSENT };
@@ -513,6 +514,10 @@ struct search {
 	bool power_lost;
 	struct vstate path[PATH_MAX_STATES];	/* behind the newest settled state */
 	uint32_t depth;
+	/* of dead clients: whatever may have been, as more than one path may lead there */
+	struct vstate other[OTHERS];
+	uint32_t nr_others;
+	bool found;
 };
 
 static bool is_it(const struct search *q, const struct vstate *st)
@@ -526,6 +531,14 @@ static bool is_it(const struct search *q, const struct vstate *st)
 
 static bool search(struct search *q, const struct vstate *st, uint32_t next, uint32_t used);
 
+static void note_other(struct search *q, const struct vstate *st)
+{
+	if (q->power_lost || !q->dead || q->nr_others == OTHERS)
+		return;
+	q->other[q->nr_others] = *st;
+	q->other[q->nr_others++].value = bytes_of(st->value.at, st->value.bytes);
+}
+
 static bool try_change(struct search *q, const struct vstate *st, const struct vchange *c,
 	uint32_t next, uint32_t used)
 {
@@ -536,6 +549,7 @@ static bool try_change(struct search *q, const struct vstate *st, const struct v
 		return false;
 	assert(q->depth < PATH_MAX_STATES);
 	*to = make(c, st, &number);
+	note_other(q, to);
 	q->depth++;
 	if (search(q, to, next, used))
 		return true;
@@ -549,8 +563,12 @@ static bool search(struct search *q, const struct vstate *st, uint32_t next, uin
 {
 	const struct vchange *c = q->k->change;
 
-	if (next >= q->must && (q->power_lost || next == q->done) && is_it(q, st))
-		return true;
+	if (next >= q->must && (q->power_lost || next == q->done) && is_it(q, st)) {
+		q->found = true;
+		return q->power_lost || !q->dead;
+	}
+	if (q->nr_others == OTHERS && q->found)
+		return false;
 	if (next < q->done && try_change(q, st, &c[next], next + 1, used))
 		return true;
 	for (uint32_t i = 0; i < q->dead; i++)
@@ -558,6 +576,20 @@ static bool search(struct search *q, const struct vstate *st, uint32_t next, uin
 			try_change(q, st, &c[q->done + i], next, used | 1u << i))
 			return true;
 	return false;
+}
+
+/* Of the states that may have been, the one that is. */
+static void add_seen(struct vkey *k, const struct search *q)
+{
+	struct vstate is = { .gone_at = VERSION_NONE };
+
+	for (uint32_t i = k->nr_states; i-- && !is.value.at;)
+		if (is_it(q, &k->state[i])) {
+			is = k->state[i];
+			is.value = bytes_of(is.value.at, is.value.bytes);
+		}
+	is.promised = false;
+	add_state(k, &is);
 }
 
 /* The dead ones behind those that were done. */
@@ -595,7 +627,11 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	for (; from + 1 < k->nr_states && !q.must; from++)
 		if (is_it(&q, &k->state[from]))
 			break;
-	if ((q.must || from + 1 == k->nr_states) && !search(&q, versions_now(v, key), 0, 0))
+	if (q.must || from + 1 == k->nr_states)
+		search(&q, versions_now(v, key), 0, 0);
+	else
+		q.found = true;
+	if (!q.found)
 		return complain(v, key, "after %s it shows %s (version %" PRIu64 "), which it "
 			"cannot be; the last settled version is %" PRIu64 "%s, of %u states, and %u "
 			"changes were answered since, %u of them for sure; %u were out",
@@ -605,8 +641,12 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 			q.must, q.dead);
 	if (!q.must && from + 1 < k->nr_states)
 		forget_states(k, from + 1);
+	for (uint32_t i = 0; i < q.nr_others; i++)
+		add_state(k, &q.other[i]);
 	for (uint32_t i = 0; i < q.depth; i++)
 		add_state(k, &q.path[i]);
+	if (q.nr_others)
+		add_seen(k, &q);
 	now = &k->state[k->nr_states - 1];
 	if (seen->what == VSEEN_VALUE)
 		now->version = seen->version;
