@@ -21,7 +21,7 @@ static bool has_space(const struct alog *l, enum tail_use use, bool tombstone, b
 {
 	uint32_t least = tombstone ? (l->cfg.reserve + 2) / 2 : l->cfg.reserve;
 
-	if (use == TAIL_REPAIR)
+	if (use >= TAIL_REST)
 		return within || l->z.used < l->z.nr;
 	if (use == TAIL_COPY)
 		return within || zones_free(l) > 1 || (!l->g.nr && l->z.used < l->z.nr);
@@ -59,7 +59,7 @@ static bool leaves_zone(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_u
 {
 	if (l->z.open->state == ZONE_OPEN && zone_room(l, nr) >= bytes)
 		return false;
-	if (use == TAIL_REPAIR)
+	if (use >= TAIL_REST)
 		zone_close(l);
 	else
 		zone_seal(l);

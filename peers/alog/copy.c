@@ -145,9 +145,11 @@ static void tell(struct alog *l, const struct parcel *p)
 /* False: it has to wait. */
 static bool copy_parcel(struct alog *l, const struct parcel *p)
 {
+	static const enum tail_use use[] = { [COPY_COMPACT] = TAIL_COPY,
+		[COPY_TAIL] = TAIL_REPAIR, [COPY_REST] = TAIL_REST };
 	struct copier *c = &l->copier;
 
-	if (append_ready(l, p->bytes, p->nr, c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR, true))
+	if (append_ready(l, p->bytes, p->nr, use[c->why], true))
 		return false;
 	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);

@@ -318,7 +318,8 @@ bool zone_is_durable(const struct alog *l, const struct zone *z);
 uint32_t zones_free(const struct alog *l);
 
 /* ---- tail.c ---- */
-enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REPAIR };
+/* REST: of a repair, when no failed page is left in the ring */
+enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REST, TAIL_REPAIR };
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use);
 uint8_t *tail_page(const struct alog *l, uint64_t k);	/* of the ring */
 const uint8_t *tail_content(const struct alog *l, uint64_t k);	/* of the ring, or lent */
