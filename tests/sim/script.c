@@ -257,9 +257,6 @@ static void add_fault(struct sim *s)
 	struct item *it = script_add(s, ACT_FAULT);
 
 	snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, faults));
-	if (s->plan.node[NODE_KVD] && getenv("NOREAD"))
-		while (strncmp(it->text, "write", 5) != 0 && strncmp(it->text, "flush", 5) != 0)
-			snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, faults));
 	it->down = rng_range(&s->rng, 1, 5000);
 	it->nr = rng_range(&s->rng, 10, 80);
 }
@@ -504,12 +501,11 @@ void script_make(struct sim *s, uint32_t ops)
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	m.cuts = p->cuts ? rng_range(&m.own, 1, rng_one_in(&m.own, 3) ? 16 : 4) : 0;
 	m.steers = rng_one_in(&m.own, 4) ? rng_range(&m.own, 1, 12) : 0;
-	if (getenv("NOFAULT")) m.faults=0;
 	m.value_kills = rng_one_in(&m.values, 2) ? rng_range(&m.values, 1, 12) : 0;
 	at_least(&m.cuts, p->about.cuts * ops / 300);
 	at_least(&m.steers, p->about.ports * ops / 3000);
 	at_least(&m.kills, p->about.kills * ops / 300);
-	if (!getenv("NOFAULT")) at_least(&m.faults, p->about.faults * ops / 300);
+	at_least(&m.faults, p->about.faults * ops / 300);
 	at_least(&m.plugs, p->about.plugs * ops / 300);
 	at_least(&m.copies, p->about.copies);
 	for (uint32_t i = 0; i < ops; i++) {

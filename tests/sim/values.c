@@ -595,7 +595,7 @@ static void flush_answered(struct sim *s, struct vio *io)
 	int64_t result = io->r->result;
 
 	sim_log(s, "values: %td: flush -> %" PRIi64, io - s->values->io, result);
-	if (result && !(s->errors_ok && result == -EIO))
+	if (result && !(s->errors_ok && (result == -EIO || result == -ENOSPC)))
 		sim_fail(s, "values: a FLUSH was answered %" PRIi64, result);
 	if (!result) {
 		versions_promise(&s->values->v, io->begin);
