@@ -536,6 +536,7 @@ static void note_other(struct search *q, const struct vstate *st)
 	if (q->power_lost || !q->dead || q->nr_others == OTHERS)
 		return;
 	q->other[q->nr_others] = *st;
+	q->other[q->nr_others].promised = false;	/* the others are in no order */
 	q->other[q->nr_others++].value = bytes_of(st->value.at, st->value.bytes);
 }
 
