@@ -5,7 +5,8 @@
 #                                    model, sim/1-500, sim-mutants (LONG), fuzz/request,
 #                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
-#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 100000, SAN 100),
+#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 10000, SAN 100),
+#   PARANOID_SEEDS (LONG: with a check after each step; else 200),
 #   TEST_JOBS (how many programs run at a time; else eight more than there are processors, as many
 #   sleep)
 #
@@ -74,7 +75,7 @@ fi
 
 if [ -n "${SEEDS:-}" ]; then seeds=$SEEDS
 elif [ -n "$SAN" ]; then seeds=100
-elif [ -n "$LONG" ]; then seeds=100000
+elif [ -n "$LONG" ]; then seeds=10000
 else seeds=150
 fi
 # What a test may take is for those that hang, not for those whose machine is taken away from them.
@@ -298,16 +299,17 @@ fi
 if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
 	run lines model 240 tests/model/run.sh ${LONG:+--long} "$BUILD/model"
 fi
-# The simulator, in pieces that run side by side: two, or of 5000 seeds.
+# The simulator, in pieces that run side by side: two, or of 2500 seeds.
 if [ -x "$BUILD/tests/sim" ]; then
-	piece=$((seeds > 10000 ? 5000 : (seeds + 1) / 2))
+	piece=$((seeds > 5000 ? 2500 : (seeds + 1) / 2))
 	for ((first = 1; first <= seeds; first += piece)); do
 		last=$((first + piece - 1 < seeds ? first + piece - 1 : seeds))
 		run lines "sim/$first-$last" 240 "${fixed[@]}" "$BUILD/tests/sim" --seed "$first" \
 			--seeds $((last - first + 1))
 	done
 	if [ -n "$LONG" ] && [ -z "$SAN" ]; then
-		run lines sim/paranoid 120 "$BUILD/tests/sim" --paranoid --seed 1000001 --seeds 1000
+		run lines sim/paranoid 120 "$BUILD/tests/sim" --paranoid --seed 1000001 \
+			--seeds "${PARANOID_SEEDS:-200}"
 	fi
 fi
 if [ -n "$LONG" ] && [ -z "$SAN" ]; then

@@ -155,6 +155,7 @@ enum xseg_kv_op {
 	XSEG_KV_GET,	/* result: the value's bytes; as many as fit are copied to `value` */
 	XSEG_KV_EXISTS,	/* result: 0; version and expiry are 0 if kvd did not read them */
 	XSEG_KV_SCAN,				/* see below */
+	XSEG_KV_BACKUP,				/* see below */
 	XSEG_KV_PUT,
 	XSEG_KV_DELETE,				/* -ENOENT: it was not there */
 	XSEG_KV_APPEND,				/* to the value that is there; -ENOENT */
@@ -262,6 +263,24 @@ struct xseg_kv_entry {
 };
 /* The next entry of a SCAN that is back, and 1; *at is 0 at first. 0: there is none. */
 int xseg_kv_next(const struct xseg_kv_io *io, size_t *at, struct xseg_kv_entry *entry);
+
+/* A BACKUP tells the records of the log, as a SCAN tells keys: io.cursor is 0 at first and after the
+ * last, and item.value has XSEG_KV_BACKUP_BYTES or more. Changes may go on. All records that are
+ * told are together the state at the begin: of those with one identity the one with the highest
+ * sequence counts, of equal ones any; a key of which that one is not `set` is deleted. Records that
+ * do not verify are left out, and counted in item.number. -EBUSY: another backup or verify is under
+ * way. -ESTALE, -EIO, -ENOSPC: it broke off; begin anew. */
+#define XSEG_KV_BACKUP_BYTES (1u << 20)
+
+struct xseg_kv_record {
+	const void *key, *value;		/* in item.value; a deleted one has no value */
+	uint64_t identity[2], sequence, version;
+	uint32_t key_bytes, value_bytes, expiry, client;
+	int32_t set;
+};
+/* The next record of a BACKUP that is back, and 1; *at is 0 at first. 0: there is none. */
+int xseg_kv_next_record(
+	const struct xseg_kv_io *io, size_t *at, struct xseg_kv_record *record);
 
 /* ---- one at a time ----------------------------------------------------------------------- */
 

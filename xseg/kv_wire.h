@@ -23,6 +23,12 @@
  *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
  *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
  *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
+ *      KV_BACKUP   The answer is a struct kv_backup_head and records of the log, in any order. All
+ *                  records of a backup are the state of its begin: of each identity the one with
+ *                  the highest sequence counts, of equal ones any. Cursor 0 begins a backup, which
+ *                  holds deleted space until its end; -EBUSY: another one, or a verify, is under
+ *                  way. -ESTALE: it is not under way any more; -EIO, -ENOSPC: it broke off: begin
+ *                  anew. -EMSGSIZE: the pages do not hold the next record; ask for 256.
  *
  * A change is a WRITE. Its pages hold a struct kv_batch, `nr` times a struct kv_change, and keys
  * and values. All changes of a batch are done, or none is. No two are of the same key. FUA:
@@ -52,7 +58,7 @@
 
 /* ---- queries ---- */
 
-enum kv_query_kind { KV_GET = 1, KV_EXISTS, KV_SCAN, KV_PIECE, KV_INFO, KV_NR_QUERIES };
+enum kv_query_kind { KV_GET = 1, KV_EXISTS, KV_SCAN, KV_PIECE, KV_INFO, KV_BACKUP, KV_NR_QUERIES };
 
 #define KV_LOOK	   1u			/* GET: kvd reads the record itself */
 #define KV_KEEP_NO 2u		/* a cache below need not keep what is read */
@@ -108,6 +114,23 @@ struct kv_scan_entry {
 	uint32_t expiry, client;
 	uint32_t unused;
 };
+
+struct kv_backup_head {
+	uint64_t next;				/* the cursor to go on with; 0: that was the end */
+	uint64_t bad;				/* records so far that do not verify, and are left out */
+	uint32_t nr, bytes;			/* of the answer, this header included */
+};
+
+/* Key and value follow, and the next begins at a multiple of 8 bytes. A record without KV_BACKUP_SET
+ * says that the key is deleted; its key may be missing. */
+struct kv_backup_entry {
+	uint64_t identity[2], sequence, version;
+	uint32_t key_bytes, value_bytes;
+	uint32_t data_crc;			/* of key and value */
+	uint32_t expiry, client;
+	uint32_t flags;				/* KV_BACKUP_SET */
+};
+#define KV_BACKUP_SET 1u
 
 struct kv_info {
 	uint32_t version;			/* KV_WIRE_VERSION */

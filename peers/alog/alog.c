@@ -37,7 +37,8 @@ static uint64_t slot_bytes(const struct alog_config *cfg)
 
 static bool config_ok(const struct alog_config *cfg)
 {
-	return cfg->prefix[0] && cfg->own <= 1u << 20 && memchr(cfg->prefix, 0, sizeof(cfg->prefix)) &&
+	return cfg->prefix[0] && memchr(cfg->prefix, 0, sizeof(cfg->prefix)) &&
+	       cfg->own <= 1u << 20 &&
 	       cfg->zone_bytes % ALOG_PAGE == 0 && cfg->zone_bytes >= 4 * ALOG_PAGE &&
 	       cfg->zone_bytes <= ALOG_ZONE_MAX && cfg->reserve >= 3 &&
 	       cfg->zones >= cfg->reserve + 4 && cfg->zones <= 1u << 20 &&
@@ -90,8 +91,8 @@ static bool allocate(struct alog *l)
 	l->copier.from = calloc(ALOG_BATCH_MAX, sizeof(struct alog_hint));
 	l->copier.verdict = calloc(ALOG_BATCH_MAX, sizeof(enum alog_verdict));
 	return l->z.table && l->g.list && l->z.of_id && l->z.live && l->z.dying && l->z.poor &&
-	       l->z.hints && l->own.run && l->s.page && l->io && l->g.id && l->copier.put && l->copier.at &&
-	       l->copier.from && l->copier.verdict;
+	       l->z.hints && l->own.run && l->s.page && l->io && l->g.id && l->copier.put &&
+	       l->copier.at && l->copier.from && l->copier.verdict;
 }
 
 struct alog *alog_create(const struct alog_config *cfg, const struct alog_user *user, void *arena,
@@ -160,6 +161,8 @@ static bool pump(struct alog *l)
 {
 	bool did = read_pump(l) | head_pump(l);
 
+	if (alog_salvages(l))
+		return did | walk_pump(l);
 	if (!alog_serves(l))
 		return did | open_pump(l);
 	head_reserve_ahead(l);

@@ -87,8 +87,8 @@ struct alog_user {
 	void (*lost)(void *ctx, uint64_t zone);
 	void (*damage)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
 		uint32_t bytes);
-	/* The page of the segment with this index, which alog_append_paged() lists. NULL if the user
-	 * lends none. */
+	/* The page of the segment with this index, which alog_append_paged() lists. NULL if the
+	 * user lends none. */
 	const void *(*at)(void *ctx, uint32_t page);
 };
 
@@ -128,11 +128,23 @@ void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
- * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO: words
- * of the arena cannot be; -EIO: it has served, and the store has lost what it had answered. Then the
- * log is to be destroyed when no request is out, and created again: older versions of what was lost
- * may show. */
+ * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO:
+ * words of the arena cannot be; -EIO: it has served, and the store has lost what it had answered.
+ * Then the log is to be destroyed when no request is out, and created again: older versions of what
+ * was lost may show. */
 int alog_failed(const struct alog *l);
+
+/* ---- salvage ---- */
+
+/* Before the first poll: the log is opened for walks alone, though its heads may be damaged.
+ * Nothing is written or deleted, and found() is not called. `zone` has the ids of all objects of
+ * the store that alog_zone_of() takes for zones, and stays until alog_salvages(). If a head
+ * verifies, it says which zones there are. A walk tells what verifies; older versions of a record
+ * may be told, and the highest sequence counts. */
+void alog_salvage(struct alog *l, const uint64_t *zone, uint32_t nr);
+bool alog_salvages(const struct alog *l);
+/* The id of the zone that an object's name says; 0: it is another object. */
+uint64_t alog_zone_of(const struct alog_config *cfg, const char *target);
 
 /* ---- appending ---- */
 
@@ -196,8 +208,8 @@ int alog_barrier_state(const struct alog *l, uint64_t barrier);
 
 /* ---- own zones ----
  *
- * Objects of up to zone_bytes that the user writes and reads itself: the pieces of large values. They
- * count against the size of the log. They are not copied, not scanned, and not told by a walk.
+ * Objects of up to zone_bytes that the user writes and reads itself: the pieces of large values.
+ * They count against the size of the log. They are not copied, not scanned, not told by a walk.
  *
  * A value: alog_own(); write its pieces; alog_barrier() when all are answered; when that has
  * succeeded, append the record that names the run. So no record shows that has lost a piece. */
@@ -210,9 +222,9 @@ void alog_own_target(const struct alog *l, uint64_t id, char *to);
  * could not be appended. It is deleted when what superseded the record is as safe as the record
  * was. -ENOENT: it is no run of alog_own() or alog_own_keep(). */
 int alog_own_free(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
-/* After an opening the user looks at each record that counts, and keeps what it names. Then all else
- * that was found is deleted. -ENOENT: it was not found, so the value is damaged. -ENOSPC: more than
- * `own`. */
+/* After an opening the user looks at each record that counts, and keeps what it names. Then all
+ * else that was found is deleted. -ENOENT: it was not found, so the value is damaged. -ENOSPC: more
+ * than `own`. */
 int alog_own_keep(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
 void alog_own_swept(struct alog *l);
 
@@ -227,8 +239,8 @@ bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes
 uint64_t alog_zone_epoch(struct alog *l, uint64_t zone);
 const uint8_t *alog_uuid(const struct alog *l);
 
-/* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while the
- * log is used. Reads are marked `once`.
+/* Tells each record of the log, good or bad, zone after zone: for verify, and for a backup while
+ * the log is used. Reads are marked `once`.
  *
  * With `hold` no zone is deleted before it was told, and all records with a sequence below `before`
  * of alog_walk_state() are a consistent state: of each identity the highest one counts. A hold
@@ -248,7 +260,8 @@ struct alog_walk {
 	void (*bad)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,
 		uint32_t bytes);
 };
-/* -EBUSY: a walk is under way, or a repair, which a hold cannot begin in. */
+/* -EBUSY: a walk is under way, or a repair, which a hold cannot begin in; or the log does not
+ * serve. */
 int alog_walk(struct alog *l, const struct alog_walk *walk) XSEG_MUST_CHECK;
 void alog_walk_go(struct alog *l);
 /* Ends it without a further upcall of it. */

@@ -138,7 +138,7 @@ void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, con
 
 	assert(l->z.open->state == ZONE_OPEN);
 	for (uint32_t i = 0; i < nr; i++) {
-		flags = (uint8_t)(put[i].rec.flags & (ALOG_PACKED | ALOG_PAGED));
+		flags = put[i].rec.flags & (uint8_t)~ALOG_OF_BATCH;
 		flags |= (uint8_t)((i + 1 < nr ? ALOG_MORE : 0) | (i ? ALOG_CONTINUED : 0));
 		put_record(l, &put[i], flags, lent, &pos, begun, &at[i]);
 		l->stats.appended_bytes += at[i].bytes;

@@ -73,8 +73,8 @@ bool choose_pump(struct alog *l)
 	if (zones_free(l) >= l->cfg.reserve + l->own.wanted)
 		l->own.wanted = 0;
 	z = without_life(l);
-	if (!z && (l->evict || space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted ||
-			  span_is_long(l))) {
+	if (!z && (l->evict || span_is_long(l) ||
+			  space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted)) {
 		z = best(l);
 		if (l->evict)
 			l->credit = l->cfg.zone_bytes;

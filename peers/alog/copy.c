@@ -131,7 +131,7 @@ static void tell(struct alog *l, const struct parcel *p)
 	for (uint32_t i = 0; i < p->nr; i++) {
 		to = c->from[i];
 		to.type = c->put[i].rec.type;
-		to.flags = c->put[i].rec.flags & (ALOG_PACKED | ALOG_PAGED);
+		to.flags = c->put[i].rec.flags & (uint8_t)~ALOG_OF_BATCH;
 		to.place = c->at[i].place;
 		to.bytes = c->at[i].bytes;
 		l->user.copied(l->user.ctx, c->zone->id, &c->from[i], c->at[i].zone, &to);

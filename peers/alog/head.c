@@ -31,7 +31,7 @@ struct head_block {
 	uint64_t owner, version, epoch, lowest, next_id, reserved, sequence, durable;
 	uint8_t words[ALOG_USER_BYTES];
 	uint64_t own_next, own_reserved;
-	uint32_t own, own_nr;			/* runs: at most; of which own_nr are behind the bits */
+	uint32_t own, own_nr;			/* runs: at most; behind the bits */
 	uint64_t unused[31];
 	uint64_t bits[];			/* live, dying, poor: span / 64 each */
 };
@@ -221,7 +221,8 @@ static bool is_good(const struct alog *l, const struct head_block *b)
 	       b->reserved < UINT64_MAX / 2 && b->epoch < UINT64_MAX / 2 &&
 	       b->version < UINT64_MAX / 2 && b->sequence < UINT64_MAX / 2 &&
 	       b->own_nr <= own_slots(&l->cfg) && b->own_next <= b->own_reserved &&
-	       b->own_reserved < UINT64_MAX / 2 && b->own_reserved - b->own_next <= UINT32_MAX / 2 &&
+	       b->own_reserved < UINT64_MAX / 2 &&
+	       b->own_reserved - b->own_next <= UINT32_MAX / 2 &&
 	       b->crc == xcrc32c(0, &b->zones, head_bytes(&l->cfg) - sizeof(b->crc));
 }
 

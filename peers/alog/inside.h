@@ -29,7 +29,7 @@ struct alog_slot {
 	uint64_t zone;				/* 0: none; its content does not count */
 	uint32_t page;				/* of the zone */
 	uint32_t back;	/* stream bytes back to the begin of the append that its first byte is of */
-	uint32_t lent;				/* a page of the segment has the content: index + 1 */
+	uint32_t lent;				/* index + 1 of the page with the content */
 	uint32_t unused;
 };
 
@@ -63,7 +63,7 @@ enum io_kind {
 struct io {
 	struct alog_io pub;
 	struct io *next;			/* free */
-	uint64_t from;				/* PAGES: page of the stream; READ: offset; OWN: run */
+	uint64_t from;	/* PAGES: page of the stream; READ: offset; OWN: run */
 	uint8_t kind, which;			/* FLUSH: group; HEAD: copy */
 	bool wanted;				/* to be sent at the next poll */
 };
@@ -97,7 +97,7 @@ struct own_run {
 	uint64_t first;
 	uint32_t nr, gone;			/* gone: deleted of them */
 	uint64_t from;				/* position when it was taken */
-	uint64_t after;				/* FREED: V2; DELETED: its number among the deletions */
+	uint64_t after;				/* FREED: V2; DELETED: its number */
 	uint8_t state;
 	bool old;				/* of an earlier opening */
 	bool counted;				/* against the size of the log */
@@ -184,7 +184,8 @@ struct reader {
 };
 
 enum open_state {
-	OPEN_HEADS, OPEN_FIRST, OPEN_RECORDS, OPEN_DELETE, OPEN_HEAD, OPEN_SERVES, OPEN_FAILED
+	OPEN_HEADS, OPEN_FIRST, OPEN_RECORDS, OPEN_DELETE, OPEN_HEAD, OPEN_SERVES, OPEN_FAILED,
+	OPEN_IDENTIFY, OPEN_SALVAGES		/* alog_salvage() */
 };
 
 struct opening {
@@ -197,6 +198,9 @@ struct opening {
 	uint64_t epoch;				/* of the zone before */
 	uint64_t owner;
 	uint64_t mark;				/* of the head that it ends with */
+	const uint64_t *listed;			/* alog_salvage() */
+	uint32_t nr_listed;
+	bool salvage;
 	struct alog_footer footer;
 };
 
@@ -227,7 +231,7 @@ struct stream {
 	uint64_t lent_from;			/* page: none before it is lent */
 	uint64_t sequence;			/* the next record's */
 	bool flushed;				/* all that the opening found is stable */
-	uint64_t barrier, barrier_over;		/* tickets: given out, and of which FLUSH is known */
+	uint64_t barrier, barrier_over;		/* given out, and of which the end is known */
 	uint64_t barrier_bad[ALOG_BARRIERS / 64];	/* by ticket % ALOG_BARRIERS: it failed */
 };
 
@@ -362,14 +366,15 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
 uint64_t flush_capped(const struct alog *l, uint64_t pos);
 void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 
-/* ---- deleted.c ---- */
+/* ---- marks.c ---- */
 bool bit_get(const uint64_t *bits, const struct alog *l, uint64_t id);
 void bit_set(uint64_t *bits, const struct alog *l, uint64_t id, bool on);
 void bits_clear(struct alog *l, uint64_t id);	/* the zone is no more */
 void grave_stable(struct alog *l, uint64_t deleted, bool flushed);
 void grave_count(struct alog *l, uint64_t id);	/* a DELETE of it is answered */
-
-/* ---- doubt.c ---- */
+uint32_t own_slots(const struct alog_config *cfg);
+bool own_leaves(const struct alog *l);		/* some are to be deleted */
+void own_stable(struct alog *l, uint64_t deleted);
 bool filled_has(const struct alog *l, uint64_t id);
 void filled_note(struct alog *l, uint64_t id);
 uint64_t doubt_low(const struct alog *l);	/* 0: no zone is in doubt */
@@ -431,6 +436,8 @@ void read_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- open.c ---- */
 bool open_pump(struct alog *l);
+/* The epoch of a zone whose image is in the scratch, if its header is lost. */
+bool find_epoch(struct alog *l, struct zone *z);
 void open_deleted(struct alog *l, struct io *io, int64_t result);
 
 /* ---- copy.c ---- */
@@ -447,13 +454,10 @@ bool grave_pump(struct alog *l);
 void grave_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- own.c ---- */
-uint32_t own_slots(const struct alog_config *cfg);
 void own_found(struct alog *l, uint64_t first, uint32_t nr);
 uint32_t own_write(const struct alog *l, struct own_named *to);
-bool own_leaves(const struct alog *l);
 bool own_pump(struct alog *l);
 void own_done(struct alog *l, struct io *io, int64_t result);
-void own_stable(struct alog *l, uint64_t deleted);
 
 /* ---- walk.c ---- */
 bool walk_pump(struct alog *l);

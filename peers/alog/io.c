@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/alog/inside.h"
@@ -34,6 +35,16 @@ void io_put(struct alog *l, struct io *io)
 void io_target(struct alog *l, struct io *io, uint64_t zone)
 {
 	snprintf(io->pub.target, sizeof(io->pub.target), "+%s:%016" PRIx64, l->cfg.prefix, zone);
+}
+
+uint64_t alog_zone_of(const struct alog_config *cfg, const char *target)
+{
+	char name[XSEG_TARGET_MAX];
+	const char *digits = strrchr(target, ':');
+	uint64_t id = digits ? strtoull(digits + 1, NULL, 16) : 0;
+
+	snprintf(name, sizeof(name), "+%s:%016" PRIx64, cfg->prefix, id);
+	return strcmp(name, target) == 0 ? id : 0;
 }
 
 void io_page(struct io *io, uint32_t page)

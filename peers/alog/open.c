@@ -7,6 +7,12 @@
  *   DELETE   what is dying is deleted again                            HEAD
  *   HEAD     a head with the new epoch and a reservation is written    SERVES
  *
+ * A salvage reads and does no more. If no head verifies, the zones that the store lists count:
+ *
+ *   HEADS    no head verifies                                          IDENTIFY
+ *   IDENTIFY from the highest zone down: one that says UUID and epoch  FIRST, or FAILED
+ *   FIRST    as above                                                  SALVAGES
+ *
  * Contract: see inside.h. It may be killed in each state: nothing is appended and no id is used
  * before SERVES, and whatever it writes or deletes, the next opening writes or deletes as well.
  *
@@ -94,6 +100,95 @@ static void make_arena(struct alog *l)
 	a->magic = ARENA_MAGIC;
 }
 
+/* ---- salvage ---- */
+
+void alog_salvage(struct alog *l, const uint64_t *zone, uint32_t nr)
+{
+	l->opening.listed = zone;
+	l->opening.nr_listed = nr;
+	l->opening.salvage = true;
+}
+
+bool alog_salvages(const struct alog *l)
+{
+	return l->opening.state == OPEN_SALVAGES;
+}
+
+/* The tail of a killed process is laid over what is read, and stays as it is. */
+static void look_into_tail(struct alog *l)
+{
+	const struct alog_arena *a = l->arena;
+	uint64_t first = tail_first(l), end, last;
+
+	end = atomic_load_explicit(&a->end, memory_order_acquire);
+	last = end / ALOG_PAGE + (end % ALOG_PAGE != 0);
+	if (a->magic != ARENA_MAGIC || a->tail_pages != l->cfg.tail_pages ||
+		a->zone_bytes != l->cfg.zone_bytes || last < first ||
+		last - first > l->cfg.tail_pages ||
+		memcmp(a->uuid, l->cfg.uuid, sizeof(a->uuid)) != 0)
+		return;
+	for (uint64_t k = first; k < last; k++)
+		if (tail_slot(l, k)->page >= zone_pages(l))
+			return;
+	l->s.next_page = last;
+	l->s.written = last * ALOG_PAGE;
+}
+
+static void begin_first(struct alog *l)
+{
+	if (l->opening.salvage)
+		look_into_tail(l);
+	l->opening.at = l->head.lowest;
+	l->opening.state = OPEN_FIRST;
+}
+
+/* The ids that may be live: the span below the highest one. */
+static void believe_list(struct alog *l)
+{
+	const uint64_t *listed = l->opening.listed;
+	uint64_t high = 0;
+
+	for (uint32_t i = 0; i < l->opening.nr_listed; i++)
+		if (listed[i] > high && listed[i] < UINT64_MAX / 2)
+			high = listed[i];
+	l->head.next_id = l->head.in.id = high + 1;
+	l->head.lowest = high > l->z.span - 2 ? high - (l->z.span - 2) : 1;
+	for (uint32_t i = 0; i < l->opening.nr_listed; i++)
+		if (listed[i] >= l->head.lowest && listed[i] <= high)
+			bit_set(l->z.live, l, listed[i], true);
+	l->opening.at = high;
+	l->opening.state = OPEN_IDENTIFY;
+}
+
+static void page_is_read(struct alog *l)
+{
+	struct alog_zone_info info;
+
+	l->job = JOB_NONE;
+	if (!alog_zone_identify(l->opening.at, l->scratch, &info)) {
+		l->opening.at--;
+		return;
+	}
+	memcpy(l->cfg.uuid, info.uuid, sizeof(info.uuid));
+	l->head.epoch = info.epoch;
+	begin_first(l);
+}
+
+static bool next_identify(struct alog *l)
+{
+	struct opening *o = &l->opening;
+
+	while (o->at >= l->head.lowest && !bit_get(l->z.live, l, o->at))
+		o->at--;
+	if (o->at < l->head.lowest) {
+		log_fail(l, -EBADMSG);
+		return false;
+	}
+	l->job = JOB_OPEN;
+	read_zone(l, o->at, 0, ALOG_PAGE, page_is_read);
+	return true;
+}
+
 /* ---- heads ---- */
 
 static void new_log(struct alog *l)
@@ -108,6 +203,14 @@ static void heads_are_read(struct alog *l)
 {
 	int rc = head_read(l), arena;
 
+	if (l->opening.salvage) {
+		l->job = JOB_NONE;
+		if (rc)
+			believe_list(l);
+		else
+			begin_first(l);
+		return;
+	}
 	if (rc && rc != -ENOENT) {
 		log_fail(l, rc);
 		return;
@@ -121,8 +224,7 @@ static void heads_are_read(struct alog *l)
 		log_fail(l, arena);
 		return;
 	}
-	l->opening.at = l->head.lowest;
-	l->opening.state = OPEN_FIRST;
+	begin_first(l);
 	l->job = JOB_NONE;
 }
 
@@ -203,7 +305,7 @@ static bool next_first(struct alog *l)
 		(!bit_get(l->z.live, l, o->at) || bit_get(l->z.dying, l, o->at)))
 		o->at++;
 	if (o->at == l->head.next_id) {
-		o->state = OPEN_RECORDS;
+		o->state = o->salvage ? OPEN_SALVAGES : OPEN_RECORDS;
 		o->at = l->head.lowest;
 		return true;
 	}
@@ -240,7 +342,7 @@ static bool may_believe(const struct alog *l, const struct zone *z)
 /* The epoch of a zone without header and footer: the last one under which a record verifies. A loss
  * of power leaves such zones of the last epoch only; damage may leave one of any epoch. The zone is
  * `sick`: it is emptied soon (choose.c), before its epoch is too long ago to be found. */
-static bool find_epoch(struct alog *l, struct zone *z)
+bool find_epoch(struct alog *l, struct zone *z)
 {
 	struct scan s;
 	struct alog_record rec;
@@ -464,6 +566,8 @@ bool open_pump(struct alog *l)
 		l->job = JOB_OPEN;
 		read_heads(l, heads_are_read);
 		return true;
+	case OPEN_IDENTIFY:
+		return next_identify(l);
 	case OPEN_FIRST:
 		return next_first(l);
 	case OPEN_RECORDS:

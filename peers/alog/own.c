@@ -19,8 +19,8 @@
  *       used twice. The head names each run that is not NONE, and what is reserved. So a successor
  *       finds all objects that there may be.
  *   V2  A run that a flush may have promised is deleted when `stable` has passed the end that the
- *       log had when it was freed, and a flush of this opening has succeeded (as L5). Another run is
- *       deleted when that end is written (as L6).
+ *       log had when it was freed, and a flush of this opening has succeeded (as L5). Another run
+ *       is deleted when that end is written (as L6).
  *   V3  A hold of a walk delays all deletions.
  */
 #include <assert.h>
@@ -29,11 +29,6 @@
 #include <stdio.h>
 
 #include "peers/alog/inside.h"
-
-uint32_t own_slots(const struct alog_config *cfg)
-{
-	return cfg->own ? 3 * cfg->own + 8 : 0;	/* with gaps, and those that were freed since */
-}
 
 static struct own_run *add(struct alog *l, uint64_t first, uint32_t nr, enum own_state state)
 {
@@ -110,19 +105,6 @@ static uint32_t taken(const struct alog *l)
 	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
 		nr += l->own.run[i].state != OWN_NONE && l->own.run[i].state != OWN_FOUND;
 	return nr;
-}
-
-static bool some_leave(const struct alog *l)
-{
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
-		if (l->own.run[i].state == OWN_FREED || l->own.run[i].state == OWN_DELETING)
-			return true;
-	return false;
-}
-
-bool own_leaves(const struct alog *l)
-{
-	return l->own.leaving && some_leave(l);
 }
 
 static void ask_for_flush(struct alog *l)
@@ -257,7 +239,7 @@ bool own_pump(struct alog *l)
 	run = next_run(l);
 	if (!run) {
 		o->seen = l->s.stable + l->s.written + 1 + l->s.flushed;
-		o->leaving = some_leave(l);
+		o->leaving = own_leaves(l);
 		if (o->leaving && zones_free(l) <= l->cfg.reserve + 1)
 			ask_for_flush(l);
 		return false;
@@ -288,15 +270,4 @@ void own_done(struct alog *l, struct io *io, int64_t result)
 	o->used -= run->counted ? run->nr : 0;
 	run->state = OWN_DELETED;
 	run->after = ++o->deleted;
-}
-
-/* The first `deleted` of them are stable. */
-void own_stable(struct alog *l, uint64_t deleted)
-{
-	if (deleted <= l->own.stable)
-		return;
-	l->own.stable = deleted;
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
-		if (l->own.run[i].state == OWN_DELETED && l->own.run[i].after <= deleted)
-			l->own.run[i].state = OWN_NONE;
 }

@@ -29,6 +29,14 @@ bool alog_zone_decode(
 	return xcrc32c(0, info, sizeof(*info)) == rec.data_crc;
 }
 
+bool alog_zone_identify(uint64_t zone, const void *from, struct alog_zone_info *info)
+{
+	struct alog_zone_info said;
+
+	memcpy(&said, (const uint8_t *)from + ALOG_HEADER_BYTES, sizeof(said));
+	return alog_zone_decode(said.uuid, zone, from, info);
+}
+
 void alog_footer_encode(
 	const uint8_t uuid[16], uint64_t zone, uint32_t zone_bytes, struct alog_footer *f)
 {

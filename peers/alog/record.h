@@ -24,7 +24,7 @@
 #define ALOG_FOOTER_BYTES  64u
 #define ALOG_HINT_BYTES	   40u
 #define ALOG_KEY_MAX	   XRECORD_KEY_MAX
-#define ALOG_PAGED_LEAST   32768u		/* of such values the copy costs more than the gaps */
+#define ALOG_PAGED_LEAST   32768u		/* such a copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
 /* The header of a record is in xtypes, as clients of kvd check it too. These are the log's names of
@@ -40,7 +40,9 @@ enum alog_flag {
 	ALOG_MORE = XRECORD_MORE,		/* the next record belongs to the same batch */
 	ALOG_PACKED = XRECORD_PACKED,		/* the value is compressed: reserved */
 	ALOG_PAGED = XRECORD_PAGED,		/* the value begins at a page */
-	ALOG_CONTINUED = XRECORD_CONTINUED	/* the record before it belongs to the same batch */
+	ALOG_CONTINUED = XRECORD_CONTINUED,	/* the record before it belongs to the same batch */
+	ALOG_LARGE = XRECORD_LARGE,		/* the value names own zones: the user's to set */
+	ALOG_OF_BATCH = ALOG_MORE | ALOG_CONTINUED
 };
 
 #define alog_record	   xrecord
@@ -58,7 +60,7 @@ struct alog_zone_info {
 	uint64_t epoch;				/* of the opening that writes the zone */
 	uint64_t durable;	/* zones up to this id were flushed as a whole; 0: none was */
 	uint64_t previous;			/* the zone before it in the chain, or 0 */
-	uint64_t unused[2];
+	uint8_t uuid[16];			/* of the log: for a salvage, which has no head */
 };
 _Static_assert(ALOG_HEADER_BYTES + sizeof(struct alog_zone_info) == ALOG_ZONE_HEAD_END,
 	"the header of a zone");
@@ -103,6 +105,9 @@ void alog_zone_encode(const uint8_t uuid[16], uint64_t zone, const struct alog_z
 	void *to);
 bool alog_zone_decode(
 	const uint8_t uuid[16], uint64_t zone, const void *from, struct alog_zone_info *info);
+
+/* The same, of a log whose UUID is not known: it is in the header, which has to verify with it. */
+bool alog_zone_identify(uint64_t zone, const void *from, struct alog_zone_info *info);
 
 void alog_footer_encode(
 	const uint8_t uuid[16], uint64_t zone, uint32_t zone_bytes, struct alog_footer *f);

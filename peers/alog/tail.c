@@ -19,7 +19,7 @@
  *   T5  A slot with `lent` has its content in a page of the user, until all of its append is
  *       written. Then the slot is given up before the user hears of it; or the content is copied
  *       into the ring, if T4 wants it. A successor believes no lent page: it puts a filler in place
- *       of the record, and the zone's hints do not count (doubt.c; then H5 of head.c).
+ *       of the record, and the zone's hints do not count (marks.c; then H5 of head.c).
  */
 #include <assert.h>
 #include <errno.h>
@@ -191,7 +191,7 @@ void tail_publish(struct alog *l, uint64_t end)
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
-		if (tail_slot(l, k)->zone == zone)
+		if (tail_slot(l, k)->zone == zone && (!tail_slot(l, k)->lent || serves(l)))
 			memcpy(image + (size_t)tail_slot(l, k)->page * ALOG_PAGE,
 				tail_content(l, k), ALOG_PAGE);
 }

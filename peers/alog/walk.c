@@ -25,10 +25,12 @@ int alog_walk(struct alog *l, const struct alog_walk *walk)
 {
 	struct walker *w = &l->w;
 
-	if (w->state.active || !serves(l) || (walk->hold && l->repair.state != REPAIR_NONE))
+	if (w->state.active || (!serves(l) && !alog_salvages(l)) || (walk->hold && l->repair.state != REPAIR_NONE))
 		return -EBUSY;			/* K3 */
 	*w = (struct walker){ .walk = *walk, .at = l->head.lowest, .until = l->head.next_id,
-		.state = { .before = l->s.sequence, .active = true } };
+		.state = { .before = UINT64_MAX, .active = true } };
+	if (serves(l))
+		w->state.before = l->s.sequence;
 	for (uint32_t i = 0; i < l->z.nr; i++) {
 		struct zone *z = &l->z.table[i];
 
@@ -83,7 +85,8 @@ uint64_t walk_patience(const struct alog *l)
 /* K5: callers find no space, and zones wait for their deletion. */
 static bool gives_way(const struct alog *l)
 {
-	return l->now >= walk_patience(l) && (l->g.nr || own_leaves(l)) && zones_free(l) <= l->cfg.reserve;
+	return l->now >= walk_patience(l) && (l->g.nr || own_leaves(l)) &&
+	       zones_free(l) <= l->cfg.reserve;
 }
 
 /* ---- one zone ---- */
@@ -201,6 +204,8 @@ static void zone_is_read(struct alog *l)
 	if (!l->w.state.active || !z || z->id != l->reader.zone)
 		return;				/* it was stopped, or the zone is gone */
 	tail_overlay(l, z->id, l->scratch);
+	if (!z->epoch)
+		find_epoch(l, z);
 	l->w.image = l->images;
 	tell_zone(l, z);
 }

@@ -118,6 +118,7 @@ void zone_begin(struct alog *l)
 	struct zone *z;
 	uint64_t pos = l->s.next_page * ALOG_PAGE;
 
+	memcpy(info.uuid, l->cfg.uuid, sizeof(info.uuid));
 	assert(!l->z.open && l->head.next_id < l->head.in.id);
 	z = zone_add(l, l->head.next_id++);
 	assert(z);

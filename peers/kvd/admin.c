@@ -14,7 +14,8 @@ static const char *const keys[KVD_NR_STATS] = {
 	[KS_PUTS] = "puts", [KS_GETS] = "gets", [KS_DELETES] = "deletes", [KS_HITS] = "hits",
 	[KS_MISSES] = "misses", [KS_SCANS] = "scans", [KS_LOOKS] = "looks",
 	[KS_BAD_RECORDS] = "bad_records", [KS_EXPIRED] = "expired", [KS_EVICTED] = "evicted",
-	[KS_REFUSED] = "refused", [KS_KEYS] = "keys", [KS_LIVE_BYTES] = "live_bytes",
+	[KS_REFUSED] = "refused", [KS_PRELOADED_BYTES] = "preloaded_bytes",
+	[KS_KEYS] = "keys", [KS_LIVE_BYTES] = "live_bytes",
 	[KS_DIRTY_BYTES] = "dirty_bytes",
 };
 
@@ -25,10 +26,11 @@ int kvd_stats_open(struct kvd *k)
 
 void kvd_stats_update(struct kvd *k)
 {
+	if (!alog_serves(k->log))		/* what a predecessor counted holds until then */
+		return;
 	xseg_stats_set(k->stats, KS_KEYS, k->index.keys);
 	xseg_stats_set(k->stats, KS_LIVE_BYTES, k->index.live_bytes);
-	xseg_stats_set(k->stats, KS_DIRTY_BYTES,
-		alog_serves(k->log) ? alog_end(k->log) - alog_written(k->log) : 0);
+	xseg_stats_set(k->stats, KS_DIRTY_BYTES, alog_end(k->log) - alog_written(k->log));
 }
 
 static uint64_t counted(const struct kvd *k, enum kvd_stat what)
@@ -46,18 +48,19 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 	struct alog_stats s;
 
 	alog_stats(k->log, &s);
-	kv_add(t, "state=%s\nprefix=%s\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n",
-		states[k->state], k->cfg.prefix, k->index.keys, k->keys_max);
+	kv_add(t, "state=%s\nprefix=%s\nid=%u\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n",
+		states[k->state], k->cfg.prefix, k->id, k->index.keys, k->opt.keys_max);
 	kv_add(t, "live_bytes=%" PRIu64 "\nlog_bytes=%" PRIu64 "\nsize_bytes=%" PRIu64
 		  "\nzones=%u\nzones_free=%u\nindex_bytes=%" PRIu64 "\n",
-		k->index.live_bytes, (uint64_t)s.zones * k->cfg.zone_bytes, k->size_bytes,
-		s.zones, s.zones_free, index_bytes(k->keys_max));
+		k->index.live_bytes, (uint64_t)s.zones * k->cfg.zone_bytes, k->opt.size_bytes,
+		s.zones, s.zones_free, index_bytes(k->opt.keys_max));
 	kv_add(t, "puts=%" PRIu64 "\ngets=%" PRIu64 "\ndeletes=%" PRIu64 "\nhits=%" PRIu64
 		  "\nmisses=%" PRIu64 "\n", counted(k, KS_PUTS), counted(k, KS_GETS),
 		counted(k, KS_DELETES), counted(k, KS_HITS), counted(k, KS_MISSES));
 	kv_add(t, "scans=%" PRIu64 "\nlooks=%" PRIu64 "\nexpired=%" PRIu64 "\nevicted=%" PRIu64
-		  "\nrefused=%" PRIu64 "\n", counted(k, KS_SCANS), counted(k, KS_LOOKS),
-		counted(k, KS_EXPIRED), counted(k, KS_EVICTED), counted(k, KS_REFUSED));
+		  "\nrefused=%" PRIu64 "\npreloaded_bytes=%" PRIu64 "\n", counted(k, KS_SCANS), counted(k, KS_LOOKS),
+		counted(k, KS_EXPIRED), counted(k, KS_EVICTED), counted(k, KS_REFUSED),
+		counted(k, KS_PRELOADED_BYTES));
 	kv_add(t, "tombstones=%" PRIu64 "\nappended_bytes=%" PRIu64 "\ncompacted_bytes=%" PRIu64
 		  "\nwritten_bytes=%" PRIu64 "\nflushes=%" PRIu64 "\nzones_deleted=%" PRIu64
 		  "\nrepairs=%" PRIu64 "\n", k->index.tombstones, s.appended_bytes,
@@ -65,7 +68,7 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 	kv_add(t, "bad_records=%" PRIu64 "\nholes=%" PRIu64 "\ndirty_bytes=%" PRIu64
 		  "\nopened_ns=%" PRIu64 "\nopened_by_scan=%u\nsync=%s\n",
 		counted(k, KS_BAD_RECORDS), s.holes, counted(k, KS_DIRTY_BYTES), k->opened_ns,
-		s.opened_by_scan, k->sync_text);
+		s.opened_by_scan, k->opt.sync_text);
 	return (int64_t)t->used;
 }
 
@@ -74,9 +77,10 @@ int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, s
 	struct kvd *k = kvd_of(pp->peer);
 	struct kv_text t;
 
-	(void)r;
 	kv_init(&t, out, size);
 	if (!strcmp(line, "info") || !strcmp(line, "status"))
 		return info(k, &t);
+	if (!strcmp(line, "verify"))
+		return kvd_verify(k, r, &t);
 	return -ENOSYS;
 }

@@ -27,13 +27,6 @@ static bool has_value(uint8_t kind)
 	return kind == KV_PUT || kind == KV_APPEND || kind == KV_PREPEND;
 }
 
-/* B3 */
-bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
-{
-	return !kv_is_large(key_bytes, value_bytes) &&
-	       ALOG_HEADER_BYTES + key_bytes + value_bytes <= k->record_max;
-}
-
 static int too_large(const struct kvd *k, const struct kv_change *c)
 {
 	log_warn("%s: a value of %u bytes was refused: a key and its value have at most %u bytes "
@@ -44,7 +37,7 @@ static int too_large(const struct kvd *k, const struct kv_change *c)
 
 static uint32_t expiry_from_now(const struct kvd *k, uint32_t ttl)
 {
-	uint64_t expiry = k->time_s + ttl;
+	uint64_t expiry = k->time.s + ttl;
 
 	return expiry < UINT32_MAX ? (uint32_t)expiry : UINT32_MAX;
 }
@@ -58,8 +51,8 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		return too_large(k, c);
 	if (c->kind < KV_PUT || c->kind >= KV_NR_CHANGES || c->condition > KV_IF_VERSION ||
 		!c->key_bytes || c->key_bytes > KV_KEY_MAX ||
-		!is_within(c->key_at, c->key_bytes, k->batch_bytes) ||
-		!is_within(c->value_at, value, k->batch_bytes))
+		!is_within(c->key_at, c->key_bytes, k->now.batch_bytes) ||
+		!is_within(c->value_at, value, k->now.batch_bytes))
 		return -EINVAL;
 	if (kvd_needs_value(c->kind) && nr > 1)
 		return -EINVAL;
@@ -67,8 +60,8 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		return too_large(k, c);
 	if (c->flags & KV_TTL && c->expiry)
 		w->c.expiry = expiry_from_now(k, c->expiry);
-	w->key = k->batch + c->key_at;
-	w->value = k->batch + c->value_at;
+	w->key = k->now.batch + c->key_at;
+	w->value = k->now.batch + c->value_at;
 	if (has_value(c->kind) && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
 					  c->data_crc)
 		return -EPROTO;
@@ -80,7 +73,7 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 static bool has_twins(const struct kvd *k, uint32_t nr)
 {
 	static uint16_t seen[SEEN_SLOTS];	/* number + 1; the thread's, which is one */
-	const struct kvd_work *w = k->work;
+	const struct kvd_work *w = k->now.work;
 	uint32_t at;
 
 	memset(seen, 0, sizeof(seen));
@@ -103,17 +96,17 @@ int kvd_batch_parse(struct kvd *k, const struct xreq *r)
 	if (r->offset || r->size < least || r->size > XSEG_REQ_BYTES ||
 		r->nr_pages < xseg_req_span(0, r->size))
 		return -EINVAL;
-	k->batch_bytes = r->size;
-	xseg_req_read_data(k->peer.seg, r, 0, k->batch, r->size);
-	memcpy(&b, k->batch, sizeof(b));
+	k->now.batch_bytes = r->size;
+	xseg_req_read_data(k->peer.seg, r, 0, k->now.batch, r->size);
+	memcpy(&b, k->now.batch, sizeof(b));
 	if (b.magic != KV_BATCH_MAGIC || !b.nr || b.nr > KV_BATCH_MAX ||
 		!is_within(sizeof(b), b.nr * (uint32_t)sizeof(struct kv_change), r->size))
 		return -EINVAL;
 	for (uint32_t i = 0; i < b.nr; i++) {
-		struct kvd_work *w = &k->work[i];
+		struct kvd_work *w = &k->now.work[i];
 
 		*w = (struct kvd_work){ .result = 0 };
-		memcpy(&w->c, k->batch + sizeof(b) + i * sizeof(w->c), sizeof(w->c));
+		memcpy(&w->c, k->now.batch + sizeof(b) + i * sizeof(w->c), sizeof(w->c));
 		rc = check(k, w, b.nr);
 		if (rc)
 			return rc;

@@ -33,8 +33,6 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xkill.h"
 
-enum { NOTE_ZONE, NOTE_PLACE, NOTE_SEQUENCE };
-
 /* What comes of looking at a record: it is there, it is on its way, there is no job, or an errno. */
 enum { LOOKED = 0, LOOKING = 1 };
 
@@ -139,7 +137,7 @@ static int look_at_all(struct kvd *k, struct xreq *r, struct kvd_job **j, uint32
 	int rc;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct kvd_work *w = &k->work[i];
+		struct kvd_work *w = &k->now.work[i];
 		uint64_t slot = index_find(&k->index, w->id);
 
 		w->known = slot != INDEX_NONE;
@@ -205,11 +203,11 @@ static bool fails(struct kvd *k, const struct xreq *r, uint32_t nr)
 	bool failed = false;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		k->work[i].result = one_result(&k->work[i]);
-		failed |= is_failure(&k->work[i]);
+		k->now.work[i].result = one_result(&k->now.work[i]);
+		failed |= is_failure(&k->now.work[i]);
 	}
 	for (uint32_t i = 0; i < nr && failed; i++)
-		write_outcome(k, r, i, k->work[i].result ? k->work[i].result : -ECANCELED, NULL, 0,
+		write_outcome(k, r, i, k->now.work[i].result ? k->now.work[i].result : -ECANCELED, NULL, 0,
 			0);
 	return failed;
 }
@@ -234,7 +232,7 @@ static void plain_put(const struct kvd_work *w, struct alog_put *put)
 /* 0, or the result of the change: a value cannot be made. */
 static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, struct making *m)
 {
-	struct alog_put *put = &k->put[m->nr];
+	struct alog_put *put = &k->now.put[m->nr];
 	struct alog_record old;
 	int rc = 0;
 
@@ -262,7 +260,7 @@ static int make_records(struct kvd *k, struct kvd_job *j, uint32_t nr, struct ma
 
 	*m = (struct making){ .tombstones = true };
 	for (uint32_t i = 0; i < nr && !rc; i++) {
-		struct kvd_work *w = &k->work[i];
+		struct kvd_work *w = &k->now.work[i];
 
 		w->does = !w->result;
 		if (!w->does)
@@ -282,13 +280,15 @@ static void promise(struct kvd *k, struct xreq *r)
 
 	if (r->flags & XSEG_REQ_FUA || k->sync == KVD_ALWAYS) {
 		alog_force(k->log, end);
-		to = &k->stable;
+		to = &k->q.stable;
 	} else if (k->sync == KVD_WRITTEN) {
 		alog_push(k->log, end);
-		to = &k->written;
+		to = &k->q.written;
 	} else if (k->sync_at_ns == PEER_NEVER) {
 		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
 	}
+	/* before the answer: see peers/common/say/dirty.h */
+	xseg_stats_set(k->stats, KS_DIRTY_BYTES, end - alog_written(k->log));
 	if (!to) {
 		peer_answer(k->pp, r, r->size);
 		return;
@@ -303,9 +303,9 @@ static void note(struct kvd *k, const struct xreq *r, const struct alog_place *a
 {
 	struct xseg *seg = k->peer.seg;
 
-	xseg_req_note_set(seg, r, NOTE_ZONE, at->zone);
-	xseg_req_note_set(seg, r, NOTE_PLACE, at->place);
-	xseg_req_note_set(seg, r, NOTE_SEQUENCE, at->sequence);
+	xseg_req_note_set(seg, r, KVD_NOTE_ZONE, at->zone);
+	xseg_req_note_set(seg, r, KVD_NOTE_PLACE, at->place);
+	xseg_req_note_set(seg, r, KVD_NOTE_SEQUENCE, at->sequence);
 	XKILL(KVD_NOTED);
 }
 
@@ -317,8 +317,8 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 	int rc;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct kvd_work *w = &k->work[i];
-		const struct alog_record *rec = &k->put[n].rec;
+		struct kvd_work *w = &k->now.work[i];
+		const struct alog_record *rec = &k->now.put[n].rec;
 		struct alog_place at = { .bytes = w->does ?
 			alog_record_bytes(rec->key_bytes, rec->value_bytes) : 0 };
 
@@ -329,16 +329,16 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 	note(k, r, next);
 	if (r->state == XSEG_REQ_AT)
 		xseg_req_start(k->pp->port, r);
-	rc = alog_append(k->log, k->put, m->nr, k->at);
-	assert(!rc && k->at[0].place == next->place && k->at[0].sequence == next->sequence);
+	rc = alog_append(k->log, k->now.put, m->nr, k->now.at);
+	assert(!rc && k->now.at[0].place == next->place && k->now.at[0].sequence == next->sequence);
 	XKILL(KVD_APPENDED);
 	for (uint32_t i = n = 0; i < nr; i++) {
-		struct kvd_work *w = &k->work[i];
+		struct kvd_work *w = &k->now.work[i];
 
 		if (!w->does)
 			continue;
-		kvd_index_put(k, w->id, &k->at[n], w->c.kind == KV_DELETE,
-			k->put[n].rec.expiry != 0);
+		kvd_index_put(k, w->id, &k->now.at[n], w->c.kind == KV_DELETE,
+			k->now.put[n].rec.expiry != 0);
 		kvd_count(k, w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
 		n++;
 	}
@@ -398,7 +398,7 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 		return true;
 	}
 	if (make_records(k, j, (uint32_t)nr, &m)) {
-		write_outcome(k, r, 0, k->work[0].result, NULL, 0, 0);
+		write_outcome(k, r, 0, k->now.work[0].result, NULL, 0, 0);
 		finish(k, r, j, r->size);
 		return true;
 	}
@@ -416,7 +416,7 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 		return true;
 	}
 	for (uint32_t i = 0; i < (uint32_t)nr; i++)
-		write_outcome(k, r, i, k->work[i].result, NULL, 0, 0);
+		write_outcome(k, r, i, k->now.work[i].result, NULL, 0, 0);
 	peer_answer(k->pp, r, r->size);
 	return true;
 }
@@ -432,8 +432,8 @@ static void push_first(struct kvd_fifo *q, struct xreq *r)
 void kvd_change(struct kvd *k, struct xreq *r)
 {
 	r->user = NULL;
-	if (k->waiting.first || !try_change(k, r, NULL))
-		fifo_push(&k->waiting, r);
+	if (k->q.waiting.first || !try_change(k, r, NULL))
+		fifo_push(&k->q.waiting, r);
 }
 
 /* Before those that wait for a job. */
@@ -442,35 +442,16 @@ static void run_change(struct kvd *k, struct kvd_job *j)
 	struct xreq *r = j->r;
 
 	if (!try_change(k, r, j))
-		push_first(&k->waiting, r);
+		push_first(&k->q.waiting, r);
 }
 
 /* ---- of a predecessor ---- */
 
-void kvd_change_begun(struct kvd *k, struct xreq *r)
-{
-	r->user = NULL;
-	fifo_push(&k->begun, r);
-}
-
-/* C1 */
-void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint)
-{
-	struct xseg *seg = k->peer.seg;
-
-	for (struct xreq *r = k->begun.first; r; r = r->next)
-		if (r->state == XSEG_REQ_STARTED &&
-			xseg_req_note(seg, r, NOTE_SEQUENCE) == hint->sequence &&
-			xseg_req_note(seg, r, NOTE_ZONE) == zone &&
-			xseg_req_note(seg, r, NOTE_PLACE) == hint->place)
-			r->user = r;
-}
-
 /* The log is OPEN. */
 static void finish_begun(struct kvd *k)
 {
-	while (k->begun.first) {
-		struct xreq *r = fifo_pop(&k->begun);
+	while (k->q.begun.first) {
+		struct xreq *r = fifo_pop(&k->q.begun);
 		bool done = r->user || r->state == XSEG_REQ_APPLIED;
 
 		r->user = NULL;
@@ -512,25 +493,16 @@ void kvd_changes_poll(struct kvd *k)
 	struct xreq *r;
 
 	finish_begun(k);
-	answer_up_to(k, &k->written, alog_written(k->log));
-	answer_up_to(k, &k->stable, alog_stable(k->log));
+	answer_up_to(k, &k->q.written, alog_written(k->log));
+	answer_up_to(k, &k->q.stable, alog_stable(k->log));
 	look_at_time(k);
-	while (k->waiting.first) {
-		r = fifo_pop(&k->waiting);
+	while (k->q.waiting.first) {
+		r = fifo_pop(&k->q.waiting);
 		if (!try_change(k, r, r->user)) {
-			push_first(&k->waiting, r);
+			push_first(&k->q.waiting, r);
 			return;
 		}
 	}
-}
-
-void kvd_changes_fail(struct kvd *k, int error)
-{
-	struct kvd_fifo *q[] = { &k->written, &k->stable };
-
-	for (unsigned i = 0; i < 2; i++)
-		while (q[i]->first)
-			peer_answer(k->pp, fifo_pop(q[i]), error);
 }
 
 /* With nothing in the tail older records may still be in a cache below: the FLUSH is its matter. */
@@ -546,5 +518,5 @@ void kvd_flush(struct kvd *k, struct xreq *r)
 	}
 	alog_force(k->log, end);
 	r->user = (void *)(uintptr_t)end;
-	fifo_push(&k->stable, r);
+	fifo_push(&k->q.stable, r);
 }

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xtypes/xkill.h"
+
 /* ---- options ----------------------------------------------------------------------------- */
 
 int kvd_sync_parse(const char *text, enum kvd_sync *sync, uint64_t *ns)
@@ -59,29 +61,29 @@ static int check_prefix(const char *text, struct xseg_error *err)
 static const char *const full_names[] = { "refuse", "evict", NULL };
 
 static const struct opt kvd_opts[] = {
-	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(prefix), .len = XSEG_NAME_MAX,
+	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(opt.prefix), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = check_prefix,
 	  .help = "its objects are named +NAME:...; default: the peer's name" },
-	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(size_bytes), .max = 1ull << 42,
+	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .max = 1ull << 42,
 	  .arg = "SIZE", .help = "of the log, in the store; must be given" },
-	{ .name = "keys", .kind = OPT_U64, .off = FIELD(keys_max), .max = 1ull << 32, .arg = "N",
+	{ .name = "keys", .kind = OPT_U64, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
 	  .help = "most keys that it can have; default: size / 1K" },
-	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(full), .names = full_names,
+	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names,
 	  .def = "refuse", .arg = "refuse|evict",
 	  .help = "what becomes of a put when the log is full" },
-	{ .name = "preload", .kind = OPT_STR, .off = FIELD(preload), .len = 16, .def = "no",
+	{ .name = "preload", .kind = OPT_STR, .off = FIELD(opt.preload), .len = 16, .def = "no",
 	  .arg = "no|all|SIZE", .check = check_preload,
 	  .help = "what is read into a cache below at the start" },
-	{ .name = "sync", .kind = OPT_STR, .off = FIELD(sync_text), .len = 16, .def = "1s",
+	{ .name = "sync", .kind = OPT_STR, .off = FIELD(opt.sync_text), .len = 16, .def = "1s",
 	  .arg = "never|written|always|TIME", .flags = OPT_LIVE, .check = check_sync,
 	  .help = "when a put is answered, or flushed" },
-	{ .name = "reserve", .kind = OPT_PERCENT, .off = FIELD(reserve_percent), .min = 1,
+	{ .name = "reserve", .kind = OPT_PERCENT, .off = FIELD(opt.reserve_percent), .min = 1,
 	  .max = 50, .def = "5", .arg = "PERCENT",
 	  .help = "of the log for deletes and compaction; three zones at least" },
-	{ .name = "tail", .kind = OPT_SIZE, .off = FIELD(tail_bytes), .min = 64 << 10,
+	{ .name = "tail", .kind = OPT_SIZE, .off = FIELD(opt.tail_bytes), .min = 64 << 10,
 	  .max = 64 << 20, .def = "4M", .arg = "SIZE",
 	  .help = "memory for the end of the log" },
-	{ .name = "zone_size", .kind = OPT_SIZE, .off = FIELD(zone_bytes), .min = 256 << 10,
+	{ .name = "zone_size", .kind = OPT_SIZE, .off = FIELD(opt.zone_bytes), .min = 256 << 10,
 	  .max = ALOG_ZONE_MAX, .def = "4M", .arg = "SIZE",
 	  .help = "of the objects that the log is made of" },
 	{ .name = NULL },
@@ -96,17 +98,17 @@ static int kvd_fit(const struct peer *p, struct xseg_error *err)
 	if (p->threads > 1)
 		return xseg_fail(err, -EINVAL,
 			"a kvd has one thread for now; leave out threads=");
-	if (!k->prefix[0] && check_prefix(p->name, err))
+	if (!k->opt.prefix[0] && check_prefix(p->name, err))
 		return -EINVAL;
-	if (!k->size_bytes)
+	if (!k->opt.size_bytes)
 		return xseg_fail(err, -EINVAL, "size= is missing: how large the log may get");
-	if (k->zone_bytes % XSEG_PAGE_SIZE || k->tail_bytes % XSEG_PAGE_SIZE)
+	if (k->opt.zone_bytes % XSEG_PAGE_SIZE || k->opt.tail_bytes % XSEG_PAGE_SIZE)
 		return xseg_fail(err, -EINVAL, "zone_size and tail are whole pages of 4k");
 	if (kvd_cost(k, &cfg, &cost))
 		return xseg_fail(err, -EINVAL, "size is too small: with zones of %lu KiB and this "
 			"reserve it is %lu KiB at least",
-			(unsigned long)k->zone_bytes >> 10,
-			(unsigned long)(cfg.reserve + 4) * (k->zone_bytes >> 10));
+			(unsigned long)k->opt.zone_bytes >> 10,
+			(unsigned long)(cfg.reserve + 4) * (k->opt.zone_bytes >> 10));
 	return 0;
 }
 
@@ -116,7 +118,7 @@ static int kvd_changed(struct peer *p, const struct opt *o, struct xseg_error *e
 
 	(void)o;
 	(void)err;
-	return kvd_sync_parse(k->sync_text, &k->sync, &k->sync_ns);
+	return kvd_sync_parse(k->opt.sync_text, &k->sync, &k->sync_ns);
 }
 
 /* ---- requests ---------------------------------------------------------------------------- */
@@ -153,7 +155,7 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 	else if (k->state == KVD_BROKEN)
 		peer_answer(pp, r, k->error);
 	else
-		fifo_push(&k->held, r);
+		fifo_push(&k->q.held, r);
 }
 
 static void kvd_recover(struct peer_port *pp, struct xreq *r)
@@ -162,6 +164,28 @@ static void kvd_recover(struct peer_port *pp, struct xreq *r)
 		kvd_change_begun(kvd_of(pp->peer), r);
 	else
 		kvd_request(pp, r);
+}
+
+/* A reply to what is not out is somebody's scribbling in the segment. */
+static void kvd_reply(struct peer_port *pp, struct xreq *r)
+{
+	struct kvd *k = kvd_of(pp->peer);
+	struct kvd_context c = k->context[r->index];
+	/* a short one is an error of the store, and no damage */
+	int64_t result = c.read && r->result >= 0 && r->result < r->size ? -EIO : r->result;
+
+	if (!c.io && !c.read)
+		return;
+	k->context[r->index] = (struct kvd_context){ 0 };
+	xseg_req_free(pp->port, r);
+	if (c.read) {
+		k->reads.out--;
+		kvd_read_back(k, c.read, result);
+		return;
+	}
+	k->log_out--;
+	XKILL(KVD_LOG_ANSWERED);
+	alog_done(k->log, c.io, result);
 }
 
 /* ---- a round ----------------------------------------------------------------------------- */
@@ -175,26 +199,28 @@ static void answer_all(struct kvd *k, struct kvd_fifo *q)
 /* What a predecessor had begun comes first. */
 static void go_on(struct kvd *k)
 {
+	kvd_preload_begin(k);
+	kvd_backup_poll(k);
 	kvd_changes_poll(k);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
-	while (k->held.first)
-		kvd_serve(k, fifo_pop(&k->held));
+	while (k->q.held.first)
+		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
 /* All is to be below and stable, and then the head says so: the next opening reads hints alone. */
 static void settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
-	bool busy = k->log_out || k->jobs || k->waiting.first || k->written.first ||
-		    k->stable.first || k->begun.first;
+	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
+		    k->q.stable.first || k->q.begun.first;
 
 	k->settled = false;
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
 		alog_force(k->log, end);
 		k->head_asked = false;
 	} else if (!busy && !k->head_asked) {
-		kvd_words_write(k);
+		kvd_date_write(k);
 		k->head_asked = true;
 	} else {
 		k->settled = !busy && alog_words_stable(k->log);
@@ -213,8 +239,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 
 	kvd_life_poll(k);
 	if (k->state == KVD_BROKEN) {
-		answer_all(k, &k->held);
-		answer_all(k, &k->begun);
+		answer_all(k, &k->q.held);
+		answer_all(k, &k->q.begun);
 		return PEER_NEVER;
 	}
 	if (k->state == KVD_OPEN) {
@@ -223,7 +249,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 			settle(k);
 	}
 	next = alog_poll(k->log, pp->now_ns);
-	if (k->state == KVD_OPEN && k->waiting.first) {
+	if (k->state == KVD_OPEN && k->q.waiting.first) {
 		kvd_changes_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
 	}
@@ -254,7 +280,7 @@ static void kvd_fini(struct peer *p)
 static int kvd_init(struct peer *p, struct xseg_error *err)
 {
 	struct kvd *k = kvd_of(p);
-	int rc = kvd_sync_parse(k->sync_text, &k->sync, &k->sync_ns);
+	int rc = kvd_sync_parse(k->opt.sync_text, &k->sync, &k->sync_ns);
 
 	if (!rc)
 		rc = kvd_life_init(k, err);
@@ -287,7 +313,7 @@ static bool kvd_quiesced(struct peer *p, uint64_t *left_bytes)
 	const struct kvd *k = kvd_of(p);
 
 	*left_bytes = dirty_bytes(k);
-	return !k->log_out && !k->reads_out && (k->state != KVD_OPEN || has_ended(k));
+	return !k->log_out && !k->reads.out && (k->state != KVD_OPEN || has_ended(k));
 }
 
 static uint64_t kvd_dirty_bytes(struct peer *p)

@@ -6,15 +6,22 @@
  *
  *   file        what is there
  *   kvd.c       the class, options, what a port does each round
- *   life.c      memory, the id and the prefix, opening, naming, stopping
- *   logged.c    what the log asks of its user: sending, pages, the index at opening and copies
+ *   life.c      memory, the id and the prefix, opening, naming
+ *   logged.c    what the log asks of its user: sending, the index at opening and at copies
+ *   send.c      kvd's own requests; identities
+ *   date.c      kvd's time, which never goes back
  *   index.c     identity -> place
  *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
  *   scan.c      SCAN
+ *   parse.c     the parsing of a query
  *   batch.c     the parsing of a change
  *   change.c    changes: conditions, the append, answers, and changes that a predecessor began
+ *   begun.c     changes that a predecessor had begun
  *   value.c     new values that are made of old ones: APPEND, INCR and so on
  *   record.c    reads of kvd's own, and whether a record verifies
+ *   preload.c   reading zones at the start
+ *   verify.c    the command that reads all
+ *   backup.c    BACKUP
  *   admin.c     commands and counters
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
@@ -38,6 +45,7 @@
 
 #include "peers/alog/alog.h"
 #include "peers/common/runtime/peer.h"
+#include "peers/common/say/kv.h"
 #include "peers/kvd/index.h"
 #include "xseg/kv_wire.h"
 
@@ -60,7 +68,7 @@ enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
 
 enum kvd_stat {
 	KS_PUTS, KS_GETS, KS_DELETES, KS_HITS, KS_MISSES, KS_SCANS, KS_LOOKS, KS_BAD_RECORDS,
-	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES, KVD_NR_STATS
+	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES, KVD_NR_STATS
 };
 
 struct kvd_fifo {				/* requests by ->next */
@@ -123,13 +131,77 @@ struct kvd_context {
 	struct kvd_read *read;
 };
 
-struct kvd {
-	struct peer peer;
-	/* options */
+struct kvd_options {
 	uint64_t size_bytes, keys_max, tail_bytes, zone_bytes;
 	uint32_t full, reserve_percent;
 	char prefix[XSEG_NAME_MAX], preload[16], sync_text[16];
+};
 
+struct kvd_memory {				/* life.c */
+	uint8_t *base;
+	uint64_t base_bytes;
+	uint32_t *extent;			/* first page of each of the arena's extents */
+	struct kvd_arena *arena;
+};
+
+struct kvd_lists {
+	struct kvd_fifo held, begun, waiting, no_job, written, stable;
+};
+
+struct kvd_reads {				/* record.c */
+	struct kvd_read read[KVD_BIG_READS + KVD_SMALL_READS], *big_free, *small_free;
+	uint32_t out;
+};
+
+struct kvd_jobs {				/* record.c */
+	struct kvd_job job[KVD_JOBS], *free, *wants_first, **wants_last;
+	struct kvd_fact *facts;			/* of all jobs */
+	uint32_t nr;
+};
+
+/* Of the request that is being looked at. */
+struct kvd_now {
+	uint8_t *batch, *value;			/* a batch; a value that is made */
+	uint32_t batch_bytes;
+	struct kvd_work *work;
+	struct alog_put *put;
+	struct alog_place *at;
+	uint8_t *key, *record;			/* of a query; of a record from the tail */
+};
+
+struct kvd_time {				/* date.c */
+	uint64_t s, written;			/* kvd's; and as of the last write of the head */
+};
+
+struct kvd_preload {
+	uint64_t zone, lowest, left;		/* goes down; bytes */
+	uint32_t from;
+	bool begun;
+};
+
+#define KVD_VERIFY_BYTES 16384u
+struct kvd_verify {
+	struct xreq *r;				/* the command; NULL: none is under way */
+	uint64_t records, bytes, live, bad, bad_live;
+	char *buf;
+	struct kv_text text;
+};
+
+struct kvd_backup {
+	struct xreq *r;				/* that is being filled, or NULL */
+	uint64_t cursor;			/* of the next request; 0: none is under way */
+	uint64_t before, bad, asked_ns;
+	uint32_t nr, used;
+};
+
+/* Of the zone that is being emptied: how much of it was kept for having been got. */
+struct kvd_evicted {
+	uint64_t zone, kept;
+};
+
+struct kvd {
+	struct peer peer;
+	struct kvd_options opt;
 	enum kvd_sync sync;
 	uint64_t sync_ns;
 	uint32_t id;
@@ -138,39 +210,29 @@ struct kvd {
 	uint64_t opened_ns, began_ns;
 	struct peer_port *pp;
 
-	/* memory */
-	uint8_t *base;
-	uint64_t base_bytes;
-	uint32_t *extent;			/* first page of each of the arena's extents */
-	struct kvd_arena *arena;
+	struct kvd_memory mem;
 	struct alog_config cfg;
 	struct alog_cost cost;
 	uint32_t record_max;			/* a record, or a batch, in the log */
 	struct alog *log;
 	struct index index;
 	struct kvd_context *context;
-	uint32_t log_out, reads_out;
+	uint32_t log_out;			/* requests of the log */
 
 	uint8_t secret[16];
-	uint64_t time_s, time_written;		/* K9; in the head, as of the last write of it */
+	struct kvd_time time;
 	uint32_t naming;			/* NAMING: heads written */
 
-	struct kvd_fifo held, begun, waiting, no_job, written, stable;
-	struct kvd_read read[KVD_BIG_READS + KVD_SMALL_READS], *big_free, *small_free;
-	struct kvd_job job[KVD_JOBS], *job_free, *wants_first, **wants_last;
-	uint32_t jobs;
+	struct kvd_lists q;
+	struct kvd_reads reads;
+	struct kvd_jobs jobs;
+	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
-	uint64_t evict_zone, evict_kept;	/* bytes of that zone that were kept */
+	struct kvd_evicted evicted;
+	struct kvd_preload preload;
+	struct kvd_verify verify;
+	struct kvd_backup backup;
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
-
-	/* the change that is being made */
-	uint8_t *batch, *value;
-	uint32_t batch_bytes;
-	struct kvd_work *work;
-	struct alog_put *put;
-	struct alog_place *at;
-	struct kvd_fact *facts;			/* of all jobs */
-	uint8_t *key, *record;			/* of a query; of a record from the tail */
 
 	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
 	uint32_t target_len;
@@ -222,20 +284,25 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err);
 void kvd_life_fini(struct kvd *k);
 void kvd_life_poll(struct kvd *k);		/* the state */
 uint32_t kvd_id_of(const char *prefix);
-void kvd_words_write(struct kvd *k);		/* the head is to have the time */
-/* 0: not expired. Tells the head, now and then, how late it is. */
+
+/* ---- date.c ---- */
+void kvd_see_date(struct kvd *k);
+void kvd_date_write(struct kvd *k);		/* the head is to have the time */
+/* An expiry of 0 is never. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 
 /* ---- logged.c ---- */
 extern const struct alog_user kvd_log_user;	/* ctx is to be set */
-uint32_t kvd_page_of(void *ctx, const void *at);
-bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c);
-void kvd_reply(struct peer_port *pp, struct xreq *r);
-void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r);
-void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2]);
 /* The index has the record of the identity at this place from now on. There is room (change.c). */
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
 	bool expires);
+
+/* ---- send.c ---- */
+uint32_t kvd_page_of(void *ctx, const void *at);
+/* False: it could not be sent, and is free. */
+bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c);
+void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r);
+void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2]);
 
 /* ---- record.c ---- */
 enum kvd_got { KVD_HERE, KVD_SENT, KVD_LATER };
@@ -261,9 +328,11 @@ void kvd_jobs_poll(struct kvd *k);		/* those that want a read go on */
 
 /* ---- query.c ---- */
 void kvd_query(struct kvd *k, struct xreq *r);
+void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
+
+/* ---- parse.c ---- */
 /* The struct of a query, and its key into k->key. */
 int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
-void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
 
 /* ---- scan.c ---- */
 void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
@@ -282,24 +351,39 @@ struct kvd_work {
 };
 /* Copies and checks a batch: k->work has its changes. Returns how many, or an error. */
 int kvd_batch_parse(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
-/* A record of a key and a value can be, and can be read (B3). */
-bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 void kvd_flush(struct kvd *k, struct xreq *r);
+/* ---- begun.c ---- */
+/* The notes of a change: where its first record stands. */
+enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
 /* One that a predecessor had STARTED or APPLIED. */
 void kvd_change_begun(struct kvd *k, struct xreq *r);
 /* The opening found a record: whether a STARTED change has made it. */
 void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
-void kvd_changes_fail(struct kvd *k, int error);	/* of all that is done and not answered */
 
 /* ---- value.c ---- */
 /* The record of work[0] is in `rd`; the new value goes into k->value. 0 or the change's result. */
 int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 	const struct alog_record *old, struct alog_put *put, uint64_t *number);
 bool kvd_needs_value(uint8_t kind);
+/* A record of a key and a value can be, and can be read (B3). */
+bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
+
+
+/* ---- preload.c ---- */
+void kvd_preload_begin(struct kvd *k);		/* once */
+
+/* ---- verify.c ---- */
+int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
+void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
+
+/* ---- backup.c ---- */
+void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q);
+void kvd_backup_poll(struct kvd *k);
+void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
 
 /* ---- admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);

@@ -11,10 +11,7 @@
  *       opened: a cache below knows the log's data by it. No two kvds of a segment have one id, and
  *       so no two have one prefix (K13).
  *   L2  The secret of the hash is in both copies of the head before the first record is appended.
- *   L3  Time never goes back (K9): it is the latest that the driver has told, this arena, or the
- *       head. The head learns of it when a record is found expired by a time that it does not have,
- *       and at a stop: a client may have found one expired by the time that kvd told it.
- *   L4  The arena is given back only when all that was appended is stable.
+ *   L3  The arena is given back only when all that was appended is stable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,16 +31,16 @@
 
 int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cost)
 {
-	uint32_t zones = (uint32_t)(k->size_bytes / k->zone_bytes);
+	uint32_t zones = (uint32_t)(k->opt.size_bytes / k->opt.zone_bytes);
 
-	*cfg = (struct alog_config){ .zones = zones, .zone_bytes = (uint32_t)k->zone_bytes,
-		.tail_pages = (uint32_t)(k->tail_bytes / XSEG_PAGE_SIZE),
-		.reserve = (uint32_t)((uint64_t)zones * k->reserve_percent / PERCENT) };
+	*cfg = (struct alog_config){ .zones = zones, .zone_bytes = (uint32_t)k->opt.zone_bytes,
+		.tail_pages = (uint32_t)(k->opt.tail_bytes / XSEG_PAGE_SIZE),
+		.reserve = (uint32_t)((uint64_t)zones * k->opt.reserve_percent / PERCENT) };
 	if (cfg->reserve < 3)
 		cfg->reserve = 3;
-	cfg->evicts = k->full == KVD_EVICT;
+	cfg->evicts = k->opt.full == KVD_EVICT;
 	/* of a struct that has nothing but options the name is not known */
-	memcpy(cfg->prefix, k->prefix[0] ? k->prefix : k->peer.name, sizeof(cfg->prefix));
+	memcpy(cfg->prefix, k->opt.prefix[0] ? k->opt.prefix : k->peer.name, sizeof(cfg->prefix));
 	if (!cfg->prefix[0])
 		cfg->prefix[0] = '-';
 	return alog_cost(cfg, cost);
@@ -65,7 +62,7 @@ uint64_t kvd_arena_bytes(const struct kvd *k)
 
 static uint64_t keys_of(const struct kvd *k)
 {
-	return k->keys_max ? k->keys_max : k->size_bytes / 1024;
+	return k->opt.keys_max ? k->opt.keys_max : k->opt.size_bytes / 1024;
 }
 
 static uint64_t change_bytes(void)
@@ -120,7 +117,7 @@ static int check_id(struct kvd *k, struct xseg_error *err)
 
 static bool is_of_this_geometry(const struct kvd *k)
 {
-	const struct kvd_arena *a = k->arena;
+	const struct kvd_arena *a = k->mem.arena;
 
 	return a->zones == k->cfg.zones && a->zone_bytes == k->cfg.zone_bytes &&
 	       a->tail_pages == k->cfg.tail_pages;
@@ -135,7 +132,7 @@ static int random_fill(void *to, size_t bytes, struct xseg_error *err)
 
 static int make_arena(struct kvd *k, struct xseg_error *err)
 {
-	struct kvd_arena *a = k->arena;
+	struct kvd_arena *a = k->mem.arena;
 	int rc = random_fill(&a->owner, sizeof(a->owner), err);
 
 	if (rc)
@@ -158,48 +155,48 @@ static int open_arena(struct kvd *k, struct xseg_error *err)
 	void *base;
 	int rc;
 
-	k->base_bytes = want;
-	rc = xseg_arena_open(k->peer.xp, &k->base_bytes, &base, &fresh, err);
+	k->mem.base_bytes = want;
+	rc = xseg_arena_open(k->peer.xp, &k->mem.base_bytes, &base, &fresh, err);
 	if (!rc && !fresh && !((struct kvd_arena *)base)->magic) {
 		rc = xseg_arena_free(k->peer.xp, err);
-		k->base_bytes = want;
+		k->mem.base_bytes = want;
 		if (!rc)
-			rc = xseg_arena_open(k->peer.xp, &k->base_bytes, &base, &fresh, err);
+			rc = xseg_arena_open(k->peer.xp, &k->mem.base_bytes, &base, &fresh, err);
 	}
 	if (rc)
 		return rc;
-	k->base = base;
-	k->arena = base;
-	if (!k->arena->magic)
+	k->mem.base = base;
+	k->mem.arena = base;
+	if (!k->mem.arena->magic)
 		return make_arena(k, err);
-	if (k->arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) || k->base_bytes < want)
+	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) || k->mem.base_bytes < want)
 		return xseg_fail(err, -EINVAL,
 			"'%s' left values in the segment that are not in its log yet; start it "
 			"with the size, tail, zone_size and reserve that it had, %u zones of %u "
 			"bytes and a tail of %u pages, and stop it in order to change them",
-			k->peer.name, k->arena->zones, k->arena->zone_bytes, k->arena->tail_pages);
+			k->peer.name, k->mem.arena->zones, k->mem.arena->zone_bytes, k->mem.arena->tail_pages);
 	return 0;
 }
 
 static int find_extents(struct kvd *k, struct xseg_error *err)
 {
-	uint32_t nr = (uint32_t)(peer_whole_extents(k->base_bytes) / XSEG_EXTENT_SIZE);
+	uint32_t nr = (uint32_t)(peer_whole_extents(k->mem.base_bytes) / XSEG_EXTENT_SIZE);
 
-	k->extent = calloc(nr, sizeof(*k->extent));
-	if (!k->extent)
+	k->mem.extent = calloc(nr, sizeof(*k->mem.extent));
+	if (!k->mem.extent)
 		return xseg_fail(err, -ENOMEM, "out of memory");
-	return xseg_arena_pages(k->peer.xp, k->extent, nr) == nr
+	return xseg_arena_pages(k->peer.xp, k->mem.extent, nr) == nr
 		       ? 0 : xseg_fail(err, -EPROTO, "the arena of '%s' is damaged; see 'xseg "
 				       "check'", k->peer.name);
 }
 
 static void make_reads(struct kvd *k)
 {
-	uint8_t *at = k->base + XSEG_PAGE_SIZE + k->cost.arena_bytes + k->cost.scratch_bytes;
+	uint8_t *at = k->mem.base + XSEG_PAGE_SIZE + k->cost.arena_bytes + k->cost.scratch_bytes;
 
 	for (uint32_t i = 0; i < KVD_BIG_READS + KVD_SMALL_READS; i++) {
-		struct kvd_read *rd = &k->read[i], **list = i < KVD_BIG_READS ? &k->big_free
-									     : &k->small_free;
+		struct kvd_read *rd = &k->reads.read[i], **list = i < KVD_BIG_READS ? &k->reads.big_free
+									     : &k->reads.small_free;
 
 		*rd = (struct kvd_read){ .pages = at, .next = *list,
 			.nr_pages = i < KVD_BIG_READS ? KVD_BIG_PAGES : KVD_SMALL_PAGES };
@@ -210,30 +207,31 @@ static void make_reads(struct kvd *k)
 
 static int make_lists(struct kvd *k)
 {
-	fifo_init(&k->held);
-	fifo_init(&k->begun);
-	fifo_init(&k->waiting);
-	fifo_init(&k->no_job);
-	fifo_init(&k->written);
-	fifo_init(&k->stable);
-	k->wants_last = &k->wants_first;
+	fifo_init(&k->q.held);
+	fifo_init(&k->q.begun);
+	fifo_init(&k->q.waiting);
+	fifo_init(&k->q.no_job);
+	fifo_init(&k->q.written);
+	fifo_init(&k->q.stable);
+	k->jobs.wants_last = &k->jobs.wants_first;
 	k->sync_at_ns = PEER_NEVER;
 	k->context = calloc(xseg_nr_requests(k->peer.seg), sizeof(*k->context));
-	k->batch = malloc(XSEG_REQ_BYTES);
-	k->value = malloc(XSEG_REQ_BYTES);
-	k->record = malloc(XSEG_REQ_BYTES);
-	k->key = malloc(KV_KEY_MAX);
-	k->work = calloc(KV_BATCH_MAX, sizeof(*k->work));
-	k->put = calloc(KV_BATCH_MAX, sizeof(*k->put));
-	k->at = calloc(KV_BATCH_MAX, sizeof(*k->at));
-	k->facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->facts));
-	if (!k->context || !k->batch || !k->value || !k->record || !k->key || !k->work ||
-		!k->put || !k->at || !k->facts)
+	k->now.batch = malloc(XSEG_REQ_BYTES);
+	k->now.value = malloc(XSEG_REQ_BYTES);
+	k->now.record = malloc(XSEG_REQ_BYTES);
+	k->now.key = malloc(KV_KEY_MAX);
+	k->verify.buf = malloc(KVD_VERIFY_BYTES);
+	k->now.work = calloc(KV_BATCH_MAX, sizeof(*k->now.work));
+	k->now.put = calloc(KV_BATCH_MAX, sizeof(*k->now.put));
+	k->now.at = calloc(KV_BATCH_MAX, sizeof(*k->now.at));
+	k->jobs.facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->jobs.facts));
+	if (!k->verify.buf || !k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
+		!k->now.put || !k->now.at || !k->jobs.facts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < KVD_JOBS; i++) {
-		k->job[i].fact = k->facts + (size_t)i * KV_BATCH_MAX;
-		k->job[i].next = k->job_free;
-		k->job_free = &k->job[i];
+		k->jobs.job[i].fact = k->jobs.facts + (size_t)i * KV_BATCH_MAX;
+		k->jobs.job[i].next = k->jobs.free;
+		k->jobs.free = &k->jobs.job[i];
 	}
 	return 0;
 }
@@ -241,7 +239,7 @@ static int make_lists(struct kvd *k)
 static bool make_log(struct kvd *k)
 {
 	struct alog_user user = kvd_log_user;
-	uint8_t *at = k->base + XSEG_PAGE_SIZE;
+	uint8_t *at = k->mem.base + XSEG_PAGE_SIZE;
 
 	user.ctx = k;
 	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
@@ -264,7 +262,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 		return xseg_fail(err, rc, "size, zone_size or tail of '%s' cannot be",
 			k->peer.name);
 	k->pp = &k->peer.ports[0];
-	k->keys_max = keys_of(k);
+	k->opt.keys_max = keys_of(k);
 	k->record_max = k->cost.record_max < XSEG_REQ_BYTES - XSEG_PAGE_SIZE
 				? k->cost.record_max : XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
 	name_log(k);
@@ -279,13 +277,13 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 		rc = find_extents(k, err);
 	if (rc)
 		return rc;
-	k->cfg.owner = k->arena->owner;
-	/* relaxed: its writer is dead. L3 */
-	k->time_s = atomic_load_explicit(&k->arena->time_s, memory_order_relaxed);
+	k->cfg.owner = k->mem.arena->owner;
+	/* relaxed: its writer is dead. D1 of date.c */
+	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
-	if (make_lists(k) || index_open(&k->index, k->keys_max) || !make_log(k))
+	if (make_lists(k) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
-			"%llu MiB; give fewer keys=", (unsigned long long)k->keys_max,
+			"%llu MiB; give fewer keys=", (unsigned long long)k->opt.keys_max,
 			(unsigned long long)(kvd_private_bytes(k) >> 20));
 	return kvd_stats_open(k) ? xseg_fail(err, -ENOSPC,
 		"no place for the statistics of '%s': all places are taken", k->peer.name) : 0;
@@ -295,47 +293,19 @@ void kvd_life_fini(struct kvd *k)
 {
 	alog_destroy(k->log);
 	index_close(&k->index);
-	free(k->extent);
+	free(k->mem.extent);
+	free(k->verify.buf);
 	free(k->context);
-	free(k->batch);
-	free(k->value);
-	free(k->record);
-	free(k->key);
-	free(k->work);
-	free(k->put);
-	free(k->at);
-	free(k->facts);
+	free(k->now.batch);
+	free(k->now.value);
+	free(k->now.record);
+	free(k->now.key);
+	free(k->now.work);
+	free(k->now.put);
+	free(k->now.at);
+	free(k->jobs.facts);
 	k->log = NULL;
-	k->base = NULL;
-}
-
-/* ---- time ---- */
-
-static void see_time(struct kvd *k)
-{
-	if (k->pp->date_s <= k->time_s)
-		return;
-	k->time_s = k->pp->date_s;
-	/* relaxed: one word, which a successor compares with others */
-	atomic_store_explicit(&k->arena->time_s, k->time_s, memory_order_relaxed);
-}
-
-void kvd_words_write(struct kvd *k)
-{
-	struct kvd_words *w = alog_words(k->log);
-
-	w->time_s = k->time_written = k->time_s;
-	alog_words_write(k->log);
-}
-
-/* L3 */
-bool kvd_is_expired(struct kvd *k, uint32_t expiry)
-{
-	if (!expiry || expiry > k->time_s)
-		return false;
-	if (expiry > k->time_written && k->state == KVD_OPEN)
-		kvd_words_write(k);
-	return true;
+	k->mem.base = NULL;
 }
 
 /* ---- opening ---- */
@@ -355,9 +325,9 @@ static void be_open(struct kvd *k)
 	const struct kvd_words *w = alog_words(k->log);
 
 	memcpy(k->secret, w->secret, sizeof(k->secret));
-	k->time_written = w->time_s;
-	if (k->time_s < w->time_s)
-		k->time_s = w->time_s;
+	k->time.written = w->time_s;
+	if (k->time.s < w->time_s)
+		k->time.s = w->time_s;
 	index_begun(&k->index);
 	k->state = KVD_OPEN;
 	tell_open(k);
@@ -392,7 +362,7 @@ static void begin_naming(struct kvd *k)
 		return;
 	}
 	memcpy(w->secret, k->secret, sizeof(w->secret));
-	w->time_s = k->time_s;
+	w->time_s = k->time.s;
 	w->magic = WORDS_MAGIC;
 	k->state = KVD_NAMING;
 	k->naming = 0;
@@ -410,12 +380,24 @@ static void go_on_naming(struct kvd *k)
 		alog_words_write(k->log);
 }
 
+/* Of all that is done and not answered. */
+static void fail_answers(struct kvd *k, int error)
+{
+	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable };
+
+	for (unsigned i = 0; i < 2; i++)
+		while (q[i]->first)
+			peer_answer(k->pp, fifo_pop(q[i]), error);
+}
+
 /* The store has lost what it had answered. The log is opened anew, when nothing is out. */
 static void reopen(struct kvd *k)
 {
-	kvd_changes_fail(k, -EIO);
+	fail_answers(k, -EIO);
+	kvd_verify_fail(k, -EIO);
+	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;
-	if (k->log_out || k->reads_out)
+	if (k->log_out || k->reads.out)
 		return;
 	log_error("%s: the store has lost data that it had answered; the log is read anew",
 		k->peer.name);
@@ -429,7 +411,7 @@ void kvd_life_poll(struct kvd *k)
 {
 	int failed = alog_failed(k->log);
 
-	see_time(k);
+	kvd_see_date(k);
 	if (k->state == KVD_BROKEN)
 		return;
 	if (failed == -EIO)

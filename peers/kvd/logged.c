@@ -1,7 +1,7 @@
 /* logged - what the log asks of its user: requests to the peer below, the pages of the arena, and
  * the index.
  *
- * Contract: see alog.h for the upcalls. The answers of kvd's own requests come in here.
+ * Contract: see alog.h for the upcalls.
  *
  * Invariants
  *   I1  After the opening the index has of each identity the record with the highest sequence; of
@@ -15,56 +15,13 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <sodium.h>
 #include <string.h>
 
 #include "peers/common/log/log.h"
 #include "peers/kvd/kvd.h"
 #include "xtypes/xkill.h"
 
-_Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "an identity");
-
-void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2])
-{
-	unsigned char out[crypto_shorthash_siphashx24_BYTES];
-
-	crypto_shorthash_siphashx24(out, key, bytes, k->secret);
-	memcpy(id, out, sizeof(out));
-}
-
 /* ---- requests ---- */
-
-uint32_t kvd_page_of(void *ctx, const void *at)
-{
-	const struct kvd *k = ctx;
-	uint64_t from = (uint64_t)((const uint8_t *)at - k->base);
-
-	assert(from < k->base_bytes);
-	return k->extent[from / XSEG_EXTENT_SIZE] +
-	       (uint32_t)(from % XSEG_EXTENT_SIZE / XSEG_PAGE_SIZE);
-}
-
-void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r)
-{
-	char name[XSEG_TARGET_MAX];
-	uint32_t len = k->target_len;
-
-	memcpy(name, k->target, len);
-	for (int shift = 60; shift >= 0; shift -= 4)
-		name[len++] = "0123456789abcdef"[zone >> shift & 15];
-	xseg_req_set_target(r, name, len);
-}
-
-bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c)
-{
-	r->volume = k->id;
-	if (peer_submit(k->pp, r)) {
-		xseg_req_free(k->pp->port, r);
-		return false;
-	}
-	k->context[r->index] = c;
-	return true;
-}
 
 static bool log_send(void *ctx, struct alog_io *io)
 {
@@ -85,28 +42,6 @@ static bool log_send(void *ctx, struct alog_io *io)
 	k->log_out++;
 	XKILL(KVD_LOG_SENT);
 	return true;
-}
-
-/* A reply to what is not out is somebody's scribbling in the segment. */
-void kvd_reply(struct peer_port *pp, struct xreq *r)
-{
-	struct kvd *k = kvd_of(pp->peer);
-	struct kvd_context c = k->context[r->index];
-	/* a short one is an error of the store, and no damage */
-	int64_t result = c.read && r->result >= 0 && r->result < r->size ? -EIO : r->result;
-
-	if (!c.io && !c.read)
-		return;
-	k->context[r->index] = (struct kvd_context){ 0 };
-	xseg_req_free(pp->port, r);
-	if (c.read) {
-		k->reads_out--;
-		kvd_read_back(k, c.read, result);
-		return;
-	}
-	k->log_out--;
-	XKILL(KVD_LOG_ANSWERED);
-	alog_done(k->log, c.io, result);
 }
 
 /* ---- the index ---- */
@@ -204,15 +139,15 @@ static void become_ghost(struct kvd *k, uint64_t slot, struct index_entry *e)
 static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 	const struct index_entry *e)
 {
-	if (k->full != KVD_EVICT)
+	if (k->opt.full != KVD_EVICT)
 		return false;
-	if (k->evict_zone != zone) {
-		k->evict_zone = zone;
-		k->evict_kept = 0;
+	if (k->evicted.zone != zone) {
+		k->evicted.zone = zone;
+		k->evicted.kept = 0;
 	}
-	if (!e->hit || k->evict_kept + hint->bytes > k->cfg.zone_bytes / 2)
+	if (!e->hit || k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
 		return true;
-	k->evict_kept += hint->bytes;
+	k->evicted.kept += hint->bytes;
 	return false;
 }
 
@@ -267,7 +202,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 		was_value = e.type == INDEX_VALUE;
 		point(&e, to_zone, to);
 		if (was_value && e.type == INDEX_TOMBSTONE) {
-			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time_s);
+			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time.s);
 			e.expires = false;
 		}
 	}

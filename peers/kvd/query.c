@@ -20,30 +20,12 @@ static void answer(struct kvd *k, struct xreq *r, int64_t result)
 	peer_answer(k->pp, r, result);
 }
 
-/* ---- parsing ---- */
-
-int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q)
-{
-	uint32_t have = r->nr_pages * XSEG_PAGE_SIZE;
-
-	if (r->offset || r->size < XSEG_PAGE_SIZE || r->size % XSEG_PAGE_SIZE ||
-		r->flags & XSEG_REQ_DIRECT || have < r->size || have - r->size < sizeof(*q))
-		return -EINVAL;
-	have -= r->size + (uint32_t)sizeof(*q);
-	xseg_req_read_data(k->peer.seg, r, r->size, q, sizeof(*q));
-	if (q->magic != KV_QUERY_MAGIC || !q->kind || q->kind >= KV_NR_QUERIES ||
-		q->key_bytes > KV_KEY_MAX || q->key_bytes > have)
-		return -EINVAL;
-	xseg_req_read_data(k->peer.seg, r, r->size + (uint32_t)sizeof(*q), k->key, q->key_bytes);
-	return 0;
-}
-
 /* The slot of a key that has a record; INDEX_NONE: it has none. */
 static uint64_t find(struct kvd *k, const struct kv_query *q, struct index_entry *e)
 {
 	uint64_t id[2], slot;
 
-	kvd_identity(k, k->key, q->key_bytes, id);
+	kvd_identity(k, k->now.key, q->key_bytes, id);
 	slot = index_find(&k->index, id);
 	if (slot == INDEX_NONE)
 		return INDEX_NONE;
@@ -76,7 +58,7 @@ static void write_notes(struct kvd *k, const struct xreq *r, const struct index_
 
 	xseg_req_note_set(seg, r, KV_NOTE_PLACE, kv_note_place(e->place, e->bytes));
 	xseg_req_note_set(seg, r, KV_NOTE_ZONE, e->zone);
-	xseg_req_note_set(seg, r, KV_NOTE_TIME, k->time_s);
+	xseg_req_note_set(seg, r, KV_NOTE_TIME, k->time.s);
 	xseg_req_note_set(seg, r, KV_NOTE_EPOCH,
 		kv_note_epoch(alog_zone_epoch(k->log, e->zone), begin));
 }
@@ -98,7 +80,7 @@ static void get(struct kvd *k, struct xreq *r, const struct kv_query *q)
 		answer(k, r, -ENOENT);
 		return;
 	}
-	if (!e.hit && k->full == KVD_EVICT) {
+	if (!e.hit && k->opt.full == KVD_EVICT) {
 		e.hit = true;
 		index_set(&k->index, slot, &e);
 	}
@@ -107,8 +89,8 @@ static void get(struct kvd *k, struct xreq *r, const struct kv_query *q)
 		answer(k, r, -EMSGSIZE);
 		return;
 	}
-	if (alog_read_tail(k->log, e.zone, e.place, e.bytes, k->record)) {
-		give_record(k, r, &e, k->record);
+	if (alog_read_tail(k->log, e.zone, e.place, e.bytes, k->now.record)) {
+		give_record(k, r, &e, k->now.record);
 		answer(k, r, r->size);
 		return;
 	}
@@ -138,7 +120,7 @@ static int looked_at(struct kvd *k, struct kvd_job *j, const struct kv_query *q,
 		return -ENOENT;
 	/* another key with this identity: there is one pair in 10^10 logs of 10 M keys */
 	return whole && (rec.key_bytes != q->key_bytes ||
-			memcmp(j->read->data + ALOG_HEADER_BYTES, k->key, rec.key_bytes) != 0)
+			memcmp(j->read->data + ALOG_HEADER_BYTES, k->now.key, rec.key_bytes) != 0)
 		       ? -ENOENT : 0;
 }
 
@@ -212,7 +194,7 @@ static void look(struct kvd *k, struct xreq *r)
 	if (j)
 		run_look(k, j);
 	else
-		fifo_push(&k->no_job, r);
+		fifo_push(&k->q.no_job, r);
 }
 
 /* ---- EXISTS, INFO ---- */
@@ -233,9 +215,9 @@ static void info(struct kvd *k, struct xreq *r)
 {
 	struct alog_stats s;
 	struct kv_info i = { .version = KV_WIRE_VERSION, .id = k->id,
-		.record_max = k->record_max, .time = (uint32_t)k->time_s,
-		.keys = k->index.keys, .keys_max = k->keys_max,
-		.live_bytes = k->index.live_bytes, .size_bytes = k->size_bytes,
+		.record_max = k->record_max, .time = (uint32_t)k->time.s,
+		.keys = k->index.keys, .keys_max = k->opt.keys_max,
+		.live_bytes = k->index.live_bytes, .size_bytes = k->opt.size_bytes,
 		.value_max = k->record_max - ALOG_HEADER_BYTES };
 
 	alog_stats(k->log, &s);
@@ -265,6 +247,9 @@ static void ask(struct kvd *k, struct xreq *r, const struct kv_query *q)
 	case KV_INFO:
 		info(k, r);
 		break;
+	case KV_BACKUP:
+		kvd_backup(k, r, q);
+		break;
 	default:				/* PIECE: no large value is held */
 		answer(k, r, -ENOENT);
 	}
@@ -287,6 +272,6 @@ void kvd_query(struct kvd *k, struct xreq *r)
 
 void kvd_queries_poll(struct kvd *k)
 {
-	while (k->no_job.first && k->job_free)
-		kvd_query(k, fifo_pop(&k->no_job));
+	while (k->q.no_job.first && k->jobs.free)
+		kvd_query(k, fifo_pop(&k->q.no_job));
 }

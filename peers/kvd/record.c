@@ -64,15 +64,15 @@ void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e)
 struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
 	void (*run)(struct kvd *k, struct kvd_job *j))
 {
-	struct kvd_job *j = k->job_free;
+	struct kvd_job *j = k->jobs.free;
 	struct kvd_fact *fact;
 
 	if (!j)
 		return NULL;
-	k->job_free = j->next;
+	k->jobs.free = j->next;
 	fact = j->fact;
 	*j = (struct kvd_job){ .r = r, .run = run, .fact = fact };
-	k->jobs++;
+	k->jobs.nr++;
 	return j;
 }
 
@@ -81,9 +81,9 @@ void kvd_job_put(struct kvd *k, struct kvd_job *j)
 	assert(!j->out);
 	kvd_read_put(k, j);
 	j->r = NULL;
-	j->next = k->job_free;
-	k->job_free = j;
-	k->jobs--;
+	j->next = k->jobs.free;
+	k->jobs.free = j;
+	k->jobs.nr--;
 }
 
 void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result)
@@ -98,13 +98,13 @@ void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result)
 
 static bool is_big(const struct kvd *k, const struct kvd_read *rd)
 {
-	return rd < k->read + KVD_BIG_READS;
+	return rd < k->reads.read + KVD_BIG_READS;
 }
 
 static struct kvd_read *get_read(struct kvd *k, uint32_t pages)
 {
-	struct kvd_read **list = pages <= KVD_SMALL_PAGES && k->small_free ? &k->small_free
-									   : &k->big_free;
+	struct kvd_read **list = pages <= KVD_SMALL_PAGES && k->reads.small_free ? &k->reads.small_free
+									   : &k->reads.big_free;
 	struct kvd_read *rd = *list;
 
 	if (rd)
@@ -118,7 +118,7 @@ void kvd_read_put(struct kvd *k, struct kvd_job *j)
 
 	if (!rd)
 		return;
-	list = is_big(k, rd) ? &k->big_free : &k->small_free;
+	list = is_big(k, rd) ? &k->reads.big_free : &k->reads.small_free;
 	rd->job = NULL;
 	rd->next = *list;
 	*list = rd;
@@ -142,15 +142,15 @@ static bool send_read(struct kvd *k, struct kvd_read *rd)
 	kvd_target(k, rd->zone, r);
 	if (!kvd_submit(k, r, (struct kvd_context){ .read = rd }))
 		return false;
-	k->reads_out++;
+	k->reads.out++;
 	return true;
 }
 
 static void want_read(struct kvd *k, struct kvd_job *j)
 {
 	j->next = NULL;
-	*k->wants_last = j;
-	k->wants_last = &j->next;
+	*k->jobs.wants_last = j;
+	k->jobs.wants_last = &j->next;
 }
 
 /* A request has at most 1 MiB, and a longest record at an odd place one page more. */
@@ -205,14 +205,14 @@ void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result)
 /* Those that could not have one at the begin of the call; each asks again, or goes on without. */
 void kvd_jobs_poll(struct kvd *k)
 {
-	struct kvd_job *j, **end = k->wants_last;
+	struct kvd_job *j, **end = k->jobs.wants_last;
 
-	while ((j = k->wants_first) && xseg_port_nr_free(k->pp->port) > 2 && k->big_free) {
+	while ((j = k->jobs.wants_first) && xseg_port_nr_free(k->pp->port) > 2 && k->reads.big_free) {
 		bool last = &j->next == end;
 
-		k->wants_first = j->next;
-		if (!k->wants_first)
-			k->wants_last = &k->wants_first;
+		k->jobs.wants_first = j->next;
+		if (!k->jobs.wants_first)
+			k->jobs.wants_last = &k->jobs.wants_first;
 		j->run(k, j);
 		if (last)
 			break;

@@ -70,7 +70,7 @@ static bool add(struct kvd *k, struct kvd_job *j, const struct alog_record *rec,
 static bool has_prefix(const struct kvd *k, const struct kv_query *q, const struct alog_record *rec,
 	const uint8_t *key)
 {
-	return rec->key_bytes >= q->key_bytes && memcmp(key, k->key, q->key_bytes) == 0;
+	return rec->key_bytes >= q->key_bytes && memcmp(key, k->now.key, q->key_bytes) == 0;
 }
 
 /* The record in the job's read, which is that of the slot. -EAGAIN: more of it has to be read;
@@ -185,7 +185,7 @@ void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q)
 	struct kvd_job *j = kvd_job_get(k, r, run_scan);
 
 	if (!j) {
-		fifo_push(&k->no_job, r);
+		fifo_push(&k->q.no_job, r);
 		return;
 	}
 	kvd_count(k, KS_SCANS, 1);

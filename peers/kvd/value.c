@@ -1,6 +1,6 @@
 /* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH.
  *
- * Contract: kvd's thread; pure but for k->value, which is the new value until the next call. The
+ * Contract: kvd's thread; pure but for k->now.value, which is the new value until the next call. The
  * old record verifies.
  *
  * The new record keeps the expiry and the client's flags of the old one; TOUCH changes the expiry
@@ -15,6 +15,13 @@
 #include "xtypes/xcrc.h"
 
 #define DIGITS_MAX 20u				/* of 2^64 - 1 */
+
+/* B3 of batch.c */
+bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
+{
+	return !kv_is_large(key_bytes, value_bytes) &&
+	       ALOG_HEADER_BYTES + key_bytes + value_bytes <= k->record_max;
+}
 
 bool kvd_needs_value(uint8_t kind)
 {
@@ -50,7 +57,7 @@ static int count(struct kvd *k, const struct kv_change *c, const uint8_t *old, u
 		n -= c->amount < n ? c->amount : n;
 	*number = n;
 	*new_bytes = (uint32_t)snprintf(text, sizeof(text), "%" PRIu64, n);
-	memcpy(k->value, text, *new_bytes);
+	memcpy(k->now.value, text, *new_bytes);
 	return 0;
 }
 
@@ -62,8 +69,8 @@ static int join(struct kvd *k, const struct kvd_work *w, const uint8_t *old, uin
 	if (!kvd_fits(k, w->c.key_bytes, (uint64_t)bytes + w->c.value_bytes))
 		return -EFBIG;
 	*new_bytes = bytes + w->c.value_bytes;
-	memcpy(k->value + (append ? 0 : w->c.value_bytes), old, bytes);
-	memcpy(k->value + (append ? bytes : 0), w->value, w->c.value_bytes);
+	memcpy(k->now.value + (append ? 0 : w->c.value_bytes), old, bytes);
+	memcpy(k->now.value + (append ? bytes : 0), w->value, w->c.value_bytes);
 	return 0;
 }
 
@@ -80,7 +87,7 @@ int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 	case KV_TOUCH:
 		put->rec.expiry = w->c.expiry;
 		put->rec.version = old->version;
-		memcpy(k->value, value, bytes);
+		memcpy(k->now.value, value, bytes);
 		break;
 	case KV_INCR:
 	case KV_DECR:
@@ -89,8 +96,8 @@ int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 	default:
 		rc = join(k, w, value, old->value_bytes, &bytes);
 	}
-	put->value = k->value;
+	put->value = k->now.value;
 	put->rec.value_bytes = bytes;
-	put->rec.data_crc = xcrc32c(xcrc32c(0, w->key, w->c.key_bytes), k->value, bytes);
+	put->rec.data_crc = xcrc32c(xcrc32c(0, w->key, w->c.key_bytes), k->now.value, bytes);
 	return rc;
 }

@@ -684,3 +684,26 @@ const char *vd_load_target(enum vd_load_step step)
 
 	return targets[step];
 }
+
+bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot)
+{
+	uint32_t page = slot / VD_PAGE_RECORDS;
+
+	return l->lost[which][page / 64] >> page % 64 & 1;
+}
+
+uint32_t vd_load_lost_pages(const struct vd_loading *l, unsigned which)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < VD_PAGE_WORDS; i++)
+		nr += (uint32_t)__builtin_popcountll(l->lost[which][i]);
+	return nr;
+}
+
+bool vd_load_in_part(const struct vd_loading *l, unsigned which)
+{
+	uint32_t nr = vd_load_lost_pages(l, which);
+
+	return nr && nr < VD_SLOTS / VD_PAGE_RECORDS;
+}

@@ -24,8 +24,8 @@
  * records are served. All objects are listed, to find volumes without a record (orphans.c). Nothing
  * is mended before an admin asks for it (recover.c).
  *
- * A store says EIO of an object that it knows to be wrong, and of a bad sector. An object is read in
- * parts of 1 MiB. A part that is EIO after some tries is given up in the first round. If another
+ * A store says EIO of an object that it knows to be wrong, and of a bad sector. An object is read
+ * in parts of 1 MiB. A part that is EIO after some tries is given up in the first round. If another
  * part of the object was read, the second round reads it by pages, each once, and gives up only
  * pages (`lost`). The catalogue is not changed until an object with such pages, or a header that
  * was given up, is recovered.
@@ -76,8 +76,7 @@ static void load_failed(struct peer_port *pp, int rc)
 			  pp->peer->name,
 			  rc == -ENOTCONN ? "there is none, give one with --downstream"
 					  : strerror(-rc),
-			c->loading->refused ? "; if all else of the store can be read, run 'xseg -s "
-					    : "",
+			c->loading->refused ? "; if all else can be read, run 'xseg -s " : "",
 			c->loading->refused ? pp->peer->segment : "",
 			c->loading->refused ? " volume recover'" : "");
 	atomic_store_explicit(&c->error, rc, memory_order_relaxed);
@@ -201,13 +200,6 @@ static bool is_one_ahead(struct volumed *vd, const struct verdict *t, unsigned k
 			return true;
 	}
 	return false;
-}
-
-bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot)
-{
-	uint32_t page = slot / VD_PAGE_RECORDS;
-
-	return l->lost[which][page / 64] >> page % 64 & 1;
 }
 
 /* Neither object was read whole. If the header proves what both say together, the table gets it. */
@@ -433,22 +425,6 @@ static void list_begin(struct peer_port *pp, const char *damage)
 	l->cursor = 0;
 }
 
-static uint32_t lost_pages(const struct vd_loading *l, unsigned which)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < VD_PAGE_WORDS; i++)
-		nr += (uint32_t)__builtin_popcountll(l->lost[which][i]);
-	return nr;
-}
-
-bool vd_load_in_part(const struct vd_loading *l, unsigned which)
-{
-	uint32_t nr = lost_pages(l, which);
-
-	return nr && nr < VD_SLOTS / VD_PAGE_RECORDS;
-}
-
 static void lost_log(struct peer_port *pp)
 {
 	struct vd_loading *l = loading_of(pp);
@@ -457,8 +433,8 @@ static void lost_log(struct peer_port *pp)
 	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
 		if (vd_load_in_part(l, k))
 			log_error("%s: %u of the %u pages of the object %s cannot be read: %s",
-				pp->peer->name, lost_pages(l, k), VD_SLOTS / VD_PAGE_RECORDS,
-				vd_load_target(k), strerror(EIO));
+				pp->peer->name, vd_load_lost_pages(l, k),
+				VD_SLOTS / VD_PAGE_RECORDS, vd_load_target(k), strerror(EIO));
 	for (k = VD_LOAD_COPY; k <= VD_LOAD_HEAD; k++)
 		if (l->unreadable[k] && (k == VD_LOAD_HEAD || !vd_load_in_part(l, k)))
 			log_error("%s: the object %s cannot be read: %s", pp->peer->name,

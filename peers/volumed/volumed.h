@@ -481,7 +481,7 @@ struct vd_loading {
 	bool by_pages[2];			/* where a part is EIO, in this round */
 	bool answered, answered_before;		/* the store, in this round, in the one before */
 	bool refused;				/* the store, all of the last round */
-	bool give_up, gives_up;			/* an admin asked: the next round, this one counts */
+	bool give_up, gives_up;			/* an admin asked: the next round, this counts */
 	uint64_t cursor;			/* of the LIST */
 	/* as read, by slot; the catalogue's records are in the table itself */
 	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
@@ -500,9 +500,10 @@ uint64_t vd_load_poll(struct peer_port *pp);
 const char *vd_load_target(enum vd_load_step step);
 /* The object of the catalogue that was given up, or NULL. Port 0's thread. */
 const char *vd_unreadable(const struct volumed *vd);
-/* Of the copy (VD_LOAD_COPY) or the catalogue: whether that record was given up; whether the object
- * was read, but for some pages. */
+/* Of the copy (VD_LOAD_COPY) or the catalogue: whether that record was given up; how many pages
+ * were; whether the object was read, but for these (catalog.c). */
 bool vd_load_is_lost(const struct vd_loading *l, unsigned which, uint32_t slot);
+uint32_t vd_load_lost_pages(const struct vd_loading *l, unsigned which);
 bool vd_load_in_part(const struct vd_loading *l, unsigned which);
 /* The store refuses all three objects, and reading is retried: they are given up if it goes on.
  * False: it is not so, or this was asked before and has failed. */

@@ -1,8 +1,8 @@
 /* alog_open - an arena and a store of an append-only log, overwritten with arbitrary bytes, and the
  * successor that opens them.
  *
- * A log is made once and killed: with records in the tail, lent pages that are not written, zones in
- * doubt, and own zones. An input is a list of pieces to write into the arena, the heads and the
+ * A log is made once and killed: with records in the tail, lent pages that are not written, zones
+ * in doubt, and own zones. An input is a list of pieces to write into the arena, the heads and the
  * zones. The sums of the heads may be made good again, so that all that a head says is tried. Then
  * the log is opened: it refuses with an error, or serves. If it serves it takes appends, tells all
  * records, and comes to rest.

@@ -20,7 +20,7 @@ uint32_t ar_random(struct ar *a, uint32_t below)
 
 void ar_fail(const struct ar *a, const char *what, uint64_t n)
 {
-	fprintf(stderr, "seed %" PRIu64 ": %s (%" PRIu64 ")\n", a->seed, what, n);
+	fprintf(stderr, "ERROR: seed %" PRIu64 ": %s (%" PRIu64 ")\n", a->seed, what, n);
 	abort();
 }
 
@@ -235,7 +235,8 @@ int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete)
 {
 	static uint8_t data[1 << 20];
 	struct alog_put put = { .rec = { .identity = { 1000 + key, 7 }, .key_bytes = 4,
-		.value_bytes = delete ? 0 : value_bytes, .client = delete ? 0 : ++a->next_value,
+		.value_bytes = delete ? 0 : value_bytes, .expiry = a->expiry,
+		.client = delete ? 0 : ++a->next_value,
 		.type = delete ? ALOG_TOMBSTONE : ALOG_VALUE }, .key = &key, .value = data };
 	struct alog_place at, next;
 	int rc;
@@ -274,8 +275,8 @@ int ar_put_paged(struct ar *a, uint32_t key, uint32_t value_bytes, bool lend)
 	struct ar_lent *lent = free_lent(a);
 	uint32_t slot = lent ? (uint32_t)(lent - a->lent) : 0, page[AR_LENT_MAX];
 	struct alog_put put = { .rec = { .identity = { 1000 + key, 7 }, .key_bytes = 4,
-		.value_bytes = value_bytes, .client = ++a->next_value, .type = ALOG_VALUE },
-		.key = &key, .value = client_page(a, slot) };
+		.value_bytes = value_bytes, .client = ++a->next_value, .type = ALOG_VALUE,
+		.expiry = a->expiry }, .key = &key, .value = client_page(a, slot) };
 	struct alog_place at, next;
 	int rc;
 

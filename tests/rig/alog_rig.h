@@ -96,6 +96,7 @@ struct ar {
 	struct ar_key key[AR_KEYS];
 	struct ar_entry index[AR_KEYS];
 	uint32_t next_value, next_batch;
+	uint32_t expiry;		/* of puts: not 0: it has expired when it is judged */
 	struct ar_lent lent[AR_LENT];
 	struct ar_ghost ghost[AR_GHOSTS];
 	uint32_t nr_ghosts;

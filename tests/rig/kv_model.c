@@ -221,6 +221,40 @@ static int64_t scan(struct xseg *seg, struct xreq *r, const struct kv_query *q, 
 	return r->size;
 }
 
+/* Keys from the cursor on, as many as fit. */
+static int64_t backup(struct xseg *seg, struct xreq *r, const struct kv_query *q)
+{
+	struct kv_backup_head head = { .bytes = sizeof(head), .bad = 7 };
+	uint32_t i = q->cursor ? (uint32_t)q->cursor - 1 : 0, f = fault();
+
+	for (; i < m.nr_keys; i++) {
+		const struct key *k = &m.key[i];
+		struct kv_backup_entry e = { .identity = { i, 1 }, .sequence = k->rec.sequence,
+			.version = k->rec.version, .key_bytes = k->there ? k->key_bytes : 0,
+			.value_bytes = k->there ? k->value_bytes : 0,
+			.data_crc = k->rec.data_crc ^ (f == KVF_VALUE), .client = k->rec.client,
+			.flags = k->there ? KV_BACKUP_SET : 0 };
+		uint32_t data = e.key_bytes + e.value_bytes,
+			 all = (uint32_t)(sizeof(e) + data + 7) / 8 * 8;
+
+		if (head.bytes + all > r->size)
+			break;
+		e.key_bytes += f == KVF_SCAN_KEY ? r->size : 0;
+		xseg_req_write_data(seg, r, head.bytes, &e, sizeof(e));
+		if (data)
+			xseg_req_write_data(seg, r, head.bytes + (uint32_t)sizeof(e),
+				value_of(k) - k->key_bytes, data);
+		head.bytes += all;
+		head.nr++;
+	}
+	head.next = i < m.nr_keys ? i + 1 : 0;
+	head.nr += f == KVF_SCAN_NR;
+	if (f == KVF_SCAN_BYTES)
+		head.bytes = r->size + 1;
+	xseg_req_write_data(seg, r, 0, &head, sizeof(head));
+	return r->size;
+}
+
 static int64_t info(struct xseg *seg, struct xreq *r)
 {
 	struct kv_info i = { .version = KV_WIRE_VERSION, .id = ID, .record_max = 1 << 20,
@@ -261,6 +295,8 @@ static int64_t query(struct xseg *seg, struct xreq *r)
 		return scan(seg, r, &q, key);
 	case KV_INFO:
 		return info(seg, r);
+	case KV_BACKUP:
+		return backup(seg, r, &q);
 	default:
 		return -EINVAL;
 	}

@@ -28,7 +28,7 @@ static inline int begin_keys(void **state)
 
 	(void)state;
 	memset(&opts, 0, sizeof(opts));
-	strcpy(opts.kv.kvd, "kvd");
+	memcpy(opts.kv.kvd, "kvd", 4);
 	opts.kv.keys = NR_KEYS;
 	opts.kv.key_size = 16;
 	opts.kv.value_size = opts.kv.value_max = 1024;

@@ -182,9 +182,9 @@ static void size_log(const struct sim *s, struct peer *p)
 {
 	struct kvd *k = (struct kvd *)p;
 
-	k->zone_bytes = s->plan.zone_pages * XSEG_PAGE_SIZE;
-	k->size_bytes = k->zone_bytes * s->plan.zones;
-	k->tail_bytes = s->plan.tail_pages * XSEG_PAGE_SIZE;
+	k->opt.zone_bytes = s->plan.zone_pages * XSEG_PAGE_SIZE;
+	k->opt.size_bytes = k->opt.zone_bytes * s->plan.zones;
+	k->opt.tail_bytes = s->plan.tail_pages * XSEG_PAGE_SIZE;
 }
 
 void node_set_time(struct sim *s, struct node *n, uint32_t port)

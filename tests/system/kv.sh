@@ -134,10 +134,69 @@ is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys,
 	.log_bytes, .zones, .index_bytes, .puts, .gets, .deletes, .hits, .misses, .compacted_bytes,
 	.bad_records, .opened_ns | numbers] | length')" 13
 is "sync too" "$(xseg --json kv info | jq -r .sync)" 1s
-is "a verify reads all" "$(xseg --json kv verify | jq -c '[.keys, .bad]')" "[$nr,0]"
+is "a verify reads all" "$(xseg --json kv verify | jq -c '[.keys, .bad, .bad_keys]')" "[$nr,0,[]]"
+t "and says so" xseg kv verify
 t "a flush returns" xseg kv flush
 expect_err 4 "no kvd called other" "another kvd is not there" xseg kv list --kvd other
 t "this one is known by its name" xseg kv list --kvd values
+
+# ---- backup and restore ----
+
+list_of() { xseg --json kv list | jq -cS 'map(del(.version)) | sort_by(.key, .key_base64)'; }
+printf old | xseg --quiet kv put twice
+printf new | xseg --quiet kv put twice --client-flags 5
+printf x | xseg --quiet kv put deleted
+xseg --quiet kv delete deleted
+before=$(list_of)
+is "a backup has all records" "$(xseg --json kv backup saved | jq '.bad == 0 and .records > 10')" true
+expect_err 4 "exists; .*--force" "it replaces no file" xseg kv backup saved
+t "but with --force" xseg kv backup saved --force
+is "it may go into a pipe" "$(xseg kv backup - | wc -c)" "$(stat -c %s saved)"
+expect_err 4 "has keys already; .*--force" "a store with keys is not restored" xseg kv restore saved
+for key in $(xseg kv list | sed 's/ /%20/g'); do xseg --quiet kv delete --encoded "$key"; done
+printf y | xseg --quiet kv put other
+xseg --quiet kv delete other
+head -c -100 saved >cut
+expect_err 1 "not a whole backup" "a backup that is cut is refused" xseg kv restore cut
+sed 's/hello/jello/; s/new/wen/' saved >damaged
+expect_err 1 "not a whole backup" "and one that is damaged" xseg kv restore damaged
+expect_err 2 "is no backup" "and another file" xseg kv restore value
+is "nothing was put" "$(xseg kv list)" "no keys"
+t "a backup is restored" xseg kv restore saved
+is "all values are there with their flags" "$(list_of)" "$before"
+is "in their newest form" "$(xseg kv get twice)" new
+t "a value of it is whole" bash -c 'xseg kv get file - | cmp - value'
+nr=$(xseg --json kv list | jq length)
+
+# ---- status, statistics, the cache's settings ----
+
+has_line() { xseg status | grep -qE "^values +values: open, $nr of [0-9]+ keys"; }
+t "status shows the store" has_line
+is "and not that there are no volumes" "$(xseg status | grep -c '^volumes')" 0
+is "in JSON as well" "$(xseg --json status | jq -c '.stores[] | [.name, .state, .keys]')" \
+	"[\"values\",\"open\",$nr]"
+is "stat counts gets, puts and keys" "$(xseg --json stat |
+	jq -c '.stores[] | [.name, .keys, .gets > 0, .puts > 0, .ops > 0]')" \
+	"[\"values\",$nr,true,true,true]"
+is "and in a table" "$(xseg stat | awk '$1 == "VALUES" { getline; print $1 }')" values
+t "a cache is set for the values of a kvd" \
+	xseg cache set cached --volume +values policy=write-through
+is "which it tells" "$(xseg cache get cached --volume +values | grep policy)" \
+	"policy=write-through"
+is "by its name" "$(xseg --json cache status cached | jq -r '.volumes[].name')" "+values"
+expect_err 4 "no kvd that sends through the cache has that prefix" "another prefix is refused" \
+	xseg cache set cached --volume +other policy=write-through
+t "the setting is taken back" xseg cache set cached --volume +values policy=
+mkfifo slow
+start put bash -c 'xseg kv put slow slow'
+has_client() { xseg --json peer list | jq -e 'any(.[]; .kind == "client")' >/dev/null; }
+t "a program has the store open" wait_for 60 has_client
+expect_err 4 "have its .*open: xseg" "kvd is not stopped meanwhile" xseg peer stop values
+echo x >slow
+wait "$started"
+is "which goes on" "$?" 0
+t "kvd is restarted" xseg peer restart values
+is "and has its values" "$(xseg kv get slow)" x
 
 # ---- kills ----
 

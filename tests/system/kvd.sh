@@ -4,7 +4,7 @@
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host kvd cached memd kv_load jq
+need xseg xseg-host kvd cached filed memd kv_load jq
 
 rounds=${LONG:+30}			# kills
 rounds=${rounds:-3}
@@ -120,6 +120,30 @@ t "it is stopped in order" xseg peer stop kv
 t "and started" xseg peer start kv
 t "all values are as they should be" kv verify "$TMP/state"
 t "the stack goes down" xseg down
+
+# ---- the tail of a dead one ----
+
+cat >dead.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 128M
+[peer filed]
+dir = $TMP/objects
+[peer kv]
+kind = kvd
+downstream = filed
+size = 32M
+sync = never
+restart = no
+END
+t "a stack whose kvd is not started again comes up" xseg up dead.conf
+t "a value is put" kv put a "in the tail"
+t "kvd is killed" xseg peer kill kv
+expect_exit 4 "the segment is not destroyed with that" xseg destroy
+t "down has it written first" xseg down
+t "the stack comes up again" xseg up dead.conf
+t "the value is there" says "in the tail" get a
+t "and goes down" xseg down
 
 # ---- full ----
 

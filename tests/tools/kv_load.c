@@ -297,8 +297,8 @@ static uint32_t value_make(uint32_t key, uint64_t count, uint32_t bytes, uint8_t
 	uint32_t n;
 
 	if (is_counter(key))
-		return (uint32_t)sprintf((char *)to, "%" PRIu64, count);
-	n = (uint32_t)sprintf((char *)to, "%u:%" PRIu64 ":", key, count);
+		return (uint32_t)snprintf((char *)to, RECORD_MAX, "%" PRIu64, count);
+	n = (uint32_t)snprintf((char *)to, RECORD_MAX, "%u:%" PRIu64 ":", key, count);
 	bytes = bytes / 2 + (uint32_t)((x >> 7) % (bytes + 1));
 	for (; n < bytes; n++) {
 		x = x * 6364136223846793005ull + 1442695040888963407ull;
@@ -468,9 +468,9 @@ static int load(int argc, char **argv)
 	struct key *keys;
 
 	if (!only_verify) {
-		nr = (uint32_t)atoi(argv[1]);
-		seconds = (uint32_t)atoi(argv[2]);
-		bytes = (uint32_t)atoi(argv[3]);
+		nr = (uint32_t)strtoul(argv[1], NULL, 10);
+		seconds = (uint32_t)strtoul(argv[2], NULL, 10);
+		bytes = (uint32_t)strtoul(argv[3], NULL, 10);
 	} else if (!f || fscanf(f, "%u %u", &nr, &bytes) != 2) {
 		die(state, EINVAL);
 	}

@@ -4,7 +4,8 @@
  *   kv_queue.c   operations: sending them, and the handling of answers
  *   kv_life.c    making and ending queues
  *   kv_change.c  the request of a change, and its outcome
- *   kv_query.c   the request of a query, and what its answer holds
+ *   kv_query.c   the request of a query, and what the answer to a get holds
+ *   kv_scan.c    what the answers to EXISTS, SCAN and BACKUP hold
  *   kv_guess.c   how many pages a get asks for
  *   kv_easy.c    one operation at a time
  *   client.h     what volumes have as well
@@ -111,9 +112,15 @@ enum kv_step xs_kv_query_end(struct xseg_kv_queue *q, struct kv_slot *s);
 void xs_kv_answer_copy(
 	struct xseg_kv_queue *q, const struct kv_slot *s, uint32_t at, void *to, uint32_t bytes);
 
+/* ---- kv_scan.c ---- */
+/* Of an answer that is no error: the result. */
+int64_t xs_kv_take_exists(struct xseg_kv_queue *q, struct kv_slot *s);
+int64_t xs_kv_take_scan(struct xseg_kv_queue *q, struct kv_slot *s);
+int64_t xs_kv_take_backup(struct xseg_kv_queue *q, struct kv_slot *s);
+
 static inline bool xs_kv_is_query(enum xseg_kv_op op)
 {
-	return op <= XSEG_KV_SCAN;
+	return op <= XSEG_KV_BACKUP;
 }
 
 #endif

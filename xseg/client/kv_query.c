@@ -1,4 +1,4 @@
-/* kv_query - GET, EXISTS and SCAN: the request, and what its answer holds.
+/* kv_query - queries: the request of each, and what the answer to a GET holds.
  *
  * A query is a READ. The pages of the answer come first in its list, then the pages with the query
  * and the key (kv_wire.h). They are the last ones of the slot's room, so that the answer, which is
@@ -35,19 +35,21 @@ int xs_kv_query_check(const struct xseg_kv *kv, const struct xseg_kv_io *io)
 	static const uint32_t flags[] = {
 		[XSEG_KV_GET] = XSEG_KV_LOAN | XSEG_KV_UNCHECKED | XSEG_KV_ONCE,
 		[XSEG_KV_EXISTS] = 0,
-		[XSEG_KV_SCAN] = XSEG_KV_ONCE
+		[XSEG_KV_SCAN] = XSEG_KV_ONCE,
+		[XSEG_KV_BACKUP] = 0
 	};
 	const struct xseg_kv_item *item = &io->item;
 
 	(void)kv;
 	if (io->flags & ~flags[io->op] || item->key_bytes > KV_KEY_MAX ||
-		(item->key_bytes ? !item->key : io->op != XSEG_KV_SCAN))
+		(item->key_bytes ? !item->key : io->op < XSEG_KV_SCAN))
 		return -EINVAL;
 	if (io->op == XSEG_KV_GET && io->flags & XSEG_KV_LOAN ? item->value != NULL
 							      : item->value_bytes && !item->value)
 		return -EINVAL;
-	return io->op == XSEG_KV_SCAN && (!item->value || item->value_bytes < KV_PAGE) ? -EINVAL
-										       : 0;
+	if (io->op == XSEG_KV_BACKUP && (item->key_bytes || item->value_bytes < XSEG_KV_BACKUP_BYTES))
+		return -EINVAL;
+	return io->op == XSEG_KV_SCAN && item->value_bytes < KV_PAGE ? -EINVAL : 0;
 }
 
 static uint32_t least(uint64_t a, uint64_t b)
@@ -65,6 +67,8 @@ static uint32_t first_guess(const struct xseg_kv_queue *q, const struct xseg_kv_
 		return xs_kv_guess(&q->guess, xseg_hash(io->item.key, io->item.key_bytes));
 	case XSEG_KV_SCAN:
 		return least(io->item.value_bytes / KV_PAGE, room);
+	case XSEG_KV_BACKUP:
+		return XSEG_KV_BACKUP_BYTES / KV_PAGE;
 	default:
 		return 1;
 	}
@@ -83,7 +87,8 @@ uint32_t xs_kv_query_pages(const struct xseg_kv_queue *q, struct xseg_kv_io *io)
 static void write_query(const struct xseg_kv_io *io, uint8_t *to)
 {
 	static const uint8_t kinds[] = {
-		[XSEG_KV_GET] = KV_GET, [XSEG_KV_EXISTS] = KV_EXISTS, [XSEG_KV_SCAN] = KV_SCAN
+		[XSEG_KV_GET] = KV_GET, [XSEG_KV_EXISTS] = KV_EXISTS,
+		[XSEG_KV_SCAN] = KV_SCAN, [XSEG_KV_BACKUP] = KV_BACKUP
 	};
 	struct kv_query query = { .magic = KV_QUERY_MAGIC, .kind = kinds[io->op],
 		.key_bytes = io->item.key_bytes, .cursor = io->cursor };
@@ -336,62 +341,7 @@ static enum kv_step get_end(struct xseg_kv_queue *q, struct kv_slot *s)
 	return KV_DONE;
 }
 
-/* ---- EXISTS and SCAN --------------------------------------------------------------------- */
-
-static int64_t take_exists(struct xseg_kv_queue *q, struct kv_slot *s)
-{
-	struct kv_info_of_key info;
-
-	if (s->r->result < (int64_t)sizeof(info))
-		return -EPROTO;
-	xs_kv_answer_copy(q, s, 0, &info, sizeof(info));
-	s->io->item.version = info.version;
-	s->io->item.expiry = info.expiry;
-	return 0;
-}
-
-static uint64_t entry_bytes(const struct kv_scan_entry *e)
-{
-	return (sizeof(*e) + (uint64_t)e->key_bytes + 7) / 8 * 8;
-}
-
-/* So many entries, which end within `bytes`. */
-static bool entries_fit(const uint8_t *at, uint32_t nr, uint64_t bytes)
-{
-	struct kv_scan_entry e;
-
-	for (; nr; nr--) {
-		if (bytes < sizeof(e))
-			return false;
-		memcpy(&e, at, sizeof(e));
-		if (e.key_bytes == 0 || e.key_bytes > KV_KEY_MAX ||
-			sizeof(e) + (uint64_t)e.key_bytes > bytes)
-			return false;
-		at += entry_bytes(&e);
-		bytes -= entry_bytes(&e) < bytes ? entry_bytes(&e) : bytes;
-	}
-	return bytes == 0;
-}
-
-static int64_t take_scan(struct xseg_kv_queue *q, struct kv_slot *s)
-{
-	struct xseg_kv_item *item = &s->io->item;
-	struct kv_scan_head head;
-	uint32_t bytes;
-
-	if (s->r->result < (int64_t)sizeof(head))
-		return -EPROTO;
-	xs_kv_answer_copy(q, s, 0, &head, sizeof(head));
-	if (head.bytes < sizeof(head) || head.bytes > s->r->result ||
-		head.bytes > s->io->own.asked * KV_PAGE)
-		return -EPROTO;
-	bytes = head.bytes - (uint32_t)sizeof(head);
-	xs_kv_answer_copy(q, s, sizeof(head), item->value, bytes);
-	if (!entries_fit(item->value, head.nr, bytes))
-		return -EPROTO;
-	s->io->cursor = head.next;
-	return bytes;
-}
+/* ---- other queries ----------------------------------------------------------------------- */
 
 /* The next key alone is longer than the answer: as much as the caller's memory takes. */
 static enum kv_step scan_more(struct kv_slot *s)
@@ -415,24 +365,12 @@ enum kv_step xs_kv_query_end(struct xseg_kv_queue *q, struct kv_slot *s)
 		return scan_more(s);
 	if (s->r->result < 0)
 		io->result = s->r->result;
+	else if (io->op == XSEG_KV_EXISTS)
+		io->result = xs_kv_take_exists(q, s);
 	else
-		io->result = io->op == XSEG_KV_SCAN ? take_scan(q, s) : take_exists(q, s);
+		io->result = io->op == XSEG_KV_SCAN ? xs_kv_take_scan(q, s)
+						    : xs_kv_take_backup(q, s);
 	return KV_DONE;
-}
-
-int xseg_kv_next(const struct xseg_kv_io *io, size_t *at, struct xseg_kv_entry *entry)
-{
-	const uint8_t *from = (const uint8_t *)io->item.value + *at;
-	struct kv_scan_entry e;
-
-	if (io->result <= 0 || *at >= (uint64_t)io->result)
-		return 0;
-	memcpy(&e, from, sizeof(e));
-	*entry = (struct xseg_kv_entry){ .key = from + sizeof(e), .value_bytes = e.value_bytes,
-		.version = e.version, .key_bytes = e.key_bytes, .expiry = e.expiry,
-		.client = e.client };
-	*at += entry_bytes(&e);
-	return 1;
 }
 
 /* ---- data that the caller reads where it is ---------------------------------------------- */

@@ -119,7 +119,7 @@ static int parse_change(struct change *c, char *args, struct kv_text *t)
 	kv_next_word(&rest, &value);
 	c->name = value;
 	c->keys = rest ? rest : "";
-	if (!xseg_name_ok(c->name))
+	if (!volume_name_ok(c->name))
 		return REASON(t, -EINVAL, "'%.40s' is not a volume's name", c->name);
 	return 0;
 }

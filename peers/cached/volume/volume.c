@@ -161,7 +161,7 @@ static void name_of_target(const char *target, char name[XSEG_NAME_MAX])
 		len = 0;
 	memcpy(name, target, len);
 	name[len] = '\0';
-	if (!xseg_name_ok(name))
+	if (!volume_name_ok(name))
 		name[0] = '\0';
 }
 
@@ -299,7 +299,7 @@ static bool record_ok(struct cached *k, uint32_t rec)
 	if (volume_find(k, id) != rec || !memchr(name, '\0', XSEG_NAME_MAX))
 		return false;
 	return settings_ok(volume_of(k)->records[rec].settings) &&
-	       (name[0] == '\0' || xseg_name_ok(name));
+	       (name[0] == '\0' || volume_name_ok(name));
 }
 
 static void record_restore(struct cached *k, uint32_t rec)

@@ -205,4 +205,10 @@ uint64_t settings_with_share(uint64_t word, uint32_t min, uint32_t max);
 /* The policy that is promised to the volume's new writes. */
 const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id);
 
+/* Of a volume, or +PREFIX: the objects of a log of values. */
+static inline bool volume_name_ok(const char *name)
+{
+	return xseg_name_ok(name + (*name == '+'));
+}
+
 #endif

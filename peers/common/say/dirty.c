@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A cache's, or a kvd's, whose tail is newer than the peer below. */
+static bool has_dirty(const struct xseg_stats_view *block)
+{
+	return !strcmp(block->kind, "cache") || !strcmp(block->kind, "kv");
+}
+
 static uint64_t sum_of(struct xseg *seg, uint32_t peer, const char *key)
 {
 	struct xseg_stats_view *block = malloc(sizeof(*block));
@@ -13,7 +19,7 @@ static uint64_t sum_of(struct xseg *seg, uint32_t peer, const char *key)
 	if (!block)
 		return UINT64_MAX;
 	for (i = 0; i < bound; i++)
-		if (xseg_stats_view(seg, i, block) && !strcmp(block->kind, "cache") &&
+		if (xseg_stats_view(seg, i, block) && has_dirty(block) &&
 		    (peer == XSEG_NONE || block->peer == peer))
 			sum += xseg_stats_value(block, key);
 	free(block);

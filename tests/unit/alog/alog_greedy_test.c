@@ -25,12 +25,13 @@
 #define ZONE_BYTES (32 * ALOG_PAGE)
 #define VALUE	   952u				/* a record of 1,024 bytes, with a key of 8 */
 #define RECORD	   1024u
-#define ZONE_HAS   ((ZONE_BYTES - ALOG_ZONE_HEAD_END - ALOG_FOOTER_BYTES) / (RECORD + ALOG_HINT_BYTES))
+#define ROOM	   (ZONE_BYTES - ALOG_ZONE_HEAD_END - ALOG_FOOTER_BYTES)
+#define ZONE_HAS   (ROOM / (RECORD + ALOG_HINT_BYTES))
 #define ROUNDS	   6u				/* of as many puts as the log has records */
 
 struct workload {
 	const char *name;
-	double live;				/* part of the records of all zones but the reserve */
+	double live;				/* part of all zones but the reserve */
 	double skew;				/* 0: uniform; else of zipf */
 };
 

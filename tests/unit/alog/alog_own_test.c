@@ -17,7 +17,7 @@ static struct named {
 	uint32_t nr;
 } named[RECORDS];
 static uint32_t nr_named;
-static uint64_t run_of[AR_KEYS];		/* the key's, in this process: index + 1 in named[] */
+static uint64_t run_of[AR_KEYS];		/* of the key: index + 1 in named[] */
 
 static const char *target(uint64_t id)
 {
@@ -68,10 +68,12 @@ static int flushed(void)
 
 static void free_old(uint32_t key)
 {
-	const struct named *old = &named[run_of[key] - 1];
+	const struct named *old;
 
-	if (run_of[key])
-		assert_int_equal(alog_own_free(rig->log, old->first, old->nr), 0);
+	if (!run_of[key])
+		return;
+	old = &named[run_of[key] - 1];
+	assert_int_equal(alog_own_free(rig->log, old->first, old->nr), 0);
 	run_of[key] = 0;
 }
 
@@ -371,7 +373,7 @@ static void settle(struct ar *a)
 	ar_force_now(a);
 	ar_settle(a);
 	if (objects() != pieces_named() || stats().own_zones != pieces_named()) {
-		fprintf(stderr, "seed %" PRIu64 ": %u objects, %u are named\n", a->seed,
+		fprintf(stderr, "ERROR: seed %" PRIu64 ": %u objects, %u are named\n", a->seed,
 			objects(), pieces_named());
 		abort();
 	}

@@ -299,6 +299,95 @@ static void the_highest_sequence_counts_wherever_it_stands(void **state)
 	ar_check_values(rig);
 }
 
+/* Key 1 has a value in zone *a and a tombstone in zone *b, both promised. Then all else in these
+ * zones is superseded, and nothing of that is flushed. */
+static void hide_one(uint64_t *a, uint64_t *b)
+{
+	uint32_t k = 2, from;
+
+	ar_put_now(rig, 1, 300, false);
+	*a = rig->index[1].zone;
+	while (ar_put_now(rig, k, 1800, false), rig->index[k].zone == *a)
+		k++;
+	ar_put_now(rig, 1, 0, true);
+	*b = rig->index[1].zone;
+	for (k++; ar_put_now(rig, k, 1800, false), rig->index[k].zone == *b;)
+		k++;
+	ar_force_now(rig);
+	from = rig->nr_deletes;
+	for (uint32_t i = 2; i < k; i++)
+		ar_put_now(rig, i, 200, false);
+	ar_settle(rig);
+	assert_int_equal(rig->nr_deletes, from);
+}
+
+static void a_zone_that_hid_records_goes_when_their_deletion_is_stable(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	begin_sized(20, 8);
+	hide_one(&a, &b);
+	assert_int_equal(rig->index[1].count, 1);	/* the value's zone is empty */
+	alog_dead(rig->log, b, rig->index[1].bytes);	/* so nothing needs the tombstone */
+	ar_settle(rig);
+	assert_int_equal(rig->index[1].type, ALOG_NOTHING);
+	assert_int_equal(rig->nr_deletes, 0);
+	alog_force(rig->log, alog_end(rig->log));
+	ar_settle(rig);
+	/* one flush allows both: a loss of power could undo the first and keep the second */
+	assert_int_equal(rig->nr_deletes, 1);
+	assert_null(ar_zone(rig, a)->now);
+	assert_non_null(ar_zone(rig, b)->now);
+	ar_note_promises(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_not_equal(rig->index[1].type, ALOG_VALUE);
+	ar_put_now(rig, 2, 200, false);
+	ar_force_now(rig);
+	ar_put_now(rig, 2, 200, false);
+	ar_force_now(rig);
+	assert_null(ar_zone(rig, a)->now);
+}
+
+/* Puts until key 1 is copied. */
+static void copy_key_1(void)
+{
+	uint64_t first = rig->index[1].zone;
+
+	for (uint32_t i = 0; i < 400 && rig->index[1].zone == first; i++) {
+		ar_put_now(rig, 3 + i * 7 % 43, 4000, false);
+		ar_force_now(rig);
+	}
+	assert_true(rig->index[1].zone > first);
+}
+
+static void an_expired_record_is_copied_as_a_tombstone_that_hides_older_ones(void **state)
+{
+	(void)state;
+	for (uint32_t paged = 0; paged < 2; paged++) {
+		begin();
+		ar_put_now(rig, 1, 200, false);
+		ar_force_now(rig);
+		rig->expiry = 1;
+		if (paged)
+			assert_int_equal(ar_put_paged(rig, 1, 9000, false), 0);
+		else
+			ar_put_now(rig, 1, 3000, false);
+		rig->expiry = 0;
+		ar_force_now(rig);
+		copy_key_1();
+		assert_int_equal(rig->index[1].type, ALOG_TOMBSTONE);
+		assert_int_equal(rig->index[1].bytes, ALOG_HEADER_BYTES);
+		rig->key[1].damaged = true;	/* the oracle knows of no expiry */
+		ar_cut(rig);
+		assert_true(ar_open(rig));
+		assert_int_not_equal(rig->index[1].type, ALOG_VALUE);
+		if (!paged)
+			end(NULL);
+	}
+}
+
 /* ---- L8 ---- */
 
 static void one_failed_flush_is_not_for_ever(void **state)
@@ -493,6 +582,8 @@ int main(void)
 		RULE(zones_of_which_nothing_was_promised_go_without_a_flush),
 		RULE(a_deleted_key_stays_deleted_when_its_tombstone_is_gone),
 		RULE(the_highest_sequence_counts_wherever_it_stands),
+		RULE(a_zone_that_hid_records_goes_when_their_deletion_is_stable),
+		RULE(an_expired_record_is_copied_as_a_tombstone_that_hides_older_ones),
 		RULE(one_failed_flush_is_not_for_ever),
 		RULE(a_full_log_refuses_puts_and_takes_deletions),
 		RULE(a_tail_that_is_full_makes_appends_wait),

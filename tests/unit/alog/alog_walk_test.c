@@ -238,6 +238,116 @@ static void verify_tells_flipped_bits_of_records_headers_and_hints(void **state)
 	assert_int_equal(walked_damage[ALOG_BAD_HINTS], 1);
 }
 
+/* ---- salvage ---- */
+
+static void damage_heads(bool both)
+{
+	for (int i = 0; i < 1 + both; i++) {
+		struct ar_object *h = ar_find(rig, i ? "+log:head.1" : "+log:head.0", false);
+
+		if (!h)
+			continue;
+		h->now[70] ^= 1;
+		if (h->durable)
+			h->durable[70] ^= 1;
+	}
+}
+
+/* Opens the log without its heads, and compares what a walk tells with what the index had. */
+static void salvage(void)
+{
+	static uint64_t zone[AR_OBJECTS];
+	uint32_t nr = 0, writes = rig->nr_writes, deletes = rig->nr_deletes;
+
+	for (uint32_t i = 0; i < rig->nr_objects; i++)
+		if (rig->object[i].now && alog_zone_of(&rig->cfg, rig->object[i].name))
+			zone[nr++] = alog_zone_of(&rig->cfg, rig->object[i].name);
+	rig->log = alog_create(&rig->cfg, &rig->user, rig->arena, rig->scratch);
+	assert_non_null(rig->log);
+	alog_salvage(rig->log, zone, nr);
+	for (uint32_t i = 0; i < 10000 && !alog_salvages(rig->log); i++) {
+		assert_int_equal(alog_failed(rig->log), 0);
+		alog_poll(rig->log, rig->now);
+		ar_step(rig);
+	}
+	assert_true(ar_backup(rig, 20));
+	for (uint32_t i = 0; i < 10000 && !rig->backup.over; i++) {
+		alog_poll(rig->log, rig->now);
+		ar_step(rig);
+		alog_walk_go(rig->log);
+	}
+	assert_int_equal(rig->backup.over, 1);
+	assert_true(rig->backup.told > 0);
+	assert_false(alog_serves(rig->log));
+	assert_int_equal(rig->nr_writes, writes);
+	assert_int_equal(rig->nr_deletes, deletes);
+}
+
+static void without_heads_all_that_verifies_is_told(void **state)
+{
+	(void)state;
+	begin();
+	rig->cfg.uuid[0] ^= 1;			/* that of a new log: it is not this one's */
+	put_many(90, 700);
+	ar_put_now(rig, 7, 0, true);
+	ar_force_now(rig);
+	ar_cut(rig);
+	damage_heads(true);
+	salvage();
+}
+
+static void what_the_tail_alone_has_is_told_as_well(void **state)
+{
+	(void)state;
+	begin();
+	put_many(60, 700);
+	ar_force_now(rig);
+	put_many(10, 900);
+	ar_kill(rig);
+	damage_heads(true);
+	salvage();
+}
+
+static void with_one_head_it_says_which_zones_there_are(void **state)
+{
+	(void)state;
+	begin();
+	put_many(90, 700);
+	ar_force_now(rig);
+	ar_cut(rig);
+	damage_heads(false);
+	salvage();
+}
+
+static void an_objects_name_says_which_zone_it_is(void **state)
+{
+	struct alog_config cfg = { .prefix = "log" };
+
+	(void)state;
+	begin();
+	assert_int_equal(alog_zone_of(&cfg, "+log:00000000000001fe"), 0x1fe);
+	assert_int_equal(alog_zone_of(&cfg, "+log:1fe"), 0);
+	assert_int_equal(alog_zone_of(&cfg, "+logs:00000000000001fe"), 0);
+	assert_int_equal(alog_zone_of(&cfg, "+log:head.0"), 0);
+	assert_int_equal(alog_zone_of(&cfg, "+log:own.0000000000000001"), 0);
+	assert_int_equal(alog_zone_of(&cfg, "volume"), 0);
+}
+
+static void without_heads_and_zones_a_salvage_fails(void **state)
+{
+	(void)state;
+	begin();
+	ar_kill(rig);
+	damage_heads(true);
+	rig->log = alog_create(&rig->cfg, &rig->user, rig->arena, rig->scratch);
+	alog_salvage(rig->log, NULL, 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		alog_poll(rig->log, rig->now);
+		ar_step(rig);
+	}
+	assert_int_equal(alog_failed(rig->log), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +358,11 @@ int main(void)
 		RULE(a_repair_breaks_a_backup),
 		RULE(a_page_that_is_written_while_its_zone_is_read_is_told),
 		RULE(verify_tells_flipped_bits_of_records_headers_and_hints),
+		RULE(without_heads_all_that_verifies_is_told),
+		RULE(what_the_tail_alone_has_is_told_as_well),
+		RULE(with_one_head_it_says_which_zones_there_are),
+		RULE(an_objects_name_says_which_zone_it_is),
+		RULE(without_heads_and_zones_a_salvage_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,25 @@ static void a_scan_that_makes_no_sense_is_refused(void **state)
 	}
 }
 
+static void a_backup_that_makes_no_sense_is_refused(void **state)
+{
+	static const enum kv_fault faults[] = { KVF_SCAN_NR, KVF_SCAN_KEY, KVF_SCAN_BYTES,
+		KVF_VALUE };
+	struct kvrig *g = *state;
+	struct xseg_kv_io io = { .op = XSEG_KV_BACKUP,
+		.item = { .value = in, .value_bytes = sizeof(in) } };
+	struct xseg_kv_record rec;
+
+	begin(g);
+	for (unsigned i = 0; i < 4; i++) {
+		size_t at = 0;
+
+		set_fault(g, faults[i]);
+		assert_int_equal(xseg_kv_run(g->q, &io), -EPROTO);
+		assert_int_equal(xseg_kv_next_record(&io, &at, &rec), 0);
+	}
+}
+
 static void operations_that_cannot_be_are_never_sent(void **state)
 {
 	struct kvrig *g = *state;
@@ -308,6 +327,7 @@ int main(void)
 		KV_TEST(a_value_that_grows_for_ever_is_given_up),
 		KV_TEST(an_outcome_that_was_not_told_is_an_error),
 		KV_TEST(a_scan_that_makes_no_sense_is_refused),
+		KV_TEST(a_backup_that_makes_no_sense_is_refused),
 		KV_TEST(operations_that_cannot_be_are_never_sent),
 		KV_TEST(an_operation_waits_for_a_kvd_that_is_stopped_and_started),
 		KV_TEST(a_kvd_that_stays_away_is_an_error_that_stays),

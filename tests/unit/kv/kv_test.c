@@ -378,6 +378,45 @@ static void a_scan_needs_memory_for_a_key(void **state)
 	assert_int_equal(e.key_bytes, 65536);
 }
 
+/* ---- backups ----------------------------------------------------------------------------- */
+
+static void a_backup_tells_all_records(void **state)
+{
+	struct kvrig *g = *state;
+	struct xseg_kv_io io = { .op = XSEG_KV_BACKUP,
+		.item = { .value = in, .value_bytes = XSEG_KV_BACKUP_BYTES } };
+	unsigned told = 0, deleted = 0, answers = 0;
+	struct xseg_kv_record rec;
+	char key[16];
+
+	for (unsigned i = 0; i < 30; i++) {
+		snprintf(key, sizeof(key), "%u", i);
+		fill(out, 100000, i);
+		assert_int_equal(kvrig_put(g, key, out, 100000), 0);
+	}
+	assert_int_equal(xseg_kv_delete(g->q, "7", 1), 0);
+	do {
+		assert_true(xseg_kv_run(g->q, &io) > 0);
+		for (size_t at = 0; xseg_kv_next_record(&io, &at, &rec); told++) {
+			deleted += !rec.set;
+			assert_int_equal(rec.value_bytes, rec.set ? 100000 : 0);
+			if (!rec.set)
+				continue;
+			snprintf(key, sizeof(key), "%.*s", (int)rec.key_bytes,
+				(const char *)rec.key);
+			fill(out, 100000, (unsigned)rec.identity[0]);
+			assert_memory_equal(rec.value, out, 100000);
+		}
+		answers++;
+	} while (io.cursor);
+	assert_int_equal(told, 30);
+	assert_int_equal(deleted, 1);
+	assert_int_equal(io.item.number, 7);
+	assert_true(answers >= 3);
+	io.item.value_bytes--;
+	assert_int_equal(xseg_kv_run(g->q, &io), -EINVAL);
+}
+
 /* ---- many at a time ---------------------------------------------------------------------- */
 
 static void more_operations_than_requests_are_done(void **state)
@@ -495,6 +534,7 @@ int main(void)
 		KV_TEST(a_scan_tells_each_key_once),
 		KV_TEST(a_scan_of_a_prefix_tells_no_other_key),
 		KV_TEST(a_scan_needs_memory_for_a_key),
+		KV_TEST(a_backup_tells_all_records),
 		KV_TEST(more_operations_than_requests_are_done),
 		KV_TEST(a_loan_is_read_where_it_is_until_it_is_released),
 		KV_TEST(one_large_operation_is_out_at_a_time),

@@ -19,6 +19,7 @@
 #define KEYS	40u
 #define HISTORY 4000u
 #define OUT	6u
+#define VALUE_MAX 6000u
 
 struct key {
 	uint32_t value[HISTORY];		/* 0: it is not there */
@@ -34,7 +35,7 @@ struct out {
 	uint32_t key[3], value[3], nr;
 	bool fua, flush;
 	uint32_t sent[KEYS];	/* FLUSH, FUA: how many values each key had when it was sent */
-	char name[3][16], text[3][6000];
+	char name[3][16], text[3][VALUE_MAX];
 };
 static struct out out[OUT];
 
@@ -56,7 +57,7 @@ static void fail_key(uint32_t k, const char *what, uint32_t value)
 /* A text that begins with its number. */
 static void make_value(uint32_t k, uint32_t value, char *to)
 {
-	uint32_t n = (uint32_t)sprintf(to, "%u:%u:", k, value), bytes = value * 2654435761u % 5000;
+	uint32_t n = (uint32_t)snprintf(to, VALUE_MAX, "%u:%u:", k, value), bytes = value * 2654435761u % 5000;
 
 	for (; n < bytes; n++)
 		to[n] = (char)('a' + (value + n) % 26);
@@ -66,7 +67,7 @@ static void make_value(uint32_t k, uint32_t value, char *to)
 /* What the key shows. */
 static uint32_t shown(uint32_t k)
 {
-	static char text[6000];
+	static char text[VALUE_MAX];
 	char name[16], number[64];
 	struct kw_value v = { 0 };
 	uint32_t value, of;

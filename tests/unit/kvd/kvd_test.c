@@ -585,6 +585,135 @@ static void a_damaged_record_is_an_error_and_counted_once(void **state)
 	assert_true(kr_has("key", "new"));
 }
 
+/* ---- verify, preload ---- */
+
+static bool verify_says(const char *what)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+	char text[2000];
+	bool says;
+
+	r->op = XSEG_OP_ADMIN;
+	r->size = KV_PAGE;
+	kw_pages(r, kr_slot(0), 1);
+	xseg_req_write_data(kr.seg, r, 0, "verify", 7);
+	assert_true(kr_call(r) > 0);
+	xseg_req_read_data(kr.seg, r, 0, text, sizeof(text) - 1);
+	text[r->result] = '\0';
+	says = strstr(text, what) != NULL;
+	if (!says)
+		print_message("%s", text);
+	xseg_req_free(kr.port, r);
+	return says;
+}
+
+static void verify_finds_what_is_damaged(void **state)
+{
+	(void)state;
+	assert_int_equal(kr_put("key", "a value that will be damaged"), 0);
+	push_out_of_the_tail();
+	assert_true(verify_says("\nbad=0\nbad_live=0\n"));
+	assert_true(verify_says("live=14\n"));
+	damage("key");
+	assert_true(verify_says("bad=1\nbad_live=1\n"));
+	assert_true(verify_says("live=yes\n"));
+}
+
+/* The keys "b0" to "b99" as a backup has them; `next` is what it says. */
+struct backup {
+	uint64_t next, sequence[100];
+	char value[100];			/* the first letter; 0: deleted */
+};
+
+static int backup_some(struct backup *b, uint32_t pages)
+{
+	struct kv_backup_head head;
+	struct kv_backup_entry e;
+	struct xreq *r = xseg_req_alloc(kr.port);
+	uint32_t at = sizeof(head), n;
+	int64_t rc;
+	char key[16] = "";
+
+	kw_query(kr.seg, r, &kr.log, &(struct kv_query){ .kind = KV_BACKUP, .cursor = b->next },
+		NULL, kr_slot(0), pages);
+	rc = kr_call(r);
+	xseg_req_read_data(kr.seg, r, 0, &head, sizeof(head));
+	for (uint32_t i = 0; rc >= 0 && i < head.nr; i++) {
+		xseg_req_read_data(kr.seg, r, at, &e, sizeof(e));
+		if (e.flags & KV_BACKUP_SET && e.key_bytes < sizeof(key)) {
+			xseg_req_read_data(kr.seg, r, at + (uint32_t)sizeof(e), key, e.key_bytes);
+			key[e.key_bytes] = '\0';
+			if (sscanf(key, "b%u", &n) == 1 && n < 100 &&
+				b->sequence[n] <= e.sequence) {
+				b->sequence[n] = e.sequence;
+				xseg_req_read_data(kr.seg, r,
+					at + (uint32_t)sizeof(e) + e.key_bytes, &b->value[n], 1);
+			}
+		}
+		at += alog_round((uint32_t)sizeof(e) + e.key_bytes + e.value_bytes, 8);
+	}
+	b->next = head.next;
+	xseg_req_free(kr.port, r);
+	return rc < 0 ? (int)rc : 0;
+}
+
+static void a_backup_is_the_state_of_its_begin(void **state)
+{
+	static struct backup b;
+	static char text[3001];
+	char name[16];
+
+	(void)state;
+	b = (struct backup){ 0 };
+	make_text(text, 3000, 'o');
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "b%u", i);
+		assert_int_equal(kr_put(name, text), 0);
+	}
+	make_text(text, 3000, 'n');
+	for (uint32_t i = 0; i < 50; i++) {
+		snprintf(name, sizeof(name), "b%u", i);
+		assert_int_equal(kr_put(name, text), 0);
+	}
+	assert_int_equal(backup_some(&b, 2), 0);
+	assert_true(b.next);
+	make_text(text, 3000, 'x');
+	for (uint32_t i = 0; b.next; i++) {	/* all is overwritten and compacted meanwhile */
+		snprintf(name, sizeof(name), "b%u", i % 100);
+		assert_int_equal(kr_put(name, text), 0);
+		assert_int_equal(backup_some(&b, 2), 0);
+	}
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(b.value[i], i < 50 ? 'n' : 'o');
+	b.next = 77;
+	assert_int_equal(backup_some(&b, 2), -ESTALE);
+	b.next = 0;
+	assert_int_equal(backup_some(&b, 2), 0);
+	b.next = 0;
+	assert_int_equal(backup_some(&b, 2), -EBUSY);
+	kr_pass(120 * KVD_SECOND);		/* the client is gone */
+	b.next = 0;
+	assert_int_equal(backup_some(&b, 2), 0);
+}
+
+static void preload_reads_the_zones(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	push_out_of_the_tail();
+	kr_stop();
+	reads = stored(PEER_STAT_READ_BYTES);
+	kr_start("preload=all");
+	kr_settle();
+	assert_true(kr_counter(KS_PRELOADED_BYTES) >= 256 << 10);
+	assert_true(stored(PEER_STAT_READ_BYTES) - reads >= kr_counter(KS_PRELOADED_BYTES));
+	kr_stop();
+	kr_start("preload=256k");
+	assert_in_range(kr_counter(KS_PRELOADED_BYTES), 512 << 10, 4 << 20);
+	assert_true(kr_has("filler3", "x"));
+}
+
 /* ---- what is full: K22 ---- */
 
 static void a_full_index_refuses_new_keys_only(void **state)
@@ -850,6 +979,9 @@ int main(void)
 		T(a_flush_with_nothing_new_goes_below),
 		T(what_has_expired_never_comes_back),
 		T(a_damaged_record_is_an_error_and_counted_once),
+		T(verify_finds_what_is_damaged),
+		T(a_backup_is_the_state_of_its_begin),
+		T(preload_reads_the_zones),
 		T(a_full_index_refuses_new_keys_only),
 		T(a_full_log_refuses_puts_and_takes_deletes),
 		T(a_full_log_evicts_what_was_not_got),

@@ -129,7 +129,7 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&o, 0, sizeof(o));
-	strcpy(o.kv.kvd, "kvd");
+	memcpy(o.kv.kvd, "kvd", 4);
 	o.rw = XB_RW_GETPUT;
 	o.rwmixread = 50;
 	o.numjobs = 3;

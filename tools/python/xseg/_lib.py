@@ -27,6 +27,7 @@ IO_FUA = 1
     KV_GET,
     KV_EXISTS,
     KV_SCAN,
+    KV_BACKUP,
     KV_PUT,
     KV_DELETE,
     KV_APPEND,
@@ -36,7 +37,7 @@ IO_FUA = 1
     KV_TOUCH,
     KV_BATCH,
     KV_FLUSH,
-) = range(12)
+) = range(13)
 KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION = range(4)
 KV_FORCE, KV_ONCE = 1, 8
 

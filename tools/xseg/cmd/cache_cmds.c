@@ -17,10 +17,17 @@
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/out.h"
 
+/* +PREFIX is a store of values. */
+static int check_volume(const char *text, struct xseg_error *err)
+{
+	return cli_check_name(text + (*text == '+'), err);
+}
+
 #define AT(field) offsetof(struct cache_opts, field)
 const struct opt cache_volume_table[] = {
 	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL",
-	  .check = cli_check_name, .help = "for this volume only" },
+	  .check = check_volume,
+	  .help = "for this volume only; +PREFIX: for the values of the kvd with that prefix" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
 	  .help = "the volume's volumed, if there are several" },

@@ -87,8 +87,9 @@ extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[];
 command_fn kv_put, kv_get, kv_delete, kv_exists, kv_info;
 
 /* ---- kv_all_cmds.c ---- */
-extern const struct opt kv_table[], kv_list_table[], kv_import_table[], kv_export_table[];
-command_fn kv_list, kv_import, kv_export, kv_flush, kv_verify;
+extern const struct opt kv_table[], kv_list_table[], kv_import_table[], kv_export_table[],
+	kv_backup_table[], kv_restore_table[];
+command_fn kv_list, kv_import, kv_export, kv_flush, kv_backup, kv_restore, kv_verify;
 
 /* ---- plug_cmds.c ---- */
 #define PLUG_BELOW_BYTES 1024			/* names with a comma between them */

@@ -1,4 +1,4 @@
-/* kv_all_cmds - kv list, import, export, flush, verify: all values of a store.
+/* kv_all_cmds - kv list, import, export, flush, backup, restore, verify: all values of a store.
  *
  * Contract: see commands.h.
  */
@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "peers/common/options/cli.h"
+#include "tools/xseg/base/client.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/kv_backup.h"
 #include "tools/xseg/flow/kv_dir.h"
 #include "tools/xseg/flow/kv_item.h"
 #include "tools/xseg/text/key_text.h"
@@ -48,6 +50,17 @@ const struct opt kv_export_table[] = {
 	OPT_KVD,
 	OPT_PREFIX("only keys that begin with this"),
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "replace files" },
+	{ 0 },
+};
+const struct opt kv_backup_table[] = {
+	OPT_KVD,
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "replace a file" },
+	{ 0 },
+};
+const struct opt kv_restore_table[] = {
+	OPT_KVD,
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also into a store that has keys" },
 	{ 0 },
 };
 #undef AT
@@ -212,28 +225,84 @@ int kv_flush(struct tool *t, const void *opts, int argc, char **argv)
 	return rc;
 }
 
+/* ---- backup and restore ------------------------------------------------------------------ */
+
+int kv_backup(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct kv_opts *o = opts;
+	struct kv_backup_done done;
+	char bytes[OUT_TEXT];
+	struct kv_store s;
+	json_t *j;
+	int rc;
+
+	(void)argc;
+	rc = kv_store_open(&s, t, "kv backup", o->kvd);
+	if (!rc)
+		rc = kv_backup_write(&s, argv[0], o->force, &done);
+	tool_progress_end();
+	if (!rc && t->json && strcmp(argv[0], "-") != 0) {
+		j = json_object();
+		out_set_int(j, "records", done.records);
+		out_set_int(j, "bad", done.bad);
+		out_set_int(j, "bytes", done.bytes);
+		rc = out_json(j);
+	} else if (!rc && strcmp(argv[0], "-") != 0) {
+		tool_say(t, "%" PRIu64 " records, %s, are in %s", done.records,
+			out_size(done.bytes, bytes), argv[0]);
+	}
+	if (!rc && done.bad)
+		rc = tool_fail(TOOL_FAILED,
+			"kv backup: %" PRIu64 " damaged records were left out; 'xseg kv verify' "
+			"shows which",
+			done.bad);
+	kv_store_close(&s);
+	return rc;
+}
+
+int kv_restore(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct kv_opts *o = opts;
+	struct kv_backup_done done;
+	struct kv_store s;
+	json_t *j;
+	int rc;
+
+	(void)argc;
+	rc = kv_store_open(&s, t, "kv restore", o->kvd);
+	if (!rc && s.info.keys && !o->force)
+		rc = tool_fail(TOOL_REFUSED,
+			"kv restore: %s has keys already; add --force to put those of the backup "
+			"beside and over them",
+			s.info.kvd);
+	if (!rc)
+		rc = kv_backup_restore(&s, argv[0], &done);
+	tool_progress_end();
+	if (!rc && t->json) {
+		j = json_object();
+		out_set_int(j, "keys", done.keys);
+		out_set_int(j, "expired", done.expired);
+		rc = out_json(j);
+	} else if (!rc) {
+		tool_say(t, "%" PRIu64 " values are put from %s", done.keys, argv[0]);
+	}
+	kv_store_close(&s);
+	return rc;
+}
+
 /* ---- verify ------------------------------------------------------------------------------ */
 
+/* What is read of the whole log is kvd's to say. Names of damaged keys are found by reading all
+ * values, if there are any. */
 struct verified {
-	uint64_t keys, bytes, bad, all;
-	json_t *bad_keys;
+	uint64_t records, bytes, live, bad, bad_live;
+	json_t *places, *keys;
 };
-
-static void note_bad(struct kv_store *s, struct verified *v, const struct xseg_kv_item *item,
-	int64_t result)
-{
-	if (v->bad++ >= BAD_SHOWN)
-		return;
-	json_array_append_new(v->bad_keys, kv_item_key_json(item->key, item->key_bytes));
-	if (!s->t->json)
-		kv_store_fail(s, result, item->key, item->key_bytes);
-}
 
 static int verify_group(
 	struct kv_store *s, const struct xseg_kv_entry *entry, uint32_t nr, void *arg)
 {
 	struct xseg_kv_io io[KV_STORE_DEPTH];
-	char keys[OUT_TEXT], bytes[OUT_TEXT];
 	struct verified *v = arg;
 	int rc;
 
@@ -242,62 +311,115 @@ static int verify_group(
 			.item = { .key = entry[i].key, .key_bytes = entry[i].key_bytes } };
 	rc = kv_store_run_all(s, io, nr);
 	if (rc)
-		return tool_later("%s: %" PRIu64 " of %" PRIu64 " keys were read", s->what, v->keys,
-			v->all);
+		return tool_later("%s: names of damaged keys are not all known", s->what);
 	for (uint32_t i = 0; i < nr; i++) {
-		if (io[i].result >= 0)
-			v->bytes += (uint64_t)io[i].result;
-		else if (io[i].result != -ENOENT)
-			note_bad(s, v, &io[i].item, io[i].result);
-		v->keys += io[i].result != -ENOENT;
+		const struct xseg_kv_item *item = &io[i].item;
+
+		if (io[i].result >= 0 || io[i].result == -ENOENT ||
+			json_array_size(v->keys) >= BAD_SHOWN)
+			continue;
+		json_array_append_new(v->keys, kv_item_key_json(item->key, item->key_bytes));
+		if (!s->t->json)
+			kv_store_fail(s, io[i].result, item->key, item->key_bytes);
 	}
-	tool_progress(s->t, "%s: %s of %" PRIu64 " keys, %s", s->what, out_count(v->keys, keys),
-		v->all, out_size(v->bytes, bytes));
 	return -1;
 }
 
-static int show_verified(const struct kv_store *s, const struct verified *v)
+static void read_answer(struct verified *v, const char *text)
+{
+	char *copy = strdup(text), *line, *save = NULL;
+
+	v->records = client_number(text, "records");
+	v->bytes = client_number(text, "bytes");
+	v->live = client_number(text, "live");
+	v->bad = client_number(text, "bad");
+	v->bad_live = client_number(text, "bad_live");
+	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
+		line = strtok_r(NULL, "\n", &save))
+		if (!strncmp(line, "bad=+", 5))
+			json_array_append_new(v->places, json_string(line + 4));
+	free(copy);
+}
+
+static int ask_verify(struct tool *t, const char *kvd, struct verified *v)
+{
+	struct client *c;
+	uint32_t peer;
+	int64_t n;
+	int rc = client_open(t, &c);
+
+	if (rc)
+		return rc;
+	rc = client_find_peer(c, "kvd", kvd, &peer);
+	if (!rc) {
+		tool_progress(t, "kv verify: reading the log");
+		n = client_tell(c, peer, "verify");
+		tool_progress_end();
+		if (n < 0)
+			rc = client_fail(c, n, NULL, "kv verify");
+		else
+			read_answer(v, c->text);
+	}
+	client_close(c);
+	return rc;
+}
+
+static int show_verified(const struct tool *t, const struct verified *v)
 {
 	char bytes[OUT_TEXT];
-	json_t *j;
+	json_t *j, *place;
+	size_t i;
 	int rc = TOOL_DONE;
 
-	tool_progress_end();
-	if (s->t->json) {
+	if (t->json) {
 		j = json_object();
-		out_set_int(j, "keys", v->keys);
-		out_set_int(j, "value_bytes", v->bytes);
+		out_set_int(j, "keys", v->live);
+		out_set_int(j, "records", v->records);
+		out_set_int(j, "bytes", v->bytes);
 		out_set_int(j, "bad", v->bad);
-		json_object_set(j, "bad_keys", v->bad_keys);
+		out_set_int(j, "bad_live", v->bad_live);
+		json_object_set(j, "bad_records", v->places);
+		json_object_set(j, "bad_keys", v->keys);
 		rc = out_json(j);
 	} else if (!v->bad) {
-		tool_say(s->t, "%" PRIu64 " values of %s are whole", v->keys,
-			out_size(v->bytes, bytes));
+		tool_say(t, "%" PRIu64 " records of %s are whole, %" PRIu64 " of them live",
+			v->records, out_size(v->bytes, bytes), v->live);
+	} else {
+		json_array_foreach(v->places, i, place)
+			printf("damaged  %s\n", json_string_value(place));
 	}
 	if (!rc && v->bad)
 		rc = tool_fail(TOOL_FAILED,
-			"%s: %" PRIu64 " of %" PRIu64 " values are damaged; put them again, or "
-			"delete them",
-			s->what, v->bad, v->keys);
+			"kv verify: %" PRIu64 " of %" PRIu64 " records are damaged, %" PRIu64
+			" of them live; put these values again, or delete them",
+			v->bad, v->records, v->bad_live);
+	return rc;
+}
+
+static int name_bad(struct tool *t, const char *kvd, struct verified *v)
+{
+	struct kv_store s;
+	int rc = kv_store_open(&s, t, "kv verify", kvd);
+
+	if (!rc)
+		rc = kv_store_each(&s, "", 0, true, verify_group, v);
+	kv_store_close(&s);
 	return rc;
 }
 
 int kv_verify(struct tool *t, const void *opts, int argc, char **argv)
 {
-	struct verified v = { .bad_keys = json_array() };
+	struct verified v = { .places = json_array(), .keys = json_array() };
 	const struct kv_opts *o = opts;
-	struct kv_store s;
-	int rc;
+	int rc = ask_verify(t, o->kvd, &v);
 
 	(void)argc;
 	(void)argv;
-	rc = kv_store_open(&s, t, "kv verify", o->kvd);
-	v.all = s.info.keys;
+	if (!rc && v.bad_live)
+		rc = name_bad(t, o->kvd, &v);
 	if (!rc)
-		rc = kv_store_each(&s, "", 0, true, verify_group, &v);
-	if (!rc)
-		rc = show_verified(&s, &v);
-	json_decref(v.bad_keys);
-	kv_store_close(&s);
+		rc = show_verified(t, &v);
+	json_decref(v.places);
+	json_decref(v.keys);
 	return rc;
 }

@@ -256,11 +256,33 @@ static json_t *files_json(struct asker *a, const struct xseg_peer_info *p)
 	return j;
 }
 
+/* A store of values, as its kvd says; all but the name is null when that does not answer. */
+static json_t *store_json(struct asker *a, const struct xseg_peer_info *p)
+{
+	static const char *const numbers[] = { "keys", "keys_max", "live_bytes", "size_bytes",
+					       "dirty_bytes", "bad_records" };
+	struct client *c = asker_client(a);
+	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "info") >= 0;
+	json_t *j = json_object();
+	char word[128];
+	size_t i;
+
+	out_set_text(j, "name", p->name);
+	out_set_text(j, "state",
+		answers && client_value(c->text, "state", word, sizeof(word)) ? word : NULL);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		json_object_set_new(
+			j, numbers[i],
+			answers ? json_integer((json_int_t)client_number(c->text, numbers[i]))
+				: json_null());
+	return j;
+}
+
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *p = NULL;
 	json_t *j = json_object(), *caches = json_array(), *pools = json_array(),
-	       *files = json_array();
+	       *files = json_array(), *stores = json_array();
 	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
 	struct xseg_lock_watch locks = { .nr = 0 };
 	uint64_t begun_ns = tool_now_ns();
@@ -281,6 +303,9 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	while ((p = view_peer_of_kind(peers, "filed", p)))
 		json_array_append_new(files, files_json(&a, p));
 	json_object_set_new(j, "files", files);
+	while ((p = view_peer_of_kind(peers, "kvd", p)))
+		json_array_append_new(stores, store_json(&a, p));
+	json_object_set_new(j, "stores", stores);
 	/* last: that may have to be waited for */
 	add_volumes(j, &a, peers);
 	asker_fini(&a);
@@ -332,7 +357,7 @@ static void print_volumes(const json_t *j)
 	if (json_is_integer(volumes)) {
 		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
 		print_damage(j);
-	} else {
+	} else if (nr_volumeds(j) || !json_array_size(json_object_get(j, "stores"))) {
 		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
 			 of && nr_volumeds(j) > 1 ? " --volumed " : "",
 			 of && nr_volumeds(j) > 1 ? of : "");
@@ -428,6 +453,28 @@ static void print_pools(const json_t *j)
 	}
 }
 
+static void print_stores(const json_t *j)
+{
+	json_t *stores = json_object_get(j, "stores"), *p;
+	char live[OUT_TEXT], size[OUT_TEXT], dirty[OUT_TEXT];
+	size_t i;
+
+	json_array_foreach(stores, i, p) {
+		printf("%-12s%s: ", i ? "" : "values", out_text(p, "name"));
+		if (!json_is_string(json_object_get(p, "state")))
+			printf("unknown: it does not answer\n");
+		else
+			printf("%s, %" PRIu64 " of %" PRIu64 " keys, %s of %s live, %s dirty\n",
+				out_text(p, "state"), out_int(p, "keys"), out_int(p, "keys_max"),
+				out_size(out_int(p, "live_bytes"), live),
+				out_size(out_int(p, "size_bytes"), size),
+				out_size(out_int(p, "dirty_bytes"), dirty));
+		if (out_int(p, "bad_records"))
+			print_hint("DAMAGE      values were found damaged: 'xseg kv verify' names "
+				"them");
+	}
+}
+
 /* What is noticed of damage, for nobody else says it. */
 static void print_files(const json_t *j)
 {
@@ -511,6 +558,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 	} else {
 		print_segment(j);
 		print_chains(j);
+		print_stores(j);
 		print_caches(j);
 		print_pools(j);
 		print_files(j);

@@ -54,6 +54,38 @@ static int refuse_another(struct client *c, uint32_t cache, uint32_t volumed, co
 	return code;
 }
 
+/* What a kvd says of itself: the prefix of its objects, and the id that they bear. False: it does
+ * not answer. */
+static bool ask_store(struct client *c, const struct xseg_peer_info *p, char *prefix, size_t size,
+	uint32_t *id)
+{
+	if (p->state != XSEG_PEER_LIVE || client_ask(c, p->index, "info") < 0)
+		return false;
+	*id = (uint32_t)client_number(c->text, "id");
+	return client_value(c->text, "prefix", prefix, size);
+}
+
+/* The id of a store of values, whose objects' names begin with +PREFIX. */
+static int store_id(struct client *c, uint32_t cache, const char *prefix, uint32_t *id)
+{
+	const struct xseg_peer_info *p = NULL;
+	struct view_peers peers = { 0 };
+	char of[XSEG_NAME_MAX];
+	int code = view_peers_need(c->seg, &peers);
+
+	while (!code && !*id && (p = view_peer_of_kind(&peers, "kvd", p)))
+		if (another(&peers, cache, p->index) || !ask_store(c, p, of, sizeof(of), id) ||
+			strcmp(of, prefix) != 0)
+			*id = 0;
+	view_peers_fini(&peers);
+	if (!code && !*id)
+		code = tool_fail(TOOL_REFUSED,
+			"volume +%s: no kvd that sends through the cache has that prefix; 'xseg kv "
+			"info' shows a kvd's",
+			prefix);
+	return code;
+}
+
 int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o, uint32_t *id)
 {
 	uint32_t volumed;
@@ -61,6 +93,8 @@ int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o
 	int code;
 
 	*id = 0;
+	if (o->volume[0] == '+')
+		return store_id(c, cache, o->volume + 1, id);
 	if (!o->volume[0] && o->volumed[0])
 		return tool_fail(TOOL_USAGE,
 				 "--volumed needs a volume; name it with --volume");
@@ -147,6 +181,22 @@ static void names_put(struct client *c, uint32_t volumed, json_t *array)
 	} while (next > from);
 }
 
+/* The same of a kvd: its one number is called +PREFIX. */
+static void store_name_put(struct client *c, const struct xseg_peer_info *kvd, json_t *array)
+{
+	char prefix[XSEG_NAME_MAX], name[XSEG_NAME_MAX + 1];
+	uint32_t id;
+	json_t *v;
+	size_t i;
+
+	if (!ask_store(c, kvd, prefix, sizeof(prefix), &id))
+		return;
+	snprintf(name, sizeof(name), "+%s", prefix);
+	json_array_foreach(array, i, v)
+		if (!*out_text(v, "name") && out_int(v, "id") == id)
+			out_set_text(v, "name", name);
+}
+
 /* A cache sees the objects of volumes, whose names need not tell. What nobody has a name for has
  * been removed. */
 static void names_learn(struct client *c, const struct xseg_peer_info *cache, json_t *array)
@@ -160,6 +210,8 @@ static void names_learn(struct client *c, const struct xseg_peer_info *cache, js
 	while ((p = view_peer_of_kind(&peers, "volumed", p)))
 		if (p->state == XSEG_PEER_LIVE && !another(&peers, cache->index, p->index))
 			names_put(c, p->index, array);
+	while ((p = view_peer_of_kind(&peers, "kvd", p)))
+		store_name_put(c, p, array);
 	view_peers_fini(&peers);
 	while (i-- > 0)
 		if (!*out_text(json_array_get(array, i), "name"))

@@ -9,9 +9,9 @@
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/tool.h"
 
-enum stat_group { GROUP_PEER, GROUP_CACHE, GROUP_VOLUME, NR_GROUPS };
+enum stat_group { GROUP_PEER, GROUP_CACHE, GROUP_VOLUME, GROUP_STORE, NR_GROUPS };
 
-static const char *const group_names[NR_GROUPS] = { "peers", "caches", "volumes" };
+static const char *const group_names[NR_GROUPS] = { "peers", "caches", "volumes", "stores" };
 
 /* What every element of the JSON has, whatever its block counts. */
 struct common {
@@ -34,6 +34,8 @@ static enum stat_group group_of(const struct xseg_stats_view *block)
 {
 	if (!strcmp(block->kind, "cache"))
 		return GROUP_CACHE;
+	if (!strcmp(block->kind, "kv"))
+		return GROUP_STORE;
 	return view_stats_is_volume(block) ? GROUP_VOLUME : GROUP_PEER;
 }
 
@@ -44,6 +46,7 @@ static bool is_level(const char *key)
 	static const char *const levels[] = {
 		"memory_bytes",   "used_bytes", "dirty_bytes",   "unpromised_bytes",
 		"metadata_bytes", "objects",    "policy_number", "limbo_bytes",
+		"keys",		  "live_bytes",
 	};
 	size_t i;
 
@@ -102,7 +105,7 @@ static uint64_t read_bytes_of(const struct xseg_stats_view *volume)
 	return xseg_stats_value(volume, "read_bytes") + xseg_stats_value(volume, "direct_bytes");
 }
 
-/* A cache's requests are counted by its peer; a volume's by direction only. */
+/* Requests of a cache and of a store are counted by the peer; a volume's by direction only. */
 static struct common common_of(const struct view_stats *all, const struct xseg_stats_view *block)
 {
 	const struct xseg_stats_view *peer = NULL;
@@ -110,6 +113,8 @@ static struct common common_of(const struct view_stats *all, const struct xseg_s
 
 	if (group_of(block) == GROUP_CACHE)
 		peer = view_stats_find(all, "cached", block->name);
+	if (group_of(block) == GROUP_STORE)
+		peer = view_stats_find(all, "kvd", block->name);
 	if (!peer)
 		peer = block;
 	c.ops = xseg_stats_value(peer, "ops");
@@ -315,6 +320,26 @@ static void add_volume(const struct writing *w, struct out_table *table,
 		      lat_text(&b->lat, 99, p99), lat_text(&b->lat, 99.9, p999));
 }
 
+static void add_store(const struct writing *w, struct out_table *table,
+		      const struct xseg_stats_view *b)
+{
+	struct common c = common_of(&w->all, b);
+	uint64_t hits = xseg_stats_value(b, "hits");
+	char gets[OUT_TEXT], hit[OUT_TEXT], puts[OUT_TEXT], deletes[OUT_TEXT], keys[OUT_TEXT],
+		live[OUT_TEXT], p50[OUT_TEXT], p99[OUT_TEXT];
+
+	out_count(per_second(w, xseg_stats_value(b, "gets")), gets);
+	out_percent(hits, hits + xseg_stats_value(b, "misses"), hit);
+	out_count(per_second(w, xseg_stats_value(b, "puts")), puts);
+	out_count(per_second(w, xseg_stats_value(b, "deletes")), deletes);
+	out_count(xseg_stats_value(b, "keys"), keys);
+	out_size(xseg_stats_value(b, "live_bytes"), live);
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s",
+		      w->narrow ? 16 : XSEG_NAME_MAX, b->name, gets, hit, puts, deletes, keys,
+		      live, xseg_stats_value(b, "bad_records"), lat_text(c.lat, 50, p50),
+		      lat_text(c.lat, 99, p99));
+}
+
 static const struct {
 	const char *headings[2];		/* totals; per second */
 	void (*add)(const struct writing *w, struct out_table *table,
@@ -332,6 +357,11 @@ static const struct {
 			     "VOLUME\t>READS/s\t>B/s\t>WRITES/s\t>B/s\t>FLUSHES/s\t>ERRORS"
 			     "\t>P50\t>P99\t>P99.9" },
 			   add_volume },
+	[GROUP_STORE] = { { "VALUES\t>GETS\t>HITS\t>PUTS\t>DELETES\t>KEYS\t>LIVE\t>BAD"
+			    "\t>P50\t>P99",
+			    "VALUES\t>GETS/s\t>HITS\t>PUTS/s\t>DELETES/s\t>KEYS\t>LIVE\t>BAD"
+			    "\t>P50\t>P99" },
+			  add_store },
 };
 
 static void write_group(const struct writing *w, enum stat_group group, FILE *out)

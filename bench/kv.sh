@@ -1,0 +1,290 @@
+#!/bin/bash
+# kv.sh - values by key: the rate of gets and puts beside reads and writes of a volume on the same
+# cache, forced puts, and the time of a preload and of a killed kvd.
+#
+# Usage: bench/kv.sh [--quick]
+# Environment: BENCH_SECONDS (0.5, of one run)
+#
+# One client on its own CPU does 4 KiB, or 1 KiB, at random; nothing is flushed meanwhile:
+#   volume   xbench -> volumed -> cached -> memd, in one reactor: the rates that others are compared
+#            with; each read is a request
+#   kvd      xbench -> kvd -> the same cached, in the same reactor
+#   apart    kvd in the server's reactor; cached and memd on the client's CPU
+# A read or a get is by copy or by `loan`; `header` is a get by loan of which the client checks only
+# the header. A value of 4 KiB with its header lies in two pages of the cache. Puts copy. The log of
+# kvd is four times its values, so puts make it compact.
+#
+# Over a memd of 100 us, without a cache, 64 puts are in flight, each with force (`forced`) or without
+# (`unforced`). The store has flushed before a forced put is answered.
+#
+# Each round also has:
+#   preload  values of 1 KiB in files that the page cache has: from the start of kvd until it serves,
+#            and until the cache has all values; then all are got, and misses of the cache are counted
+#   kill     kvd, with keys of 16 bytes and values of 100, gets SIGKILL under a load of gets: the
+#            slowest get, with the supervisor's 100 ms; the time in which the log was opened; the
+#            bytes of its index a key
+#
+# At the end the values of the load are verified: verified.json.
+set -u
+
+. "$(dirname "$0")/lib.sh"
+by_form seconds 0.5 0.05
+by_form set_mib 128 16
+by_form preload_mib 1024 16
+by_form kill_keys 1000000 20000
+by_form verified_ios 200000 4000
+columns="system rw bs depth data round = iops mean_ns p50_ns p99_ns errors"
+vars="times_file"
+times_file=$out/times.tsv
+
+# ---- the stacks ----
+
+# peer NAME LINES...: a section of a stack file
+peer()
+{
+	printf '\n[peer %s]\n' "$1"
+	printf '%s\n' "${@:2}"
+}
+
+# kv_up STACK MIB TOGETHER: the rest of the stack file is standard input
+kv_up()
+{
+	{
+		printf '[segment]\nname = %s-%s\nmemory = %dM\n' "$XSEG_SEGMENT" "$1" "$2"
+		cat
+		printf '\n[run]\n'
+		[ -z "$3" ] || printf 'together = %s\n' "$3"
+	} >"$out/$1.conf"
+	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
+	on "$1" quietly xseg up "$out/$1.conf"
+}
+
+log_mib=$((set_mib * 4 + 64))
+hold=$((log_mib + set_mib))
+keys_of()	# BYTES
+{
+	echo $((set_mib * 1048576 / $1))
+}
+
+# cache DOWNSTREAM MIB CPU
+cache()
+{
+	peer cached "downstream = $1" "memory = $(($2 + $2 / 4 + 16))M" "objects = $(($2 / 2 + 64))" \
+		"cpus = $3" "$no_flush"
+}
+
+# One log has values of 4 KiB, the other one of 1 KiB.
+store()		# NAME DOWNSTREAM CPU OPTION...
+{
+	peer "$1" "kind = kvd" "downstream = $2" "cpus = $3" "size = ${log_mib}M" \
+		"keys = $(($(keys_of 1024) + 5000))" "sync = never" "${@:4}"
+}
+
+stacks_up()
+{
+	{
+		peer memd "cpus = $server_cpu" "memory = 64M"
+		cache memd $((hold + log_mib)) "$server_cpu"
+		store kvd4k cached "$server_cpu"
+		store kvd1k cached "$server_cpu"
+		peer volumed "downstream = cached" "cpus = $server_cpu"
+	} | kv_up near $(((hold + log_mib) * 2 + 512)) "memd cached kvd4k kvd1k volumed"
+	on near quietly xseg volume create bench --size "${set_mib}M"
+	on near fill --volume=bench
+	{
+		peer memd "cpus = ${client_cpus%%,*}" "memory = 64M"
+		cache memd $((2 * log_mib)) "${client_cpus%%,*}"
+		store kvd4k cached "$server_cpu"
+		store kvd1k cached "$server_cpu"
+	} | kv_up apart $((log_mib * 4 + 512)) "memd cached"
+	{
+		peer memd "cpus = $server_cpu" "memory = $((log_mib + 256))M" "latency = 100us"
+		store kvd1k memd "$server_cpu"
+	} | kv_up forced $((log_mib * 2 + 512)) "memd kvd1k"
+}
+
+# of STACK BYTES: the options of a load on its values
+of()
+{
+	local name=$((${2%k}))k
+	echo "--kvd=kvd$name --keys=$(keys_of $((${2%k} * 1024))) --value_size=$2"
+}
+
+fill_values()	# STACK SIZE
+{
+	# shellcheck disable=SC2046 # words
+	on "$1" measure "$tmp/fill.json" $(of "$1" "$2") --rw=fill --iodepth=16
+}
+
+# ---- rates ----
+
+# run_one STACK NAME RW DEPTH ARGUMENT...
+run_one()
+{
+	on "$1" measure "$raw/$2-run.$round.json" --rw="$3" --iodepth="$4" --randseed="$round" \
+		--runtime="$run_time" --ramp_time="$ramp" "${@:5}"
+}
+
+volume_run()	# RW DEPTH DATA
+{
+	run_one near "volume-$1-4k-$2-$3" "rand$1" "$2" --volume=bench --size="${set_mib}M" --data="$3"
+}
+
+# shellcheck disable=SC2046 # words
+kvd_run()	# SYSTEM STACK RW SIZE DEPTH DATA ARGUMENT...
+{
+	local rw=get
+	[ "$3" = read ] || rw=put
+	run_one "$2" "$1-$3-$4-$5-$6" $rw "$5" $(of "$2" "$4") "${@:7}"
+}
+
+rates()
+{
+	local depth
+	for depth in 1 16; do
+		volume_run read $depth copy
+		kvd_run kvd near read 4k $depth copy
+		volume_run read $depth loan
+		kvd_run kvd near read 4k $depth loan --data=loan
+		kvd_run kvd near read 4k $depth header --data=loan --unchecked
+		volume_run write $depth copy
+		kvd_run kvd near write 4k $depth copy
+		kvd_run kvd near write 1k $depth copy
+		kvd_run apart apart write 4k $depth copy
+		kvd_run apart apart write 1k $depth copy
+	done
+	kvd_run unforced forced write 1k 64 copy
+	kvd_run forced forced write 1k 64 copy --force
+}
+
+# ---- times ----
+
+now_ms()
+{
+	echo $(($(date +%s%N) / 1000000))
+}
+
+info()	# FIELD
+{
+	xseg --json kv info --kvd kvd | jq "${1:-.}"
+}
+
+loaded()	# BYTES
+{
+	[ "$(info .preloaded_bytes 2>>"$log")" -ge "$1" ] 2>>"$log"
+}
+
+# preload_stack no|all
+preload_stack()
+{
+	{
+		peer filed "dir = $tmp/objects" "direct = no" "cpus = $server_cpu"
+		cache filed $((preload_mib * 3 / 2 + 64)) "$server_cpu"
+		peer kvd "downstream = cached" "size = $((preload_mib * 3 / 2 + 64))M" \
+			"keys = $((preload_mib * 1024 + 5000))" "cpus = $server_cpu" "preload = $1"
+	} | kv_up preload $((preload_mib * 3 + 512)) ""
+}
+
+misses()
+{
+	xseg --json cache status cached | jq '.misses + .partial'
+}
+
+# shellcheck disable=SC2031 # each stack has its segment
+preload()
+{
+	local load=(--kvd=kvd --keys=$((preload_mib * 1024)) --value_size=1k) began serve bytes before i
+	if [ ! -d "$tmp/objects" ]; then
+		mkdir "$tmp/objects"
+		preload_stack no
+		on preload measure "$tmp/fill.json" "${load[@]}" --rw=fill --iodepth=32
+		on preload quietly xseg down
+	fi
+	preload_stack all
+	# the stack is up; kvd alone begins again, with a cache that is empty
+	on preload quietly xseg peer stop kvd --force
+	on preload quietly xseg cache drop cached
+	began=$(now_ms)
+	on preload quietly xseg peer start kvd
+	serve=$(($(now_ms) - began))
+	bytes=$((preload_mib * 1048576))
+	for ((i = 0; i < 1000; i++)); do
+		! on preload loaded $bytes || break
+		sleep 0.01
+	done
+	echo "$serve $(($(now_ms) - began))" >"$raw/preload.$round"
+	before=$(on preload misses)
+	on preload measure "$tmp/get.json" "${load[@]}" --rw=get --iodepth=16 \
+		--number_ios=$((preload_mib * 64))
+	echo "$(($(on preload misses) - before))" >>"$raw/preload.$round"
+	on preload quietly xseg down
+}
+
+kill_up()
+{
+	local mib=$((kill_keys * 256 / 1048576 + 64))
+	{
+		peer memd "cpus = $server_cpu" "memory = 64M"
+		cache memd $mib "$server_cpu"
+		peer kvd "downstream = cached" "size = ${mib}M" "keys = $((kill_keys + kill_keys / 10))" \
+			"cpus = $server_cpu"
+	} | kv_up kill $((mib * 2 + 768)) "memd cached"
+	on kill measure "$tmp/fill.json" --kvd=kvd --keys="$kill_keys" --value_size=100 --rw=fill \
+		--iodepth=32
+}
+
+kill_kvd()
+{
+	local load
+	on kill measure "$raw/kill.$round.json" --kvd=kvd --keys="$kill_keys" --value_size=100 --rw=get \
+		--iodepth=1 --runtime=4s --randseed="$round" &
+	load=$!
+	sleep 1
+	on kill quietly xseg peer kill kvd
+	wait $load || fail "a get failed while kvd was killed"
+	on kill xseg --json kv info --kvd kvd >"$raw/info.$round.json"
+}
+
+# A line a round.
+times()
+{
+	local round serve loaded missed
+	for ((round = 1; round <= runs; round++)); do
+		{ read -r serve loaded; read -r missed; } <"$raw/preload.$round"
+		jq -r -n --slurpfile load "$raw/kill.$round.json" --slurpfile info "$raw/info.$round.json" \
+			"[$round, $serve, $loaded, $missed, (\$load[0].jobs[0].read.lat_ns.max / 1e6),
+			(\$info[0].opened_ns / 1e6), \$info[0].index_bytes, \$info[0].keys_max // $kill_keys]
+			| @tsv"
+	done
+}
+
+verify()
+{
+	# shellcheck disable=SC2046 # words
+	on near measure "$raw/verified.json" $(of near 4k) --rw=getput --iodepth=16 --data=loan \
+		--number_ios="$verified_ios" --opmix=delete:5,add:5,cas:5,incr:5 --verify=crc32c
+}
+
+verified()
+{
+	jq -r '.jobs[0] | "Verified: \(.read.total_ios + .verify.total_ios) gets.\\n" +
+		"wanted verified run: no wrong answer, is \(.verify_errors): " +
+		if .verify_errors == 0 then "met" else "not met" end' "$raw/verified.json"
+}
+
+bench_begin xseg xseg-host xbench kvd
+stacks_up
+each fill_values "near apart" "4k 1k"
+fill_values forced 1k
+kill_up
+while next_round; do
+	rates
+	preload
+	kill_kvd
+done
+verify
+times >"$times_file"
+verified=$(verified)
+vars="$vars verified"
+bench_report "xseg, values by key, DATE: $set_mib MiB of values, a log of $log_mib MiB, $runs rounds of $run_time a run."
+bench_end

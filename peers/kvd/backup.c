@@ -1,0 +1,141 @@
+/* backup - BACKUP: a consistent state of the log, in pieces, while it is used.
+ *
+ * Contract: kvd's thread. One backup at a time. It is a walk of the log with a hold: no zone that
+ * it has not told is deleted. The walk goes on while a request is there that has room, and waits
+ * otherwise. The log breaks a hold when puts find no space, and kvd ends a walk that no client has
+ * asked on for a minute.
+ *
+ * Invariants
+ *   W1  Records with a sequence of the walk's begin, or a later one, are left out. The others are a
+ *       consistent state.
+ *   W2  A cursor is good for one answer. A client that has lost one begins anew.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/kvd/kvd.h"
+
+#define PATIENCE_NS (60 * KVD_SECOND)
+
+static void give(struct kvd *k, int64_t error, uint64_t next)
+{
+	struct kvd_backup *b = &k->backup;
+	struct kv_backup_head head = { .next = next, .bad = b->bad, .nr = b->nr,
+		.bytes = b->used };
+	struct xreq *r = b->r;
+
+	b->r = NULL;
+	b->asked_ns = k->pp->now_ns;
+	if (!r)
+		return;
+	xseg_req_write_data(k->peer.seg, r, 0, &head, sizeof(head));
+	peer_answer(k->pp, r, error ? error : r->size);
+}
+
+static void end(struct kvd *k)
+{
+	if (k->backup.cursor)
+		alog_walk_stop(k->log);
+	k->backup.cursor = 0;
+}
+
+/* W2. The record is as it stands in the log, so an entry is a little larger. */
+static bool ready(void *ctx, uint32_t bytes)
+{
+	struct kvd *k = ctx;
+	struct kvd_backup *b = &k->backup;
+
+	if (!b->r)
+		return false;
+	if (bytes + sizeof(struct kv_backup_entry) <= b->r->size - b->used)
+		return true;
+	if (b->nr)
+		give(k, 0, ++b->cursor);
+	else
+		give(k, -EMSGSIZE, 0);
+	return false;
+}
+
+static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
+	const struct alog_record *rec, const void *data)
+{
+	struct kvd *k = ctx;
+	struct kvd_backup *b = &k->backup;
+	struct kv_backup_entry e;
+	uint32_t at = b->used;
+
+	(void)zone;
+	if (!rec || !data) {
+		b->bad++;
+		return;
+	}
+	if (hint->sequence >= b->before)	/* W1 */
+		return;
+	e = (struct kv_backup_entry){ .identity = { rec->identity[0], rec->identity[1] },
+		.sequence = rec->sequence, .version = rec->version, .key_bytes = rec->key_bytes,
+		.value_bytes = rec->value_bytes, .data_crc = rec->data_crc,
+		.expiry = rec->expiry, .client = rec->client,
+		.flags = rec->type == ALOG_VALUE ? KV_BACKUP_SET : 0 };
+	xseg_req_write_data(k->peer.seg, b->r, at, &e, sizeof(e));
+	xseg_req_write_data(k->peer.seg, b->r, at + (uint32_t)sizeof(e), data,
+		rec->key_bytes + rec->value_bytes);
+	b->used += alog_round((uint32_t)sizeof(e) + rec->key_bytes + rec->value_bytes, 8);
+	b->nr++;
+}
+
+static void over(void *ctx)
+{
+	struct kvd *k = ctx;
+	struct alog_walk_state s;
+
+	alog_walk_state(k->log, &s);
+	k->backup.cursor = 0;
+	give(k, s.error, 0);
+}
+
+static int begin(struct kvd *k)
+{
+	struct alog_walk walk = { .record = record, .over = over, .ctx = k, .hold = true,
+		.ready = ready };
+	struct alog_walk_state s;
+	int rc = alog_walk(k->log, &walk);
+
+	if (rc)
+		return rc;
+	alog_walk_state(k->log, &s);
+	k->backup = (struct kvd_backup){ .cursor = 1, .before = s.before };
+	return 0;
+}
+
+void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q)
+{
+	struct kvd_backup *b = &k->backup;
+	int rc = 0;
+
+	if (!q->cursor)
+		rc = begin(k);
+	else if (q->cursor != b->cursor || b->r)
+		rc = -ESTALE;
+	if (rc) {
+		peer_answer(k->pp, r, rc);
+		return;
+	}
+	b->r = r;
+	b->nr = 0;
+	b->used = sizeof(struct kv_backup_head);
+	alog_walk_go(k->log);
+}
+
+void kvd_backup_poll(struct kvd *k)
+{
+	struct kvd_backup *b = &k->backup;
+
+	if (b->cursor && !b->r && k->pp->now_ns > b->asked_ns + PATIENCE_NS)
+		end(k);
+}
+
+void kvd_backup_fail(struct kvd *k, int error)
+{
+	k->backup.cursor = 0;
+	give(k, error, 0);
+}
