@@ -357,6 +357,15 @@ static void go_on(uint8_t what)
 	}
 }
 
+static void honest_wait(void)
+{
+	for (uint32_t n = 0; honest.out; n++) {
+		assert(n < 100);
+		rig_settle(REST_ROUNDS);
+		honest_take();
+	}
+}
+
 /* What kvd still has is answered, and after a kill all values are there. */
 static void come_to_rest(void)
 {
@@ -365,12 +374,8 @@ static void come_to_rest(void)
 	rig_client_close(RIG_EVIL, XSEG_CLOSE_ABANDON);
 	xseg_sweep(rig.seg);
 	change_at = 0;
-	for (uint32_t i = 0; i < 2 * KEYS + 1; i++) {
-		for (uint32_t n = 0; honest.out; n++) {
-			assert(n < 100);
-			rig_settle(REST_ROUNDS);
-			honest_take();
-		}
+	for (uint32_t i = 0; i < 2 * KEYS; i++) {
+		honest_wait();
 		if (i == KEYS)
 			kill_and_start();
 		rig_settle(REST_ROUNDS);
@@ -379,9 +384,7 @@ static void come_to_rest(void)
 		honest.key = i % KEYS;
 		ask(r, 1, 0, 0, 0);
 	}
-	rig_settle(REST_ROUNDS);
-	honest_take();
-	assert(!honest.out);
+	honest_wait();
 }
 
 void fuzz_one(const uint8_t *data, size_t size)
