@@ -288,6 +288,7 @@ uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */
 void kvd_see_date(struct kvd *k);
+void kvd_date_write(struct kvd *k);		/* the head is to have the time */
 /* An expiry of 0 is never. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 

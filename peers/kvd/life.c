@@ -279,6 +279,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	if (rc)
 		return rc;
 	k->cfg.owner = k->mem.arena->owner;
+	/* relaxed: its writer is dead. D1 of date.c */
+	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
 	if (make_lists(k) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
