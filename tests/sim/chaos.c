@@ -31,7 +31,6 @@ static void fault_begin(struct sim *s, const struct item *it)
 	if (!s->node[NODE_MEMD].serving || s->admin.r || s->faulty)
 		return;
 	snprintf(line, sizeof(line), "set fail=%s", it->text);
-	s->oracle.fails = true;
 	s->oracle.halves |= strstr(line, "short") != NULL;
 	s->faulty = s->errors_ok = true;
 	s->healing = false;

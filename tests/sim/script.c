@@ -62,6 +62,14 @@ bool script_keep(struct sim *s, const char *only)
 	return true;
 }
 
+bool script_has(const struct sim *s, enum act act)
+{
+	for (uint32_t i = 0; i < s->nr_items; i++)
+		if (s->item[i].act == act && !s->item[i].left_out)
+			return true;
+	return false;
+}
+
 /* How much of each there is to be in a run, about. */
 struct measure {
 	uint32_t ops, kills, losses, deaths, changes, resizes, shares, faults, plugs, sleeps;

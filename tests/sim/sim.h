@@ -329,6 +329,8 @@ struct item *script_add(struct sim *s, enum act act);
 struct item *script_next(struct sim *s); /* what is not left out, nor an option; NULL: no more */
 /* "1,4-7": leaves the others out; false: it is no such list */
 bool script_keep(struct sim *s, const char *only);
+/* Among the items that are not left out. */
+bool script_has(const struct sim *s, enum act act);
 void script_print(struct sim *s);
 const char *node_name(enum node_id id);
 

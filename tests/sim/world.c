@@ -466,6 +466,7 @@ void world_open(struct sim *s)
 	s->near = s->plan.near ? xseg_near_create(s->seg) : NULL;
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors,
 		is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
+	s->oracle.fails = script_has(s, ACT_FAULT);
 	s->waits = promise_waits(s);
 	started_watch(s);
 	parts_watch(s);
