@@ -300,6 +300,8 @@ $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/
 	$(link)
 # A fuzz program has libFuzzer's main, or one that plays the corpus.
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
+# In this one bytes change when they were copied.
+$(BUILD)/tests/fuzz_values: private LDFLAGS += -Wl,--wrap=xseg_req_read_data
 $(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o \
 		$(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
@@ -314,7 +316,8 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    bucket_set_at bucket_leave xs_offer_answer xs_req_accept xs_req_take xs_bell_ring \
 	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
-	    xseg_plug_switch xworkq_run
+	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
+	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
 $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \

@@ -36,6 +36,7 @@ by_form verified_ios 200000 4000
 columns="system rw bs depth data round = iops mean_ns p50_ns p99_ns errors"
 vars="times_file"
 times_file=$out/times.tsv
+fill_depth=256
 
 # ---- the stacks ----
 
@@ -113,7 +114,7 @@ of()
 fill_values()	# STACK SIZE
 {
 	# shellcheck disable=SC2046 # words
-	on "$1" measure "$tmp/fill.json" $(of "$1" "$2") --rw=fill --iodepth=16
+	on "$1" measure "$tmp/fill.json" $(of "$1" "$2") --rw=fill --iodepth="$fill_depth"
 }
 
 # ---- rates ----
@@ -197,7 +198,8 @@ preload()
 	if [ ! -d "$tmp/objects" ]; then
 		mkdir "$tmp/objects"
 		preload_stack no
-		on preload measure "$tmp/fill.json" "${load[@]}" --rw=fill --iodepth=32
+		on preload measure "$tmp/fill.json" "${load[@]}" --rw=fill \
+			--iodepth="$fill_depth"
 		on preload quietly xseg down
 	fi
 	preload_stack all
@@ -214,7 +216,7 @@ preload()
 	done
 	echo "$serve $(($(now_ms) - began))" >"$raw/preload.$round"
 	before=$(on preload misses)
-	on preload measure "$tmp/get.json" "${load[@]}" --rw=get --iodepth=16 \
+	on preload measure "$tmp/get.json" "${load[@]}" --rw=get --iodepth="$fill_depth" \
 		--number_ios=$((preload_mib * 64))
 	echo "$(($(on preload misses) - before))" >>"$raw/preload.$round"
 	on preload quietly xseg down
@@ -230,7 +232,7 @@ kill_up()
 			"cpus = $server_cpu"
 	} | kv_up kill $((mib * 2 + 768)) "memd cached"
 	on kill measure "$tmp/fill.json" --kvd=kvd --keys="$kill_keys" --value_size=100 --rw=fill \
-		--iodepth=32
+		--iodepth="$fill_depth"
 }
 
 kill_kvd()

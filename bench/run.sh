@@ -14,7 +14,7 @@
 set -u
 
 benchmarks=(limits hit reactors sustained ratio overhead switches plugs fio nbd index literature
-	    headline scale rivals pagecache)
+	    headline scale rivals pagecache kv)
 by_name=(guest)		# take minutes alone, so they have to be asked for
 [ -z "${BENCH_OUT:-}" ] || BENCH_OUT=$(realpath -m "$BENCH_OUT")
 script=$0

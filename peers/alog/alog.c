@@ -206,6 +206,7 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	if (did)
 		return now_ns;
 	earlier(&next, now_ns, l->head.retry_ns);
+	earlier(&next, now_ns, l->reader.active ? l->reader.again_ns : 0);
 	earlier(&next, now_ns, l->repair.retry_ns);
 	earlier(&next, now_ns, l->repair.flush_ns);
 	earlier(&next, now_ns, l->g.retry_ns);

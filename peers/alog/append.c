@@ -8,7 +8,8 @@
  *   A1  Sequences rise, and are below the reservation in the head. A copy keeps its own.
  *   A2  Callers leave `reserve` zones free, and copies of a compaction one. A repair may go beyond
  *       the size of the log for a while: it can delete nothing before all of its copies are
- *       written.
+ *       written. A compaction may, too, when no zone waits for its deletion: each process leaves a
+ *       zone that was not full, so kills can use up all of them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,10 +21,10 @@ static bool has_space(const struct alog *l, enum tail_use use, bool tombstone, b
 {
 	uint32_t least = tombstone ? (l->cfg.reserve + 2) / 2 : l->cfg.reserve;
 
-	if (use == TAIL_REPAIR)
+	if (use >= TAIL_REST)
 		return within || l->z.used < l->z.nr;
 	if (use == TAIL_COPY)
-		return within || zones_free(l) > 1;
+		return within || zones_free(l) > 1 || (!l->g.nr && l->z.used < l->z.nr);
 	return within ? zones_free(l) >= least : zones_free(l) > least;
 }
 
@@ -58,7 +59,7 @@ static bool leaves_zone(struct alog *l, uint32_t bytes, uint32_t nr, enum tail_u
 {
 	if (l->z.open->state == ZONE_OPEN && zone_room(l, nr) >= bytes)
 		return false;
-	if (use == TAIL_REPAIR)
+	if (use >= TAIL_REST)
 		zone_close(l);
 	else
 		zone_seal(l);

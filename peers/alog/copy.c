@@ -55,7 +55,7 @@ void copy_stop(struct alog *l)
 	if (l->job != JOB_COPY)
 		return;
 	l->copier.zone = NULL;
-	if (l->reader.active)
+	if (!read_stop(l))
 		return;
 	l->copier.state = COPY_NONE;
 	l->job = JOB_NONE;
@@ -145,10 +145,11 @@ static void tell(struct alog *l, const struct parcel *p)
 /* False: it has to wait. */
 static bool copy_parcel(struct alog *l, const struct parcel *p)
 {
+	static const enum tail_use use[] = { [COPY_COMPACT] = TAIL_COPY,
+		[COPY_TAIL] = TAIL_REPAIR, [COPY_REST] = TAIL_REST };
 	struct copier *c = &l->copier;
-	enum tail_use use = c->why == COPY_COMPACT ? TAIL_COPY : TAIL_REPAIR;
 
-	if (append_ready(l, p->bytes, p->nr, use, true))
+	if (append_ready(l, p->bytes, p->nr, use[c->why], true))
 		return false;
 	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);

@@ -180,6 +180,8 @@ struct reader {
 	bool asks;				/* whether the object is there, and no more */
 	bool absent;				/* the store has no such object */
 	uint32_t bad;				/* pages that could not be read */
+	uint32_t tries;
+	uint64_t again_ns;			/* all of it is read again then; 0: it is being read */
 };
 
 enum open_state {
@@ -283,6 +285,7 @@ struct alog {
 	enum job job;
 	struct copier copier;
 	struct reader reader;
+	uint64_t gave_up_ns;			/* the last reading of which pages were missing */
 	struct opening opening;
 	struct head head;
 	struct walker w;
@@ -320,7 +323,8 @@ bool zone_is_durable(const struct alog *l, const struct zone *z);
 uint32_t zones_free(const struct alog *l);
 
 /* ---- tail.c ---- */
-enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REPAIR };
+/* REST: of a repair, when no failed page is left in the ring */
+enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REST, TAIL_REPAIR };
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use);
 uint8_t *tail_page(const struct alog *l, uint64_t k);	/* of the ring */
 const uint8_t *tail_content(const struct alog *l, uint64_t k);	/* of the ring, or lent */
@@ -432,6 +436,8 @@ void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 void read_exists(struct alog *l, uint64_t zone, void (*then)(struct alog *l));
 void read_heads(struct alog *l, void (*then)(struct alog *l));
 bool read_pump(struct alog *l);
+/* False: requests of it are out. */
+bool read_stop(struct alog *l);
 void read_done(struct alog *l, struct io *io, int64_t result);
 
 /* ---- open.c ---- */

@@ -1,9 +1,12 @@
 /* read - a range of a zone, or both heads, are read into the scratch.
  *
  * Contract: one reading at a time, for the job that has the scratch; then() is called when all of
- * it is there, never before the call returns. Ranges that the store does not have read as zeroes. A
- * piece that cannot be read is tried again page by page, and pages that fail again are zeroes and
- * counted in `bad`.
+ * it is there, never before the call returns. Ranges that the store does not have read as zeroes.
+ *
+ * A piece that cannot be read, or comes short, is tried again page by page. If pages fail again, all
+ * is read anew after a pause, as a store may fail for a while. What is missing after PAUSES of them,
+ * some 6 s, is zeroes and counted in `bad`. A store with many bad places is not waited for each
+ * time: behind such a reading there is one pause, for a minute.
  */
 #include <assert.h>
 #include <errno.h>
@@ -11,6 +14,9 @@
 #include <string.h>
 
 #include "peers/alog/inside.h"
+
+#define PAUSES	   6u
+#define A_WHILE_NS 60000000000ull
 
 void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 	void (*then)(struct alog *l))
@@ -72,13 +78,51 @@ static void send_piece(struct alog *l, uint32_t from, uint32_t bytes)
 	io_send(l, io);
 }
 
+bool read_stop(struct alog *l)
+{
+	if (l->reader.active && l->reader.out)
+		return false;
+	l->reader.active = false;
+	return true;
+}
+
+/* Some pages are missing. False: they are given up. */
+static bool read_later(struct alog *l)
+{
+	struct reader *r = &l->reader;
+	bool lately = l->gave_up_ns && l->now - l->gave_up_ns < A_WHILE_NS;
+
+	if (r->tries >= (lately ? 1 : PAUSES)) {
+		l->gave_up_ns = l->now;
+		return false;
+	}
+	r->again_ns = l->now + (ALOG_RETRY_NS << r->tries++);
+	r->bad = 0;
+	r->absent = false;
+	r->next = r->from;
+	r->pin = UINT64_MAX;			/* nothing of it counts until it is read */
+	return true;
+}
+
+static bool is_time(struct alog *l)
+{
+	struct reader *r = &l->reader;
+
+	if (l->now < r->again_ns)
+		return false;
+	if (r->again_ns && r->zone)
+		r->pin = tail_pin(l, r->zone);
+	r->again_ns = 0;
+	return true;
+}
+
 bool read_pump(struct alog *l)
 {
 	struct reader *r = &l->reader;
 	bool did = false;
 	uint32_t bytes;
 
-	if (!r->active)
+	if (!r->active || !is_time(l))
 		return false;
 	while (r->next < r->to && r->out < ALOG_READ_IOS && l->io_free) {
 		bytes = r->to - r->next < r->piece ? r->to - r->next : r->piece;
@@ -88,6 +132,8 @@ bool read_pump(struct alog *l)
 	}
 	if (r->next < r->to || r->out)
 		return did;
+	if (r->bad && read_later(l))
+		return true;
 	r->active = false;
 	r->then(l);
 	return true;
@@ -111,7 +157,7 @@ void read_done(struct alog *l, struct io *io, int64_t result)
 	if (have < bytes)
 		memset(room(l, from) + have, 0, bytes - have);
 	l->reader.absent |= result == -ENOENT;
-	if (result >= 0 || result == -ENOENT)
+	if (result == bytes || result == -ENOENT)
 		return;
 	if (bytes > ALOG_PAGE && !l->reader.head)
 		again_by_pages(l, from);

@@ -5,10 +5,14 @@
  *   from    to      when                                            by
  *   NONE    WAIT    a write or a FLUSH has failed                   repair_begin
  *   any     WAIT    another one has failed: the range grows         repair_begin
- *   WAIT    TAIL    the pause is over, the scratch is free          repair_pump
+ *   WAIT    TAIL    the pause is over, the scratch is free, no      repair_pump
+ *                   write is out
  *   TAIL    COPY    what the tail alone may have is copied, and no failed page is left there
  *   COPY    SETTLE  the live records of all zones in doubt are copied
  *   SETTLE  NONE    all copies are written
+ *
+ * In TAIL no page is written, so that no failure ends it: else each round would leave a page more of
+ * copies in the ring beside the originals, until no copy has room (T3 of tail.c).
  *
  * The range of ids is in the arena before anything is done about it, and leaves it when the last of
  * these zones is deleted. A successor that finds a range begins in WAIT.
@@ -124,7 +128,7 @@ bool repair_pump(struct alog *l)
 	case REPAIR_NONE:
 		return false;
 	case REPAIR_WAIT:
-		if (l->now < r->retry_ns || l->job != JOB_NONE)
+		if (l->now < r->retry_ns || l->job != JOB_NONE || l->io_out[IO_PAGES])
 			return false;
 		r->at = doubt_low(l);
 		r->state = REPAIR_TAIL;

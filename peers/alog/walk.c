@@ -8,7 +8,7 @@
  *   K1  Of a zone with hints that verify each hint is told, with its data or without. Of others all
  *       records are told that verify, and bad places without an identity.
  *   K2  The zones that are open or closed at its begin are told, and no others. Of those that are
- *       empty then, all live records were copied, and tombstones that hid the others may be gone.
+ *       empty then, all that counts was copied.
  *   K3  With `hold` a zone that is not told yet is not deleted, and its pages leave the tail only
  *       when they are written. A repair may lose dead records, so it breaks the hold.
  *   K4  A zone is told in one way, from its first record to its last, also if it is read again.

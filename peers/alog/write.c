@@ -77,6 +77,8 @@ bool write_pump(struct alog *l)
 	struct io *io;
 	uint32_t nr;
 
+	if (l->repair.state == REPAIR_TAIL)
+		return false;
 	for (; k < l->s.next_page; k += nr) {
 		nr = 1;
 		if (!wanted(l, k)) {

@@ -464,6 +464,19 @@ static void finish_begun(struct kvd *k)
 
 /* ---- answers ---- */
 
+/* With nothing in the tail, older records may still be unflushed in a cache below. The log is to
+ * know how that FLUSH ends: it repairs what a failed one has lost. */
+void kvd_flush(struct kvd *k, struct xreq *r)
+{
+	uint64_t end = alog_end(k->log);
+	bool all = alog_stable(k->log) >= end;
+
+	if (!all)
+		alog_force(k->log, end);
+	r->user = (void *)(uintptr_t)(all ? alog_barrier(k->log) : end);
+	fifo_push(all ? &k->q.barriers : &k->q.stable, r);
+}
+
 static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
 {
 	while (q->first && (uintptr_t)q->first->user <= pos) {
@@ -472,6 +485,27 @@ static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
 		XKILL(KVD_PROMISED);
 		peer_answer(k->pp, r, r->op == XSEG_OP_FLUSH ? 0 : r->size);
 	}
+}
+
+/* Those whose FLUSH has failed are asked for anew. */
+static void answer_barriers(struct kvd *k)
+{
+	struct kvd_fifo again;
+
+	fifo_init(&again);
+	while (k->q.barriers.first) {
+		int state = alog_barrier_state(
+			k->log, (uintptr_t)k->q.barriers.first->user);
+
+		if (!state)
+			break;
+		if (state > 0)
+			peer_answer(k->pp, fifo_pop(&k->q.barriers), 0);
+		else
+			fifo_push(&again, fifo_pop(&k->q.barriers));
+	}
+	while (again.first)
+		kvd_flush(k, fifo_pop(&again));
 }
 
 /* What is appended goes below after a while. */
@@ -495,6 +529,7 @@ void kvd_changes_poll(struct kvd *k)
 	finish_begun(k);
 	answer_up_to(k, &k->q.written, alog_written(k->log));
 	answer_up_to(k, &k->q.stable, alog_stable(k->log));
+	answer_barriers(k);
 	look_at_time(k);
 	while (k->q.waiting.first) {
 		r = fifo_pop(&k->q.waiting);
@@ -503,20 +538,4 @@ void kvd_changes_poll(struct kvd *k)
 			return;
 		}
 	}
-}
-
-/* With nothing in the tail older records may still be in a cache below: the FLUSH is its matter. */
-void kvd_flush(struct kvd *k, struct xreq *r)
-{
-	uint64_t end = alog_end(k->log);
-
-	if (alog_stable(k->log) >= end) {
-		xseg_req_set_target(r, k->target, k->target_len);
-		r->obj_offset = 0;
-		peer_forward(k->pp, r);
-		return;
-	}
-	alog_force(k->log, end);
-	r->user = (void *)(uintptr_t)end;
-	fifo_push(&k->q.stable, r);
 }

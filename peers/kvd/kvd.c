@@ -171,7 +171,8 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 {
 	struct kvd *k = kvd_of(pp->peer);
 	struct kvd_context c = k->context[r->index];
-	int64_t result = r->result;
+	/* a short one is an error of the store, and no damage */
+	int64_t result = c.read && r->result >= 0 && r->result < r->size ? -EIO : r->result;
 
 	if (!c.io && !c.read)
 		return;
@@ -212,14 +213,14 @@ static void settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
-		    k->q.stable.first || k->q.begun.first;
+		    k->q.stable.first || k->q.barriers.first || k->q.begun.first;
 
 	k->settled = false;
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
 		alog_force(k->log, end);
 		k->head_asked = false;
 	} else if (!busy && !k->head_asked) {
-		alog_words_write(k->log);
+		kvd_date_write(k);
 		k->head_asked = true;
 	} else {
 		k->settled = !busy && alog_words_stable(k->log);
@@ -301,12 +302,18 @@ static uint64_t dirty_bytes(const struct kvd *k)
 		       ? 0 : alog_end(k->log) - alog_written(k->log);
 }
 
+/* The log may have gone on since settle(): it copies and deletes by itself. */
+static bool has_ended(const struct kvd *k)
+{
+	return k->settled && alog_stable(k->log) >= alog_end(k->log) && dirty_bytes(k) == 0;
+}
+
 static bool kvd_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	const struct kvd *k = kvd_of(p);
 
 	*left_bytes = dirty_bytes(k);
-	return k->state == KVD_OPEN ? k->settled : !k->log_out && !k->reads.out;
+	return !k->log_out && !k->reads.out && (k->state != KVD_OPEN || has_ended(k));
 }
 
 static uint64_t kvd_dirty_bytes(struct peer *p)
@@ -316,7 +323,7 @@ static uint64_t kvd_dirty_bytes(struct peer *p)
 
 static enum xseg_close kvd_close_how(struct peer *p, bool clean)
 {
-	return clean && kvd_of(p)->settled ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
+	return clean && has_ended(kvd_of(p)) ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
 }
 
 const struct peer_class kvd_class = {

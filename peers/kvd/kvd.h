@@ -36,7 +36,8 @@
  *   held     in any order, until the log is OPEN
  *   begun    STARTED or APPLIED by a predecessor, until the log is OPEN
  *   waiting  changes, for room in the tail, a job, or a read; oldest first
- *   written, stable   done, and not answered before their position is (KV.md: sync)
+ *   written, stable   done, and not answered before their position is (option sync)
+ *   barriers flushes of what an earlier process may have left, for the log's FLUSH
  *   no_job   queries, for a job
  *   jobs     each has a read of kvd's own out, or wants one
  */
@@ -145,7 +146,7 @@ struct kvd_memory {				/* life.c */
 };
 
 struct kvd_lists {
-	struct kvd_fifo held, begun, waiting, no_job, written, stable;
+	struct kvd_fifo held, begun, waiting, no_job, written, stable, barriers;
 };
 
 struct kvd_reads {				/* record.c */
@@ -287,6 +288,7 @@ uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */
 void kvd_see_date(struct kvd *k);
+void kvd_date_write(struct kvd *k);		/* the head is to have the time */
 /* An expiry of 0 is never. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 

@@ -213,6 +213,7 @@ static int make_lists(struct kvd *k)
 	fifo_init(&k->q.no_job);
 	fifo_init(&k->q.written);
 	fifo_init(&k->q.stable);
+	fifo_init(&k->q.barriers);
 	k->jobs.wants_last = &k->jobs.wants_first;
 	k->sync_at_ns = PEER_NEVER;
 	k->context = calloc(xseg_nr_requests(k->peer.seg), sizeof(*k->context));
@@ -278,6 +279,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	if (rc)
 		return rc;
 	k->cfg.owner = k->mem.arena->owner;
+	/* relaxed: its writer is dead. D1 of date.c */
+	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
 	if (make_lists(k) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
@@ -381,9 +384,9 @@ static void go_on_naming(struct kvd *k)
 /* Of all that is done and not answered. */
 static void fail_answers(struct kvd *k, int error)
 {
-	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable };
+	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers };
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 3; i++)
 		while (q[i]->first)
 			peer_answer(k->pp, fifo_pop(q[i]), error);
 }

@@ -31,7 +31,6 @@ static void fault_begin(struct sim *s, const struct item *it)
 	if (!s->node[NODE_MEMD].serving || s->admin.r || s->faulty)
 		return;
 	snprintf(line, sizeof(line), "set fail=%s", it->text);
-	s->oracle.fails = true;
 	s->oracle.halves |= strstr(line, "short") != NULL;
 	s->faulty = s->errors_ok = true;
 	s->healing = false;
@@ -114,6 +113,9 @@ static void perform(struct sim *s, const struct item *it)
 	case ACT_STEER:
 		sched_steer(s, it);
 		break;
+	case ACT_VALUE:
+		values_send(s, it);
+		break;
 	default:
 		break;
 	}
@@ -133,7 +135,8 @@ void chaos(struct sim *s)
 	if (s->promised && s->loss_due)
 		lose_power(s);
 	s->promised = false;
-	while ((it = script_next(s)) && it->act != ACT_IO) {
+	while ((it = script_next(s)) && it->act != ACT_IO &&
+		(it->act != ACT_VALUE || values_room(s))) {
 		s->at++;
 		perform(s, it);
 	}

@@ -12,6 +12,7 @@
  * (tests/unit/memory/xseg_kill_test.c kills there).
  */
 #include "peers/cached/life/cached.h"
+#include "peers/kvd/kvd.h"
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 
@@ -53,6 +54,8 @@ const char *__tsan_default_options(void)
 {
 	return "report_destroy_locked=0:detect_deadlocks=0";
 }
+
+struct alog;
 
 static void fall(void)
 {
@@ -108,6 +111,21 @@ WRAP_VOID(xs_offer_answer, (struct xport *port, uint32_t to, uint64_t offer), (p
 WRAP_VOID(xs_bell_ring, (struct xseg *seg, uint32_t bell, uint32_t *rung), (seg, bell, rung))
 WRAP_VOID(xseg_turn_hold, (struct xseg_peer *peer), (peer))
 WRAP_VOID(xseg_turn_mind, (struct xseg_peer *peer), (peer))
+WRAP_VOID(xseg_req_note_set, (struct xseg *seg, const struct xreq *r, unsigned i, uint64_t word),
+	(seg, r, i, word))
+WRAP_VOID(xseg_req_write_data,
+	(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len),
+	(seg, r, from, buf, len))
+WRAP_VOID(kvd_index_put,
+	(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
+		bool expires), (k, id, at, tombstone, expires))
+/* of the log; its struct io is another one than that of clients */
+WRAP_VOID(io_send, (struct alog *l, struct io *io), (l, io))
+WRAP_VOID(tail_publish, (struct alog *l, uint64_t end), (l, end))
+WRAP_VOID(tail_open_page, (struct alog *l, uint64_t zone, uint32_t page, uint64_t begun),
+	(l, zone, page, begun))
+WRAP_VOID(doubt_note, (struct alog *l, uint64_t low, uint64_t high), (l, low, high))
+WRAP_VOID(flush_stable, (struct alog *l, uint64_t pos), (l, pos))
 WRAP(int, xseg_plug_let_go, (struct xseg_peer *peer), (peer))
 WRAP(int, xseg_plug_settle, (struct xseg_peer *peer, struct xseg_error *err), (peer, err))
 WRAP(int, xseg_plug_call, (struct xseg_peer *peer), (peer))

@@ -377,7 +377,7 @@ static bool is_owned(const struct sim *s, const char *name)
 			strtoull(name + len, NULL, 16) * s->plan.object_size < end)
 			return true;
 	}
-	return name[0] == ':';			/* the catalogue */
+	return name[0] == ':' || name[0] == '+';	/* the catalogue; a log */
 }
 
 void keeper_check_leaks(struct sim *s)

@@ -6,6 +6,8 @@
 # Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the mutants' names
 # Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
+# A mutant whose second line is `sim: OPTIONS` is looked for with these options of the simulator.
+#
 # A mutant whose second line is `test: unit/NAME` needs something that the simulator lacks; that
 # test must fail in place of a seed. It may abort before it says FAILED, so its first ERROR counts,
 # an assertion of the code, and the seed of a random test with its error.
@@ -24,7 +26,7 @@ trap 'rm -rf "$work"' EXIT
 copy_tree()
 {
 	local dir
-	for dir in xtypes xseg peers tests/sim "${@:2}"; do
+	for dir in xtypes xseg peers tests/rig tests/sim "${@:2}"; do
 		mkdir -p "$1/$dir" "$1/build/obj/$dir" &&
 		cp -a "$dir/." "$1/$dir" || return 1
 		[ ! -d "$BUILD/obj/$dir" ] || cp -a "$BUILD/obj/$dir/." "$1/build/obj/$dir" || return 1
@@ -35,13 +37,14 @@ copy_tree()
 # try MUTANT: one line of report.sh
 try()
 {
-	local name tree sentence line program="sim --no-shrink --seeds $SEEDS" failed='not ok - seed ' unit
+	local name tree sentence line program failed='not ok - seed ' unit
 	name=$(basename "$1" .mutant)
+	program="sim --no-shrink --seeds $SEEDS $(sed -n '2s,^sim: ,,p' "$1")"
 	unit=$(sed -n '2s,^test: unit/,,p' "$1")
 	[ -z "$unit" ] || { program=$unit failed='(\[  FAILED  \] [a-z]|ERROR: |.*: Assertion |seed [0-9]+: )'; }
 	tree=$work/$name
 	sentence="$name is caught"
-	if ! copy_tree "$tree" ${unit:+tests/unit tests/rig} >"$tree.log" 2>&1; then
+	if ! copy_tree "$tree" ${unit:+tests/unit} >"$tree.log" 2>&1; then
 		not_ok "$sentence" "$tree.log"
 	elif ! tests/sim/mutate.py "$tree" "$1" >"$tree.log" 2>&1; then
 		echo "$1 does not fit: it must follow the code" >>"$tree.log"

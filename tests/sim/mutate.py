@@ -7,6 +7,7 @@ A mutant names functions, not files, so that it survives when code moves to anot
 
     The sentence that says what the bug is.
     test: unit/NAME                     (optional: this test must fail, in place of a seed)
+    sim: --OPTION ...                   (in its place, optional: with these options of the simulator)
     @@ FUNCTION
      a line of the function, for context
     -a line that goes
@@ -69,8 +70,8 @@ def read_mutant(path):
             hunks.append((line[3:].strip(), []))
         elif hunks and line[:1] in ("", " ", "-", "+"):
             hunks[-1][1].append(line or " ")
-        elif hunks or not line.startswith("test: "):
-            raise Misfit(f"neither a test nor a line of a hunk: {line}")
+        elif hunks or not line.startswith(("test: ", "sim: ")):
+            raise Misfit(f"neither a test, nor options, nor a line of a hunk: {line}")
     if not hunks:
         raise Misfit("no hunk")
     return hunks

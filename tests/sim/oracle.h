@@ -12,8 +12,9 @@
  * (then e(W) < e(V)).
  *
  * A write that failed may have been applied, by its completion, or not at all: it makes nothing
- * stale until a read returns it. If the store fails requests, it makes nothing stale even then. Nor
- * does a write that is not answered yet: a cache may give up its data that the store has refused.
+ * stale until a read returns it. In a run whose store fails requests, it makes nothing stale even
+ * then. Nor does a write that is not answered yet: a cache may give up its data that the store has
+ * refused. The read may end before the store begins to fail, so this holds for the whole run.
  * (Concurrent writes may land in either order, so "the newest acknowledged" would give false
  * alarms.)
  *
@@ -78,7 +79,7 @@ struct oracle {
 	uint32_t nr_values, room_values, free_value;
 	uint8_t era;
 	bool atomic_buckets;
-	bool fails;		/* the store has failed, or may fail, requests */
+	bool fails;		/* the store fails requests, now or later in the run */
 	bool halves;		/* the store has done, or may do, half of a write and fail it */
 	uint64_t reading[ORACLE_READS];		/* issues of the reads in flight */
 	uint32_t nr_reading;

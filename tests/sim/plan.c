@@ -14,6 +14,7 @@
 #include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 
+#define VALUES_PERCENT 20
 #define CUTS_PERCENT 20	/* of the runs, beside those of the theme */
 
 #define AT(field) offsetof(struct plan, field)
@@ -29,6 +30,7 @@ const struct knob knobs[] = {
 	{ "cached-ports", AT(threads[NODE_CACHED]), 1 },
 	{ "cached-low-ports", AT(threads[NODE_CACHED_LOW]), 1 },
 	{ "cached-off", AT(off), 0 },
+	{ "kvd", AT(node[NODE_KVD]), 0 },
 	{ "beside-ports", AT(threads[NODE_BESIDE]), 1 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ "loans", AT(loans), 0 },
@@ -237,6 +239,27 @@ static void choose_beside(struct sim *s, uint32_t threads)
 					      : rng_range(&g, 1, 2);
 }
 
+/* kvd, by numbers of its own. Its log has room for all keys several times, and not for much more. */
+static void choose_values(struct sim *s)
+{
+	static const char *const syncs[] = { "never", "written", "always", "1s", "5ms", "100us" };
+	struct rng g = { rng_mix(s->seed + VALUES) };
+	struct plan *p = &s->plan;
+	uint32_t sync = rng_below(&g, 6);
+
+	p->node[NODE_KVD] = s->values_always || rng_percent(&g, VALUES_PERCENT);
+	if (!p->node[NODE_KVD])
+		return;
+	p->threads[NODE_KVD] = 1;
+	p->zone_pages = 4u << rng_below(&g, 2);
+	p->zones = rng_range(&g, 10, rng_one_in(&g, 3) ? 24 : 13);
+	p->tail_pages = 16u << rng_below(&g, 3);
+	p->always = sync == 2;
+	plan_option(s, NODE_KVD, "sync=%s", syncs[sync]);
+	plan_option(s, NODE_KVD, "keys=400");
+	plan_option(s, NODE_MEMD, "memory=16M");
+}
+
 void plan_make(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
@@ -261,4 +284,5 @@ void plan_make(struct sim *s, uint32_t threads)
 	p->jumps = s->seed / 4 % 4 == 0;
 	choose_cuts(s);
 	choose_beside(s, threads);
+	choose_values(s);
 }

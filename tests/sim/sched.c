@@ -79,7 +79,7 @@ static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 	if (what == POLL && n->next_ns[i] > s->now && !(i == 0 && gate_called(n->p)))
 		return false;
 	if (!round_goes_on(s, n, i, what))
-		n->p->ports[i].now_ns = s->now;
+		node_set_time(s, n, i);
 	s->nr_steps++;
 	if (!node_call(s, n, step_node, &step))
 		return true;
@@ -107,9 +107,11 @@ static bool step_any(struct sim *s)
 
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		ports += s->node[i].serving ? s->node[i].p->nr_ports : 0;
-	dice = rng_below(&s->rng, ports * 3 + s->plan.nr_clients * 2);
+	dice = rng_below(&s->rng, ports * 3 + s->plan.nr_clients * 2 + (s->values ? 4 : 0));
 	if (dice >= ports * 3) {
 		dice -= ports * 3;
+		if (dice >= s->plan.nr_clients * 2)
+			return dice % 2 ? values_replies(s) : values_flush(s);
 		return s->client[dice / 2].port && step_client(s, &s->client[dice / 2], dice & 1);
 	}
 	for (uint32_t i = 0; i < NR_NODES; i++) {
@@ -143,6 +145,8 @@ static bool sweep_once(struct sim *s)
 			if (s->node[i].serving)
 				any |= step_port(s, &s->node[i], k, REPLY);
 		}
+	values_flush(s);
+	any |= values_replies(s);
 	admin_replies(s);
 	return keeper_tend(s) || any;
 }
@@ -161,7 +165,8 @@ static bool somebody_has_work(struct sim *s)
 static bool sweep(struct sim *s)
 {
 	/* each peer may be the next to pass something on, the one beside volumed, too */
-	uint32_t nr = NR_STACKED + (s->plan.node[NODE_BESIDE] != 0);
+	uint32_t nr = NR_STACKED + (s->plan.node[NODE_BESIDE] != 0) +
+		      (s->plan.node[NODE_KVD] != 0);
 
 	for (uint32_t i = 0; i <= nr || (i < 8 * nr && somebody_has_work(s)); i++)
 		if (sweep_once(s))
@@ -251,6 +256,7 @@ static void dump(struct sim *s)
 		printf("\n");
 	}
 	client_dump(s);
+	values_dump(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		if (is_cache(i) && s->node[i].serving)
 			cached_dump(s->node[i].p, stdout);
@@ -274,7 +280,7 @@ static bool too_old(const struct sim *s)
 			if (io->r && !io->kept && s->now > since + OLD_NS)
 				return true;
 		}
-	return false;
+	return values_too_old(s, OLD_NS);
 }
 
 /* Nothing can be done now: when next? */

@@ -16,7 +16,7 @@
 #include "tests/sim/sim.h"
 
 static const char *const names[NR_NODES] = { "memd", "cached-low", "cached", "volumed",
-	"beside" };
+	"beside", "kvd" };
 
 const char *node_name(enum node_id id)
 {
@@ -62,12 +62,21 @@ bool script_keep(struct sim *s, const char *only)
 	return true;
 }
 
+bool script_has(const struct sim *s, enum act act)
+{
+	for (uint32_t i = 0; i < s->nr_items; i++)
+		if (s->item[i].act == act && !s->item[i].left_out)
+			return true;
+	return false;
+}
+
 /* How much of each there is to be in a run, about. */
 struct measure {
 	uint32_t ops, kills, losses, deaths, changes, resizes, shares, faults, plugs, sleeps;
 	uint32_t cuts, steers;
 	struct rng own;		/* of these: what a seed has without them does not change */
-	struct rng beside;
+	struct rng beside, values;
+	uint32_t value_kills;
 	/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t plugged;
 	uint32_t copies;			/* percent of the I/Os */
@@ -419,6 +428,54 @@ static void add_disturbances(struct sim *s, struct measure *m)
 		add_steer(s, &m->own);
 }
 
+/* Some of the kills hit kvd, or hit it as well; a few of its own come, too. */
+static void disturb_values(struct sim *s, struct rng *g, uint32_t from)
+{
+	for (; from < s->nr_items; from++) {
+		struct item *it = &s->item[from];
+
+		if (it->act == ACT_KILL && rng_one_in(g, 3))
+			it->node = NODE_KVD;
+		else if (it->act == ACT_KILL && rng_one_in(g, 3))
+			it->with |= 1u << NODE_KVD;
+		else if (it->act == ACT_PLUG && it->down && rng_one_in(g, 3))
+			choose_sleep(s, g, it, NODE_KVD);
+	}
+}
+
+static uint8_t choose_value_op(struct rng *g)
+{
+	uint32_t dice = rng_below(g, 100);
+
+	if (dice < 52)
+		return VALUE_CHANGE;
+	if (dice < 62)
+		return VALUE_BATCH;
+	if (dice < 86)
+		return VALUE_GET;
+	return dice < 90 ? VALUE_EXISTS : dice < 93 ? VALUE_SCAN : dice < 97 ? VALUE_FLUSH
+									      : VALUE_DATE;
+}
+
+static void add_values(struct sim *s, struct measure *m)
+{
+	struct rng *g = &m->values;
+	struct item *it;
+
+	if (rng_below(g, m->ops) < m->value_kills) {
+		it = script_add(s, ACT_KILL);
+		it->node = NODE_KVD;
+		it->calls = rng_one_in(g, 4) ? 0 : 1 + rng_below(g, 40);
+		it->down = rng_below(g, 400);
+		it->again[0] = rng_one_in(g, 4) ? 1 + rng_below(g, 60) : 0;
+	}
+	for (uint32_t i = rng_range(g, 1, 4); i; i--) {
+		it = script_add(s, ACT_VALUE);
+		it->op = choose_value_op(g);
+		it->publish = rng_percent(g, 70);
+	}
+}
+
 static void at_least(uint32_t *nr, uint32_t least)
 {
 	if (*nr < least)
@@ -429,7 +486,8 @@ void script_make(struct sim *s, uint32_t ops)
 {
 	struct measure m = { .ops = ops,
 		.own = { rng_mix(s->seed + CUTS) + 1 },
-		.beside = { rng_mix(s->seed + BESIDES) + 1 } };
+		.beside = { rng_mix(s->seed + BESIDES) + 1 },
+		.values = { rng_mix(s->seed + VALUES) + 1 } };
 	const struct plan *p = &s->plan;
 
 	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6)
@@ -451,6 +509,7 @@ void script_make(struct sim *s, uint32_t ops)
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	m.cuts = p->cuts ? rng_range(&m.own, 1, rng_one_in(&m.own, 3) ? 16 : 4) : 0;
 	m.steers = rng_one_in(&m.own, 4) ? rng_range(&m.own, 1, 12) : 0;
+	m.value_kills = rng_one_in(&m.values, 2) ? rng_range(&m.values, 1, 12) : 0;
 	at_least(&m.cuts, p->about.cuts * ops / 300);
 	at_least(&m.steers, p->about.ports * ops / 3000);
 	at_least(&m.kills, p->about.kills * ops / 300);
@@ -458,11 +517,17 @@ void script_make(struct sim *s, uint32_t ops)
 	at_least(&m.plugs, p->about.plugs * ops / 300);
 	at_least(&m.copies, p->about.copies);
 	for (uint32_t i = 0; i < ops; i++) {
-		uint32_t from = s->nr_items;
+		uint32_t from = s->nr_items, before = from;
 
 		add_disturbances(s, &m);
 		for (; from < s->nr_items; from++)
 			disturb_beside(s, &s->item[from], &m.beside);
+		if (p->node[NODE_KVD])
+			disturb_values(s, &m.values, before);
+		if (p->node[NODE_KVD])
+			add_values(s, &m);
+		if (p->node[NODE_KVD] && !rng_one_in(&m.values, 4))
+			continue;
 		add_io(s, &m);
 		s->item[s->nr_items - 1].beyond = m.cuts && rng_one_in(&m.own, 8);
 	}
@@ -516,6 +581,10 @@ static void print_size(uint32_t volume, uint32_t sectors)
 		printf("volume %u is removed", volume);
 }
 
+static const char *const value_names[] = { [VALUE_CHANGE] = "change", [VALUE_BATCH] = "batch",
+	[VALUE_GET] = "get", [VALUE_EXISTS] = "exists", [VALUE_SCAN] = "scan",
+	[VALUE_FLUSH] = "flush", [VALUE_DATE] = "date" };
+
 static void print_item(const struct item *it)
 {
 	switch ((enum act)it->act) {
@@ -561,6 +630,10 @@ static void print_item(const struct item *it)
 	case ACT_STEER:
 		printf("what is for port %u of %s goes to its port %u\n", it->nr,
 			node_name(it->node), it->first);
+		break;
+	case ACT_VALUE:
+		printf("%s of values%s\n", value_names[it->op],
+			it->publish ? "" : ", published later");
 		break;
 	case ACT_SLEEP:
 		printf("port %u of %s sleeps for %u steps\n", it->calls, node_name(it->with),

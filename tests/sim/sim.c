@@ -1,10 +1,10 @@
 /* sim - the simulator's main(): options, one run after the other, the output.
  *
  *      sim [--seeds N] [--seed S] [--ops N] [--threads N] [--verbose] [--paranoid] [--no-shrink]
- *          [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]
+ *          [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N] [--values]
  *
  * Runs seeds S .. S + N - 1 and ends with "N passed, N failed". At the first failure it stops,
- * names the error and the way to repeat it, and exits with 1. By default it then looks for a short
+ * names the error and the way to repeat it, and exits with 1. With --values each run has a kvd. By default it then looks for a short
  * script that fails in the same way (shrink.c). --with, --only and --order repeat that script.
  *
  * The runs are in a process of their own: so the failing seed is named however a run ends.
@@ -31,6 +31,8 @@ void sim_print_repeat(const struct choice *c)
 		printf(" --with %s", c->with);
 	if (c->only[0])
 		printf(" --only %s", c->only);
+	if (c->values)
+		printf(" --values");
 	if (c->order)
 		printf(" --order %u", c->order);
 	printf(" --verbose\n");
@@ -89,12 +91,12 @@ void sim_log(struct sim *s, const char *fmt, ...)
 
 static bool all_done(struct sim *s)
 {
-	return !script_next(s) && s->in_flight == 0;
+	return !script_next(s) && s->in_flight == 0 && values_idle(s);
 }
 
 static bool all_answered(struct sim *s)
 {
-	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s) &&
+	return s->in_flight == 0 && values_idle(s) && !s->faulty && !s->admin.r && world_is_sized(s) &&
 	       !world_is_plugging(s) && keeper_settled(s);
 }
 
@@ -103,9 +105,12 @@ bool sim_init(struct sim *s, const struct choice *c)
 	memset(s, 0, sizeof(*s));
 	s->seed = c->seed;
 	s->verbose = c->verbose;
-	s->check_every = c->check_every;
+	s->check_every = c->check_every;	/* more ports: each look takes longer */
+	s->values_always = c->values;
 	s->rng.state = c->seed * 0x2545f4914f6cdd1dull;
 	plan_make(s, c->threads);
+	if (s->plan.node[NODE_KVD] && s->check_every > 1)
+		s->check_every *= 10;
 	script_make(s, c->ops);
 	s->rng.state = rng_mix(c->seed) + c->order;
 	s->clock.state = rng_mix(~c->seed) + c->order;
@@ -161,10 +166,12 @@ bool sim_run(struct sim *s, const struct choice *c)
 		       " lent pages to give), %" PRIu64 " flushes, %" PRIu64 " kills, %" PRIu64
 		       " losses of power, %" PRIu64 " deaths of clients, %" PRIu64
 		       " plugs and unplugs, %" PRIu64 " changes of volumes (%" PRIu64
-		       " I/Os beyond the end), %" PRIu64 " errors, %.3f s simulated\n",
+		       " I/Os beyond the end), %" PRIu64 " changes and %" PRIu64
+		       " gets of values, %" PRIu64 " errors, %.3f s simulated\n",
 			s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes,
 			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_deaths,
-			s->nr_plugs, s->nr_cuts, s->nr_refused, s->nr_errors,
+			s->nr_plugs, s->nr_cuts, s->nr_refused, s->nr_value_changes,
+			s->nr_value_gets, s->nr_errors,
 			(double)(s->now - BEGIN_NS) / 1e9);
 	sim_fini(s);
 	return true;
@@ -180,7 +187,7 @@ struct options {
 
 static const char usage[] =
 	"usage: sim [--seeds N] [--seed S] [--ops N] [--threads 1..4] [--verbose] [--paranoid] "
-	"[--no-shrink]\n           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]\n";
+	"[--no-shrink]\n           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N] [--values]\n";
 
 static uint64_t number(const char *text)
 {
@@ -212,6 +219,7 @@ static void parse(int argc, char **argv, struct options *opt)
 		{ "verbose", no_argument, NULL, 'v' }, { "paranoid", no_argument, NULL, 'p' },
 		{ "no-shrink", no_argument, NULL, 'S' }, { "with", required_argument, NULL, 'w' },
 		{ "only", required_argument, NULL, 'i' }, { "order", required_argument, NULL, 'r' },
+		{ "values", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' }, { 0 },
 	};
 	struct choice *c = &opt->first;
@@ -231,6 +239,7 @@ static void parse(int argc, char **argv, struct options *opt)
 		case 'S': opt->shrink = false; break;
 		case 'w': text(c->with, sizeof(c->with), optarg); break;
 		case 'i': text(c->only, sizeof(c->only), optarg); break;
+		case 'V': c->values = true; break;
 		case 'r': c->order = (uint32_t)number(optarg); break;
 		default:
 			fputs(usage, o == 'h' ? stdout : stderr);

@@ -54,13 +54,17 @@
 /* other random numbers than those of the rest */
 #define CUTS	    0x6375747373747563ull
 #define BESIDES	    0x6265736964656573ull
+#define VALUES	    0x76616c7565736b76ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 #define BEGIN_NS    (1000 * SEC)		/* what the time is when a run begins */
 
 /* From the store upwards. CACHED_LOW is a second cache, below the first. BESIDE is a second upper
- * peer, beside volumed (beside.c). What a seed has without it does not change. */
-enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NODE_BESIDE, NR_NODES };
+ * peer, beside volumed (beside.c). KVD stands there, too, or on the top peer. What a seed has
+ * without these two does not change. */
+enum node_id {
+	NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NODE_BESIDE, NODE_KVD, NR_NODES
+};
 #define NR_STACKED NODE_BESIDE
 
 /* What a run is about (theme.c): what there is more of than elsewhere. */
@@ -100,6 +104,8 @@ struct plan {
 	uint32_t near;			/* the peers are one thread's, and die together */
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t cuts;			/* volumes shrink, grow, go and come again */
+	/* of kvd's log; every change is answered when it is stable */
+	uint32_t zones, zone_pages, tail_pages, always;
 	uint32_t theme;
 	struct about about;
 };
@@ -110,7 +116,12 @@ struct plan {
 enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };
 enum act {
 	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP,
-	ACT_DEATH, ACT_VOLUME, ACT_STEER, NR_ACTS
+	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
+};
+/* Of ACT_VALUE (values.c). INFO is for the beginning. */
+enum value_op {
+	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
+	VALUE_INFO
 };
 struct item {
 	uint8_t act, node, op;
@@ -159,6 +170,7 @@ struct choice {
 	uint32_t order;				/* of the steps: another one for each number */
 	uint32_t check_every;			/* so many steps the whole segment */
 	bool verbose;
+	bool values;				/* each run has a kvd */
 	char with[256], only[8192];		/* "": as the seed says, everything */
 };
 
@@ -248,6 +260,7 @@ struct sim {
 	struct client client[MAX_CLIENTS];
 	struct admin admin;
 	struct keeper keeper;
+	struct values *values;			/* NULL: there is no kvd */
 	struct oracle oracle;
 	struct sim_volume volume[ORACLE_VOLUMES + 1];
 	bool has_volumed;			/* or had one, before the run ended */
@@ -270,9 +283,11 @@ struct sim {
 	/* reads that were lent something; writes that were lent pages to give */
 	uint64_t nr_kept, nr_given;
 	uint64_t nr_direct;			/* reads that sent no request */
+	uint64_t nr_value_changes, nr_value_gets;
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_deaths,
 		nr_plugs, nr_errors, nr_cuts, nr_refused;
 	bool verbose, leaving;
+	bool values_always;			/* each run has a kvd */
 	bool dropping;				/* the administrator has the clean data dropped */
 	uint32_t check_every;			/* so many steps the whole segment */
 	jmp_buf failed;
@@ -314,6 +329,8 @@ struct item *script_add(struct sim *s, enum act act);
 struct item *script_next(struct sim *s); /* what is not left out, nor an option; NULL: no more */
 /* "1,4-7": leaves the others out; false: it is no such list */
 bool script_keep(struct sim *s, const char *only);
+/* Among the items that are not left out. */
+bool script_has(const struct sim *s, enum act act);
 void script_print(struct sim *s);
 const char *node_name(enum node_id id);
 
@@ -351,6 +368,7 @@ void world_check_polls(struct sim *s);		/* S6 */
 void world_keep_tiny(struct sim *s);
 bool world_is_sized(struct sim *s);		/* S5 */
 bool is_cache(enum node_id id);
+void node_set_time(struct sim *s, struct node *n, uint32_t port);
 /* Sends a line, and does not wait for its answer, which is in s->admin then; one at a time. */
 void admin_send(struct sim *s, enum node_id id, const char *line);
 void admin_replies(struct sim *s);
@@ -408,6 +426,23 @@ void keeper_refused(struct sim *s, const struct io *io, int64_t result);	/* it w
 void keeper_check_done(struct sim *s, const struct io *io);
 bool keeper_settled(struct sim *s);		/* all jobs are over */
 void keeper_check_leaks(struct sim *s);
+
+/* ---- values.c: clients of kvd ---- */
+void values_open(struct sim *s);
+void values_learn(struct sim *s);		/* kvd is up: which log it has */
+void values_close(struct sim *s);
+const char *values_name(const struct sim *s);
+uint32_t values_date(const struct sim *s);	/* that peers are told */
+bool values_room(const struct sim *s);		/* something may be sent */
+void values_send(struct sim *s, const struct item *it);
+bool values_replies(struct sim *s);
+bool values_flush(struct sim *s);		/* publishes what was sent */
+bool values_idle(struct sim *s);
+bool values_too_old(const struct sim *s, uint64_t age_ns);
+void values_die(struct sim *s);
+void values_again(struct sim *s, bool power_lost);
+void values_read_back(struct sim *s);
+void values_dump(const struct sim *s);
 
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must

@@ -14,12 +14,13 @@
 #include "peers/cached/life/cached.h"
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/peer_box.h"
+#include "peers/kvd/kvd.h"
 #include "peers/memd/memd.h"
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 
 static const struct peer_class *const classes[NR_NODES] = { &memd_class, &cached_class,
-	&cached_class, &volumed_class, &beside_class };
+	&cached_class, &volumed_class, &beside_class, &kvd_class };
 
 bool is_cache(enum node_id id)
 {
@@ -34,6 +35,20 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 	(void)fmt;
 }
 
+static uint64_t randoms;				/* of the run */
+
+/* In the place of the C library's: what is random follows from the seed. */
+ssize_t __wrap_getrandom(void *to, size_t bytes, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t bytes, unsigned flags)
+{
+	uint8_t *at = to;
+
+	(void)flags;
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(rng_mix(randoms++) >> 16);
+	return (ssize_t)bytes;
+}
+
 enum node_id world_top(const struct sim *s)
 {
 	enum node_id id = NR_STACKED - 1;
@@ -45,10 +60,10 @@ enum node_id world_top(const struct sim *s)
 
 /* ---- nodes ---- */
 
-/* The node below; of memd there is none: itself. Beside volumed is what volumed is above. */
+/* The node below; of memd there is none: itself. What stands beside volumed is above the same. */
 static enum node_id below(const struct sim *s, enum node_id id)
 {
-	if (id == NODE_BESIDE)
+	if (id >= NODE_BESIDE)
 		id = NODE_VOLUMED;
 	while (id > NODE_MEMD && !s->plan.node[--id])
 		;
@@ -162,6 +177,23 @@ static void open_node(struct sim *s, struct node *n, void *arg)
 		limit_pages(s, n);
 }
 
+/* Smaller than any log that is of use: so zones are sealed, emptied and deleted all the time. */
+static void size_log(const struct sim *s, struct peer *p)
+{
+	struct kvd *k = (struct kvd *)p;
+
+	k->opt.zone_bytes = s->plan.zone_pages * XSEG_PAGE_SIZE;
+	k->opt.size_bytes = k->opt.zone_bytes * s->plan.zones;
+	k->opt.tail_bytes = s->plan.tail_pages * XSEG_PAGE_SIZE;
+}
+
+void node_set_time(struct sim *s, struct node *n, uint32_t port)
+{
+	n->p->ports[port].now_ns = s->now;
+	if (n->cls->dates)
+		n->p->ports[port].date_s = values_date(s);
+}
+
 static void node_start(struct sim *s, enum node_id id)
 {
 	struct node *n = &s->node[id];
@@ -178,7 +210,9 @@ static void node_start(struct sim *s, enum node_id id)
 	set_options(s, id);
 	if (is_cache(id) && n->death && n->death->memory)
 		options_of(cached_of(n->p))->memory = (uint64_t)n->death->memory << 20;
-	n->p->ports[0].now_ns = s->now;
+	if (id == NODE_KVD)
+		size_log(s, n->p);
+	node_set_time(s, n, 0);
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));
 	if (n->death)
@@ -239,7 +273,7 @@ void node_tend(struct sim *s)
 			node_start(s, i);
 		if (!n->p)
 			continue;
-		n->p->ports[0].now_ns = s->now;
+		node_set_time(s, n, 0);
 		if (node_call(s, n, try_serve, NULL) && n->serving) {
 			s->settled_ns = s->now;
 			n->ran = true;
@@ -395,9 +429,12 @@ static void begin_counting(struct sim *s, struct xseg *seg)
  * it. */
 static struct xseg *segment(struct sim *s)
 {
-	static struct xseg *seg;
-	static void *tables;
-	struct xseg_config cfg = { .memory_bytes = 32u << 20,
+	static struct xseg *segs[2];
+	static void *all_tables[2];
+	bool large = s->plan.node[NODE_KVD];
+	struct xseg *seg = segs[large];
+	void *tables = all_tables[large];
+	struct xseg_config cfg = { .memory_bytes = large ? 64u << 20 : 32u << 20,
 		.nr_requests = 768,
 		.nr_ports = 32,
 		.huge = XSEG_HUGE_NEVER };
@@ -415,27 +452,35 @@ static struct xseg *segment(struct sim *s)
 		sim_fail(s, "%s", err.text);
 	tables = malloc(seg->geo.off_pages);
 	assert(tables);
+	segs[large] = seg;
+	all_tables[large] = tables;
 	memcpy(tables, seg->base, seg->geo.off_pages);
 	return seg;
 }
 
 void world_open(struct sim *s)
 {
+	randoms = s->seed << 20;
 	s->seg = segment(s);
 	begin_counting(s, s->seg);
 	s->near = s->plan.near ? xseg_near_create(s->seg) : NULL;
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors,
 		is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
+	s->oracle.fails = script_has(s, ACT_FAULT);
 	s->waits = promise_waits(s);
 	started_watch(s);
 	parts_watch(s);
 	spared_watch(s);
 	s->now = BEGIN_NS;
 	clients_open(s);
+	if (s->plan.node[NODE_KVD])
+		values_open(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		if (s->plan.node[i])
 			node_start(s, i);
 	sched_run(s, all_serving);
+	if (s->values)
+		values_learn(s);
 	s->has_volumed = s->plan.node[NODE_VOLUMED];
 	keeper_open(s);
 }
@@ -521,7 +566,8 @@ void world_plug(struct sim *s, const struct item *it)
 	uint32_t cache;
 	int rc;
 
-	if (!s->plan.node[it->node])
+	/* clients do not follow a cache that they send to */
+	if (!s->plan.node[it->node] || it->node == world_top(s))
 		return;
 	sched_sleep(s, it);
 	cache = xseg_peer_find(s->seg, node_name(it->node));
@@ -620,6 +666,8 @@ void world_power_loss(struct sim *s)
 	nodes_spare(s);
 	sched_run(s, all_serving);
 	clients_close(s, XSEG_CLOSE_ABANDON);
+	if (s->values)
+		values_die(s);
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
 		if (s->plan.node[i]) {
 			node_kill(s, i);
@@ -636,7 +684,7 @@ void world_power_loss(struct sim *s)
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
 		if (s->plan.node[i])
 			undertake(s, i);
-	if (xseg_sweep(s->seg) != 1)
+	if (xseg_sweep(s->seg) != 1u + (s->values != NULL))
 		sim_fail(s, "the dead clients were not swept");
 	for (i = NR_NODES; --i > NODE_MEMD;)
 		forget(s, i);
@@ -650,13 +698,16 @@ void world_power_loss(struct sim *s)
 	sched_run(s, all_serving);
 	sched_run(s, keeper_idle);
 	client_read_back(s);
+	if (s->values)
+		values_again(s, true);
 	s->issuing = issuing;
 }
 
 static bool clients_are_buried(struct sim *s)
 {
 	xseg_sweep(s->seg);
-	return xseg_peer_find(s->seg, clients_name(s)) == XSEG_NONE;
+	return xseg_peer_find(s->seg, clients_name(s)) == XSEG_NONE &&
+	       (!s->values || xseg_peer_find(s->seg, values_name(s)) == XSEG_NONE);
 }
 
 /* Their requests that others have are answered, and then nothing is left of them: whether a write
@@ -669,11 +720,15 @@ void world_clients_die(struct sim *s)
 	sim_log(s, "the clients die");
 	s->issuing = false;
 	nr = clients_die(s, write);
+	if (s->values)
+		values_die(s);
 	sched_run(s, clients_are_buried);
 	while (nr)
 		oracle_write_end(&s->oracle, write[--nr], false);
 	s->nr_deaths++;
 	clients_open(s);
+	if (s->values)
+		values_again(s, false);
 	keeper_lost(s, false);
 	s->issuing = issuing;
 }
@@ -769,12 +824,44 @@ static void check_latencies(struct sim *s)
 			sim_fail(s, "%s counts a request that took longer than the run", view.name);
 }
 
+/* What it has is stable then, wherever it is below. */
+static void stop_kvd(struct sim *s)
+{
+	struct alog_stats st;
+
+	values_read_back(s);
+	alog_stats(((struct kvd *)s->node[NODE_KVD].p)->log, &st);
+	sim_log(s, "the log of kvd, since it began last: %" PRIu64 " records, %" PRIu64
+		" bytes copied, %" PRIu64 " zones deleted, %" PRIu64 " repairs", st.records,
+		st.copied_bytes, st.zones_deleted, st.repairs);
+	node_stop(s, NODE_KVD);
+	forget(s, NODE_KVD);
+}
+
+/* The store alone has all values. */
+static void read_values(struct sim *s)
+{
+	struct node *n = &s->node[NODE_KVD];
+
+	s->plan.node[NODE_KVD] = true;
+	n->death = NULL;
+	node_start(s, NODE_KVD);
+	sched_run(s, all_serving);
+	values_read_back(s);
+	node_stop(s, NODE_KVD);
+	values_close(s);
+}
+
 void world_close(struct sim *s)
 {
 	struct xseg_info info;
 
 	sched_run(s, admin_idle);
+	if (s->values)
+		stop_kvd(s);
 	read_store(s);
+	if (s->values)
+		read_values(s);
 	check_latencies(s);
 	for (uint32_t i = NR_NODES; i-- > NODE_MEMD + 1;)
 		node_stop(s, i);

@@ -177,8 +177,8 @@ void xb_job_begin_times(struct xb_job *job);
 void xb_job_note_answers(struct xb_job *job, uint32_t inflight);
 /* One answer of statistic `what`, sent at submit_ns, taken at job->times.now. */
 void xb_job_count(struct xb_job *job, uint32_t what, uint64_t submit_ns, uint64_t bytes);
-/* An I/O failed. True: say so, as less than the most that are said were said; *last: and this is the
- * last one. */
+/* An I/O failed. True: say so, as less than the most that are said were said; *last: and this is
+ * the last one. */
 bool xb_job_count_error(struct xb_job *job, int error, bool *last);
 /* The time without answers at the end counts, too. */
 void xb_job_note_end(struct xb_job *job);

@@ -1,8 +1,9 @@
 /* kv - jobs on a kvd: each a thread with a queue of xseg/kv.h, which keeps iodepth operations out.
  *
- * Contract: the main thread calls open, close, create and destroy while no job runs. The job's thread
- * calls xb_kv_job_run(), by job->run. It allocates nothing, and makes no system call but to sleep and
- * to wake others. Its results are those of job.h: a get is a read, a put a write, a flush a sync.
+ * Contract: the main thread calls open, close, create and destroy while no job runs. The job's
+ * thread calls xb_kv_job_run(), by job->run. It allocates nothing, and makes no system call but to
+ * sleep and to wake others. Its results are those of job.h: a get is a read, a put a write, a flush
+ * a sync.
  *
  * Invariants:
  *   V2  an operation is counted once: as answered, or as failed
@@ -20,11 +21,10 @@ struct xb_kv {
 	struct xseg_kv *store;
 	struct xb_keys *keys;			/* NULL: nothing is verified */
 	_Atomic uint64_t *versions;	/* of each key, as told last; NULL: no cas */
-	_Atomic bool is_full;			/* `keys` has no room: the load ends early */
 };
 
-/* Opens the store, finds its peer for shared->where, sets the counters to 0. 0, or -errno with a line
- * in err. */
+/* Opens the store, finds its peer for shared->where, sets the counters to 0. 0, or -errno with a
+ * line in err. */
 int xb_kv_open(struct xb_kv *kv, struct xb_shared *shared, struct xseg_error *err) XSEG_MUST_CHECK;
 void xb_kv_close(struct xb_kv *kv);
 

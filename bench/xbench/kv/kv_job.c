@@ -368,8 +368,8 @@ static uint32_t submit(struct xb_kv_job *job)
 
 /* ---- the loop ---------------------------------------------------------------------------- */
 
-/* Until there is an answer, or the next operation is due, or the time is over. The queue polls for a
- * while before it sleeps, and sleeps only if something is out. */
+/* Until there is an answer, or the next operation is due, or the time is over. The queue polls for
+ * a while before it sleeps, and sleeps only if something is out. */
 static void wait_for_work(struct xb_kv_job *job)
 {
 	uint64_t ns = xb_job_sleep_ns(&job->base);

@@ -1,7 +1,7 @@
 /* keys - see keys.h for the rule and the contract.
  *
- * Locks: a stripe's spin lock guards the facts of its keys, and its counters. The oracle's locks may
- * be taken while it is held, and the lock of the findings; not the other way.
+ * Locks: a stripe's spin lock guards the facts of its keys, and its counters. The oracle's locks
+ * may be taken while it is held, and the lock of the findings; not the other way.
  */
 #include "bench/xbench/oracle/keys.h"
 
@@ -183,7 +183,8 @@ const struct xb_whose *xb_keys_whose(const struct xb_keys *k)
 	return &k->whose;
 }
 
-void xb_keys_stamp(const struct xb_keys *k, void *value, uint32_t bytes, uint64_t key, uint64_t tag)
+void xb_keys_stamp(const struct xb_keys *k, void *value, uint32_t bytes, uint64_t key,
+		   uint64_t tag)
 {
 	xb_value_write(value, bytes,
 		&(struct xb_value_stamp){ .signature = k->whose.signature, .run = k->whose.run,

@@ -1,8 +1,8 @@
 /* keys - what each key of a kvd may hold, and what operations on it may answer.
  *
  * The rule. A key is an atomic register, as a sector is (oracle.h): its values are unique, and that
- * it is absent is one more value, as zeroes are of a sector. A get is a read, a put or a delete is a
- * write. What a put, an add, a cas, a delete or an incr proves beside that:
+ * it is absent is one more value, as zeroes are of a sector. A get is a read, a put or a delete is
+ * a write. What a put, an add, a cas, a delete or an incr proves beside that:
  *
  *   add, done       the key was absent at some time while the add was out: a read of "absent"
  *   cas, done       the key had that version: a read of that version's value
@@ -12,12 +12,12 @@
  *                   add, a cas or a delete that is done without one
  *
  * Versions. A change has a larger version than all changes of the key that were answered before it
- * was issued. A get has no smaller version than any that an operation had been told when the get was
- * issued. No change of the key has a version between the two of a cas.
+ * was issued. A get has no smaller version than any that an operation had been told when the get
+ * was issued. No change of the key has a version between the two of a cas.
  *
- * Counters. Only incr by 1 changes them. So a number is larger than each that was told when the incr
- * was issued. It is no larger than the number of incrs that were issued, and no two incrs have the
- * same. At the end a counter is no smaller than the number of incrs that were done.
+ * Counters. Only incr by 1 changes them. So a number is larger than each that was told when the
+ * incr was issued. It is no larger than the number of incrs that were issued, and no two incrs have
+ * the same. At the end a counter is no smaller than the number of incrs that were done.
  *
  * Wrong answers:
  *   stale     an older value or version, and the newer one came back later; a cas was done on a
@@ -27,8 +27,8 @@
  *   lost      absent, for good, and no delete explains it
  *   torn      the checksum is wrong, or the value consists of two
  *   foreign   the value of another key, store or run; one version with two values
- *   repeated  a change was done though it was refused, or was refused without a cause, as one that is
- *             done twice is; a number that is too large, or was told twice
+ *   repeated  a change was done though it was refused, or was refused without a cause, as one that
+ *             is done twice is; a number that is too large, or was told twice
  * Until the end, undone and lost ones turn into stale ones if the newer value is read.
  *
  * Contract: as oracle.h. A struct xb_try belongs to one operation; its begin comes before the
@@ -37,7 +37,8 @@
  * keys; allocates nothing.
  *
  * Invariants:
- *   K1  knowing less (an end not yet reported, a failed change) makes fewer things wrong, never more
+ *   K1  knowing less (an end not yet reported, a failed change) makes fewer things wrong,
+ *       never more
  *   K2  each wrong answer is counted once
  */
 #ifndef BENCH_XBENCH_KEYS_H
@@ -59,7 +60,7 @@ struct xb_keys;
 /* An operation, while it is out. */
 struct xb_try {
 	uint32_t slot;				/* the caller's */
-	bool again;				/* the caller's: a second look, which counts nothing wrong */
+	bool again;		/* the caller's: a second look, which counts nothing wrong */
 	/* by the begin functions */
 	enum xb_op op;
 	uint64_t key, value;			/* value: that it writes */
@@ -79,8 +80,8 @@ struct xb_told {
 	uint64_t number;			/* incr */
 };
 
-/* What an earlier run left is in the file of verify_state, with verify_only. identity: of the store.
- * NULL with a line in err, *rc the errno. */
+/* What an earlier run left is in the file of verify_state, with verify_only. identity: of the
+ * store. NULL with a line in err, *rc the errno. */
 struct xb_keys *xb_keys_create(const struct xb_options *o, uint64_t identity, int *rc,
 			       struct xseg_error *err);
 void xb_keys_destroy(struct xb_keys *k);
@@ -107,7 +108,8 @@ uint32_t xb_keys_incr_end(struct xb_keys *k, struct xb_try *t, const struct xb_t
 uint32_t xb_keys_counter(struct xb_keys *k, uint64_t key, bool absent, uint64_t number);
 
 /* What stamps are to say, and are compared with. */
-void xb_keys_stamp(const struct xb_keys *k, void *value, uint32_t bytes, uint64_t key, uint64_t tag);
+void xb_keys_stamp(const struct xb_keys *k, void *value, uint32_t bytes, uint64_t key,
+		   uint64_t tag);
 const struct xb_whose *xb_keys_whose(const struct xb_keys *k);
 
 /* What a read back must look at: what is known of, or only what is undone or lost so far. */

@@ -95,8 +95,8 @@ bool xb_oracle_write_refused(struct xb_oracle *o, uint64_t offset, uint64_t issu
 bool xb_oracle_read_one(struct xb_oracle *o, uint64_t offset, uint64_t issued,
 			const struct xb_seen *seen, struct xb_finding *f);
 
-/* xb_oracle_read_end() of a second look at what may be lost: nothing is counted, but what is right now was
- * stale, not lost. */
+/* xb_oracle_read_end() of a second look at what may be lost: nothing is counted, but what is right
+ * now was stale, not lost. */
 void xb_oracle_look_again(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,
 			  const struct xb_seen *seen);
 

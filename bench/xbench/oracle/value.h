@@ -1,12 +1,12 @@
 /* value - the stamp of a value by key that xbench puts when it verifies, and its reading.
  *
- * A stamped value has a head: magic, signature of the options, run, store, key, tag, its size, and a
- * CRC-32C over all of it. Behind the head come words that follow from it. Last comes a mark of the
- * run. So a value that was cut, or put together from two, fails its checksum, wherever the seam is.
- * A value of another key has a right checksum and a wrong key.
+ * A stamped value has a head: magic, signature of the options, run, store, key, tag, its size, and
+ * a CRC-32C over all of it. Behind the head come words that follow from it. Last comes a mark of
+ * the run. So a value that was cut, or put together from two, fails its checksum, wherever the seam
+ * is. A value of another key has a right checksum and a wrong key.
  *
- * Contract: pure functions; any thread. struct xb_whose, struct xb_seen and the 64 bits that a value
- * is known by are stamp.h's; the offset there is xb_value_offset() of the key.
+ * Contract: pure functions; any thread. struct xb_whose, struct xb_seen and the 64 bits that a
+ * value is known by are stamp.h's; the offset there is xb_value_offset() of the key.
  */
 #ifndef BENCH_XBENCH_VALUE_H
 #define BENCH_XBENCH_VALUE_H

@@ -1,7 +1,7 @@
 /* kv_gen - the sequence of operations of a job on a kvd: which, on which key, how large a value.
  *
- * Contract: as gen.h: one thread, a pure function of the options, the job's number and the number of
- * earlier calls; nothing allocates or blocks.
+ * Contract: as gen.h: one thread, a pure function of the options, the job's number and the number
+ * of earlier calls; nothing allocates or blocks.
  *
  * Keys are drawn as gen.h draws offsets: uniform, or by Zipf ranks that a multiplication spreads. A
  * `fill` goes through the keys once: job j has the keys j, j + numjobs and so on.

@@ -8,7 +8,8 @@
 #define KEYS	   65536u
 #define KEY_BYTES  16u
 #define VALUE	   1024u
-#define EXP_SPREAD 16u	/* no value is larger than so many times the mean: 1 of 9 million would be */
+/* No value is larger than so many times the mean: 1 of 9 million would be. */
+#define EXP_SPREAD 16u
 
 static bool is_kv_rw(uint32_t rw)
 {

@@ -409,7 +409,8 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 {
 	const struct cli_group groups[] = { { xb_opts, o }, { NULL, NULL } };
 	static int (*const steps[])(struct xb_options *, struct xseg_error *) = {
-		xb_kv_options, choose_objects, parse_bsrange, parse_distribution, parse_opmix, parse_cpus
+		xb_kv_options, choose_objects, parse_bsrange, parse_distribution, parse_opmix,
+		parse_cpus
 	};
 	int rc;
 

@@ -1,5 +1,5 @@
-/* xbench_keys_test - what keys may hold, step by step: each kind of wrong answer, and histories that
- * are right.
+/* xbench_keys_test - what keys may hold, step by step: each kind of wrong answer, and histories
+ * that are right.
  */
 #include "tests/rig/xbench_keys_rig.h"
 
