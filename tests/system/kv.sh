@@ -96,7 +96,7 @@ mkdir outside
 ln -s ../outside link
 t "all values are exported" xseg kv export dir
 is "nothing is outside of the directory" "$(ls -A outside; find .. -maxdepth 1 -name "*escaped*")" ""
-is "names are percent-encoded" "$(find dir -name "%2E%2E%2Fescaped" | wc -l)" 1
+is "names are percent-encoded" "$(find dir -name "%2E.%2Fescaped" | wc -l)" 1
 t "values are in the files" cmp value dir/file
 is "a long name is cut" "$(find dir -type d | wc -l)" 2
 expect_err 4 "exists; .*--force" "files are not replaced" xseg kv export dir
