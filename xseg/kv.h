@@ -44,9 +44,9 @@
  *   created. Operations that find no request free wait in the queue.
  *
  * Copies
- *   The value of a PUT is copied once, into memory of the segment. The value of a GET is copied from
- *   where the cache has it. A GET with XSEG_KV_LOAN copies nothing: xseg_kv_data() says where the
- *   value is. What is lent shows whole pages, so also values that stand beside the one that was
+ *   The value of a PUT is copied once, into memory of the segment. The value of a GET is copied
+ *   from where the cache has it. A GET with XSEG_KV_LOAN copies nothing: xseg_kv_data() says where
+ *   the value is. What is lent shows whole pages, so also values that stand beside the one that was
  *   asked for.
  *
  * Threads, forks
@@ -55,8 +55,8 @@
  *   and what was out at the fork comes back so.
  *
  * Failures
- *   If a process below is killed or restarts, or if a cache is plugged or unplugged, operations take
- *   longer, and no error is seen. These are the errors:
+ *   If a process below is killed or restarts, or if a cache is plugged or unplugged, operations
+ *   take longer, and no error is seen. These are the errors:
  *      -ENOENT    There is no such key, or it has expired.
  *      -EEXIST    IF_ABSENT: the key is there. IF_VERSION: it has another version.
  *      -ECANCELED Another change of the same batch failed.
@@ -64,16 +64,16 @@
  *      -ENOSPC    The store is full; deletes still work.
  *      -EFBIG     The value is a large one, or would become one.
  *      -E2BIG     The changes of a batch are more than 1000, or more than 1 MiB.
- *      -EINVAL    The operation cannot be done: an empty key, memory that is missing. INCR and DECR:
- *                 the value is not a decimal number. Never sent, but for the last case.
+ *      -EINVAL    The operation cannot be done: an empty key, memory that is missing. INCR and
+ *                 DECR: the value is not a decimal number. Never sent, but for the last case.
  *      -EAGAIN    The value changed its size each time that it was asked for.
  *      -EMSGSIZE  SCAN: the memory does not hold the next key.
  *      -EBUSY     This struct xseg_kv_io is out already, or holds a loan.
- *      -ESTALE    kvd serves another log than at the opening. To go on: open the store again. GET of
- *                 a version: the key has another one.
+ *      -ESTALE    kvd serves another log than at the opening. To go on: open the store again. GET
+ *                 of a version: the key has another one.
  *      -ENOTCONN  kvd has been stopped, or is dead with nobody to start it, since params.gone_ns.
- *                 The queue is lost; what was out is done or not. To go on: destroy the queue, close
- *                 the store, and open it again.
+ *                 The queue is lost; what was out is done or not. To go on: destroy the queue,
+ *                 close the store, and open it again.
  *      -EPROTO    kvd's answer makes no sense.
  *
  *   Nothing here prints, ends the process, reads the environment, or has a handler of signals.
@@ -116,19 +116,20 @@ struct xseg_kv_info {
 	uint32_t id;				/* of the log, in this segment */
 	uint32_t time_s;			/* kvd's clock, by which values expire */
 	uint64_t keys, keys_max;
-	/* live: of records that are the newest of their key; log: of all; size: what it may grow to */
+	/* live: of records that are the newest of their key; log: of all; size: what it may grow
+	 * to */
 	uint64_t live_bytes, log_bytes, size_bytes;
 	uint64_t value_max_bytes;
 };
 
-/* Attaches if need be, and asks kvd. Errors as those of xseg_volume_open(); -ENOENT: no such segment
- * or kvd. */
+/* Attaches if need be, and asks kvd. Errors as those of xseg_volume_open(); -ENOENT: no such
+ * segment or kvd. */
 int xseg_kv_open(const struct xseg_kv_params *params, struct xseg_kv **kv,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 /* After all of its queues were destroyed. NULL: nothing. */
 void xseg_kv_close(struct xseg_kv *kv);
-/* Asks kvd. 0; -ESTALE: kvd serves another log; -ENOTCONN; -ETIMEDOUT; -ENOSPC, -ENOMEM: the segment
- * has nothing left to ask with; -EPROTO. Any thread; waits. */
+/* Asks kvd. 0; -ESTALE: kvd serves another log; -ENOTCONN; -ETIMEDOUT; -ENOSPC, -ENOMEM: the
+ * segment has nothing left to ask with; -EPROTO. Any thread; waits. */
 int xseg_kv_get_info(struct xseg_kv *kv, struct xseg_kv_info *info) XSEG_MUST_CHECK;
 
 /* ---- queues ------------------------------------------------------------------------------ */
@@ -186,7 +187,7 @@ struct xseg_kv_item {
 	void *value;				/* is only read by changes */
 	uint32_t key_bytes;
 	uint32_t op;				/* in a BATCH: enum xseg_kv_op */
-	uint64_t value_bytes;			/* of the value that is put; of the memory for a GET */
+	uint64_t value_bytes;		/* of the value that is put; of the memory for a GET */
 	uint32_t condition;			/* of a change: enum xseg_kv_condition */
 	uint32_t ttl_s;				/* of a change: seconds from now; 0: see expiry */
 	uint32_t expiry;	/* seconds of kvd's clock, 0: never; of a change, and after a GET */
@@ -216,8 +217,8 @@ struct xseg_kv_io {
 	} own;
 };
 
-/* Takes an operation. It is sent, at the latest, when the queue is next polled, waited for or armed:
- * a batch of them costs one ring. 0, or an error above: then it is the caller's still. Never
+/* Takes an operation. It is sent, at the latest, when the queue is next polled, waited for or
+ * armed: a batch of them costs one ring. 0, or an error above: then it is the caller's still. Never
  * waits. */
 int xseg_kv_submit(struct xseg_kv_queue *queue, struct xseg_kv_io *io) XSEG_MUST_CHECK;
 /* Sends what was submitted. */
@@ -227,17 +228,17 @@ uint32_t xseg_kv_poll(struct xseg_kv_queue *queue, struct xseg_kv_io **done, uin
 /* The same; sleeps up to timeout_ns until there is one. 0: none in that time, or none is out. */
 uint32_t xseg_kv_wait(
 	struct xseg_kv_queue *queue, struct xseg_kv_io **done, uint32_t max, uint64_t timeout_ns);
-/* Submits an operation and waits until it is back, however long; others that come back meanwhile are
- * there for the next poll. Its result; -EDEADLK: loans have all of the queue's requests, or its
+/* Submits an operation and waits until it is back, however long; others that come back meanwhile
+ * are there for the next poll. Its result; -EDEADLK: loans have all of the queue's requests, or its
  * large room, so it would wait for ever. */
 int64_t xseg_kv_run(struct xseg_kv_queue *queue, struct xseg_kv_io *io) XSEG_MUST_CHECK;
 /* Operations that were submitted and not yet taken by poll or wait. */
 uint32_t xseg_kv_out(const struct xseg_kv_queue *queue);
 
 /* A GET with XSEG_KV_LOAN has no `value`: when it is back with a good result, this says where its
- * value is, in up to max pieces (no more than result / 4096 + 2), only to be read; returns how many.
- * It stays there, unchanged, until xseg_kv_release(), which must follow. So long it takes one of the
- * queue's `depth`, and pages that the cache would like to have back. */
+ * value is, in up to max pieces (no more than result / 4096 + 2), only to be read; returns how
+ * many. It stays there, unchanged, until xseg_kv_release(), which must follow. So long it takes one
+ * of the queue's `depth`, and pages that the cache would like to have back. */
 uint32_t xseg_kv_data(struct xseg_kv_queue *queue, const struct xseg_kv_io *io,
 	struct iovec *piece, uint32_t max);
 /* Of what is held through this queue. Else nothing: also the second time. */
@@ -264,9 +265,9 @@ struct xseg_kv_entry {
 /* The next entry of a SCAN that is back, and 1; *at is 0 at first. 0: there is none. */
 int xseg_kv_next(const struct xseg_kv_io *io, size_t *at, struct xseg_kv_entry *entry);
 
-/* A BACKUP tells the records of the log, as a SCAN tells keys: io.cursor is 0 at first and after the
- * last, and item.value has XSEG_KV_BACKUP_BYTES or more. Changes may go on. All records that are
- * told are together the state at the begin: of those with one identity the one with the highest
+/* A BACKUP tells the records of the log, as a SCAN tells keys: io.cursor is 0 at first and after
+ * the last, and item.value has XSEG_KV_BACKUP_BYTES or more. Changes may go on. All records that
+ * are told are together the state at the begin: of those with one identity the one with the highest
  * sequence counts, of equal ones any; a key of which that one is not `set` is deleted. Records that
  * do not verify are left out, and counted in item.number. -EBUSY: another backup or verify is under
  * way. -ESTALE, -EIO, -ENOSPC: it broke off; begin anew. */
@@ -284,7 +285,8 @@ int xseg_kv_next_record(
 
 /* ---- one at a time ----------------------------------------------------------------------- */
 
-/* The value's bytes, of which as many as fit are in buf; or a negative errno. Values of any size. */
+/* The value's bytes, of which as many as fit are in buf; or a negative errno. Values of any
+ * size. */
 int64_t xseg_kv_get(struct xseg_kv_queue *queue, const void *key, uint32_t key_bytes, void *buf,
 	uint64_t size) XSEG_MUST_CHECK;
 /* Each of these: 0 or a negative errno. A value of any size. */

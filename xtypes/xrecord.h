@@ -5,14 +5,15 @@
  * their zone, which is an object of at most 4 MiB.
  *
  * Contract: pure functions over memory; any thread. Bytes that come from a store are input: each
- * length is checked against the room that the caller names. Numbers are in the machine's byte order.
+ * length is checked against the room that the caller names. Numbers are in the machine's byte
+ * order.
  *
  * Invariants
  *   F1  The CRC of a header is seeded with the log's UUID, the zone, the epoch and the place. So a
  *       header verifies only where the log wrote it, in the opening that wrote it.
  *   F3  A record is whole if its header verifies, and key with value do. Both CRCs are needed.
- *   F4  The value of a PAGED record begins at a page of the zone, and the record ends at a page. The
- *       key stands in front of the value, and a gap between header and key.
+ *   F4  The value of a PAGED record begins at a page of the zone, and the record ends at a page.
+ *       The key stands in front of the value, and a gap between header and key.
  */
 #ifndef XTYPES_XRECORD_H
 #define XTYPES_XRECORD_H

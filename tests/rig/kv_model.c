@@ -185,7 +185,8 @@ static int64_t exists(struct xseg *seg, struct xreq *r, const uint8_t *key, uint
 	return r->size;
 }
 
-static int64_t scan(struct xseg *seg, struct xreq *r, const struct kv_query *q, const uint8_t *prefix)
+static int64_t scan(
+	struct xseg *seg, struct xreq *r, const struct kv_query *q, const uint8_t *prefix)
 {
 	struct kv_scan_head head = { .bytes = sizeof(head) };
 	uint32_t i = q->cursor ? (uint32_t)q->cursor - 1 : 0, most = m.pub.scan_nr, f = fault();

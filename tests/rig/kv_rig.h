@@ -24,10 +24,11 @@ enum kv_fault {
 	KVF_VALUE,				/* a byte of the value, but not after a LOOK */
 	KVF_VALUE_ALWAYS,			/* a byte of the value */
 	KVF_HEADER,				/* a byte of the header, but not after a LOOK */
-	KVF_KEY,	/* the record of another key, with good sums, but not after a LOOK */
+	/* the record of another key, with good sums, but not after a LOOK */
+	KVF_KEY,
 	KVF_BEYOND,				/* notes that lead beyond the answer */
 	KVF_GROWS,				/* each answer says that the record is longer */
-	KVF_SHORT,				/* the record takes fewer pages than were asked for */
+	KVF_SHORT,			/* the record takes fewer pages than were asked for */
 	KVF_SILENT,				/* nothing is answered, until this is over */
 	KVF_UNTOLD,				/* no outcome of changes is written */
 	KVF_SCAN_NR, KVF_SCAN_KEY, KVF_SCAN_BYTES,	/* a scan's numbers are wrong */

@@ -1,6 +1,6 @@
-/* client.h - what the libraries for programs share, which are volumes (queue.h) and stores of values
- * (kv_inside.h): the server that a program sends to, and the clients by which it does. No other
- * room includes this.
+/* client.h - what the libraries for programs share, which are volumes (queue.h) and stores of
+ * values (kv_inside.h): the server that a program sends to, and the clients by which it does. No
+ * other room includes this.
  *
  *   server.c       which peer: attaching, finding it, asking it, whether anybody serves it
  *   client.c       clients of the segment, and memory of theirs

@@ -3,8 +3,8 @@
  *
  * For the second case there is an eventfd, and a thread of the library (the sleeper). The sleeper
  * sleeps on the doorbell of the client's port in the client thread's place. It writes the eventfd
- * when the doorbell is rung. The doorbell's own rules stay as they are (bell.c): the client's thread
- * alone announces a sleep and takes that back.
+ * when the doorbell is rung. The doorbell's own rules stay as they are (bell.c): the client's
+ * thread alone announces a sleep and takes that back.
  *
  *   client's thread: xs_client_arm()         sleeper
  *     1 announces, on the doorbell             1 waits until it is armed

@@ -1,8 +1,8 @@
 /* kv - see kv.h: which store it is.
  *
  * A store is the id and the UUID of a log, which are learned once, by a question to kvd. Each
- * question is asked by a client of its own, which is gone afterwards. So an open store takes nothing
- * of the segment's but the place of a member.
+ * question is asked by a client of its own, which is gone afterwards. So an open store takes
+ * nothing of the segment's but the place of a member.
  *
  * Contract: any thread; opening and asking wait. Nothing here is on the path of data.
  */

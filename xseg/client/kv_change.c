@@ -6,8 +6,9 @@
  *      then each value of BIG bytes and more, from a page on, so that it is written below as it is
  *
  * Invariants
- *   W1  The CRC is of the bytes in the request's pages, which nobody changes any more. A caller that
- *       writes to its value meanwhile gets the old bytes or the new ones, and no damaged value.
+ *   W1  The CRC is of the bytes in the request's pages, which nobody changes any more. A caller
+ *       that writes to its value meanwhile gets the old bytes or the new ones, and no damaged
+ *       value.
  *   W2  The outcome of a change is input: a change of which kvd said nothing is -EPROTO.
  *
  * Contract: the queue's thread. Nothing here blocks, allocates or sends; states are kv_queue.c's.

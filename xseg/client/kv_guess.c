@@ -1,7 +1,7 @@
 /* kv_guess - how many pages a get asks for, before it knows how long the value is.
  *
- * Too few cost a round trip. Too many cost copies of pages that nobody wants, where nothing is lent.
- * Two things are remembered:
+ * Too few cost a round trip. Too many cost copies of pages that nobody wants, where nothing is
+ * lent. Two things are remembered:
  *
  *   known   the pages that a key took when it was read last, for KV_GUESS_KEYS keys
  *   common  for all other keys: the least number of pages that was enough for nine gets of ten

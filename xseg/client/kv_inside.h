@@ -11,8 +11,8 @@
  *   client.h     what volumes have as well
  *   kv_wire.h    the form of requests and answers, which is also kvd's
  *
- * Contract: struct xseg_kv is shared by the threads of the process, and does not change after it was
- * opened but for its count of references. struct xseg_kv_queue is used by one thread at a time.
+ * Contract: struct xseg_kv is shared by the threads of the process, and does not change after it
+ * was opened but for its count of references. struct xseg_kv_queue is used by one thread at a time.
  */
 #ifndef XSEG_KV_INSIDE_H
 #define XSEG_KV_INSIDE_H

@@ -47,7 +47,8 @@ int xs_kv_query_check(const struct xseg_kv *kv, const struct xseg_kv_io *io)
 	if (io->op == XSEG_KV_GET && io->flags & XSEG_KV_LOAN ? item->value != NULL
 							      : item->value_bytes && !item->value)
 		return -EINVAL;
-	if (io->op == XSEG_KV_BACKUP && (item->key_bytes || item->value_bytes < XSEG_KV_BACKUP_BYTES))
+	if (io->op == XSEG_KV_BACKUP &&
+		(item->key_bytes || item->value_bytes < XSEG_KV_BACKUP_BYTES))
 		return -EINVAL;
 	return io->op == XSEG_KV_SCAN && item->value_bytes < KV_PAGE ? -EINVAL : 0;
 }

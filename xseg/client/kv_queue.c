@@ -1,8 +1,8 @@
 /* kv_queue - operations of a queue of a store: sending them, and the handling of the answers.
  *
  * A queue has `depth` slots, each with a request that stays allocated and a room of memory. An
- * operation has one slot until it is done. Operations wait in a FIFO for a slot, and for the queue's
- * large room if they do not fit a slot's own.
+ * operation has one slot until it is done. Operations wait in a FIFO for a slot, and for the
+ * queue's large room if they do not fit a slot's own.
  *
  *   slot   to     when                                                  by
  *   IDLE   OUT    its operation is sent                                 op_send

@@ -1,5 +1,5 @@
-/* server - the peer that a program sends to, which is known by kind and name: attaching, finding it,
- * and whether anybody serves it.
+/* server - the peer that a program sends to, which is known by kind and name: attaching, finding
+ * it, and whether anybody serves it.
  *
  * Contract: any thread; attaching, finding and waiting for an answer wait. Nothing here is on the
  * path of data but xs_server_is_there().
@@ -125,7 +125,8 @@ static int find(const struct xs_server *s, const char *name, struct xseg_peer_in
 	if (meant.nr == 0)
 		return xseg_fail(err, -ENOENT,
 			"segment '%s' has no %s%s%.63s; start one with 'xseg -s %s up STACK.conf'",
-			xseg_name(seg), s->kind, name ? " called " : "", name ? name : "", xseg_name(seg));
+			xseg_name(seg), s->kind, name ? " called " : "", name ? name : "",
+			xseg_name(seg));
 	if (meant.nr > 1)
 		return xseg_fail(err, -EINVAL, "segment '%s' has several %ss, and none was named",
 			xseg_name(seg), s->kind);

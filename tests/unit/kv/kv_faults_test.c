@@ -303,8 +303,8 @@ static void a_store_that_is_not_there_is_told(void **state)
 	struct xseg_kv *kv;
 	struct xseg_error err;
 
-	assert_int_equal(xseg_kv_open(
-		&(struct xseg_kv_params){ .attached = g->seg, .kvd = "other" }, &kv, &err), -ENOENT);
+	assert_int_equal(xseg_kv_open(&(struct xseg_kv_params){ .attached = g->seg,
+					      .kvd = "other" }, &kv, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "has no kvd called other"));
 	assert_int_equal(xseg_kv_open(
 		&(struct xseg_kv_params){ .attached = g->seg, .kvd = "a/b" }, &kv, &err), -EINVAL);

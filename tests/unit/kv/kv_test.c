@@ -241,7 +241,8 @@ static void a_batch_is_done_as_a_whole_or_not_at_all(void **state)
 {
 	struct kvrig *g = *state;
 	struct xseg_kv_item item[3] = {
-		{ .op = XSEG_KV_PUT, .key = "a", .key_bytes = 1, .value = out, .value_bytes = 40000 },
+		{ .op = XSEG_KV_PUT, .key = "a", .key_bytes = 1, .value = out,
+		  .value_bytes = 40000 },
 		{ .op = XSEG_KV_PUT, .key = "b", .key_bytes = 1, .value = "2", .value_bytes = 1 },
 		{ .op = XSEG_KV_DELETE, .key = "c", .key_bytes = 1 }
 	};

@@ -1,5 +1,5 @@
-/* xrecord_test - headers of records: they verify where they were written, and nowhere else. The form
- * itself stays: logs on disks have it. What the log adds: unit/alog_record_test. */
+/* xrecord_test - headers of records: they verify where they were written, and nowhere else. The
+ * form itself stays: logs on disks have it. What the log adds: unit/alog_record_test. */
 #include "xtypes/xrecord.h"
 
 #include <setjmp.h>

@@ -1,8 +1,9 @@
 /* kv_backup - all records of a store in one file, and back: `xseg kv backup` and `xseg kv restore`.
  *
  * The file is a struct of 16 bytes, then a header with key and value for each record, then a header
- * that says how many there were. Each header has a CRC-32C over itself, key and value. Records stand
- * in any order. Of those with one identity the highest sequence counts, and it may be a deletion.
+ * that says how many there were. Each header has a CRC-32C over itself, key and value. Records
+ * stand in any order. Of those with one identity the highest sequence counts, and it may be a
+ * deletion.
  *
  * Contract: one thread. Functions report their errors (tool.h) and return an exit code.
  *

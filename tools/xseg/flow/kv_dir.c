@@ -14,7 +14,7 @@
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/text/key_text.h"
 
-#define PART	254u			/* of a name; with its `%` it is one that file systems take */
+#define PART	254u		/* of a name; with its `%` it is one that file systems take */
 #define PARTIAL ".xseg-kv.partial"	/* no key has it: an encoded name begins with no dot */
 
 struct walk {

@@ -1,8 +1,8 @@
 /* kv_dir - the values of a store as files of a directory: `xseg kv import` and `xseg kv export`.
  *
  * A value is a file whose name is its key, percent-encoded (text/key_text.h). A name that is longer
- * than a file system takes is cut: all parts but the last are directories, whose names end with `%`.
- * An import also takes directories of other names: key `a/b` is file b of directory a.
+ * than a file system takes is cut: all parts but the last are directories, whose names end with
+ * `%`. An import also takes directories of other names: key `a/b` is file b of directory a.
  *
  * Contract: one thread. Functions report their errors (tool.h) and return an exit code.
  *

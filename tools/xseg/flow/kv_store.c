@@ -120,8 +120,8 @@ int kv_store_fail(const struct kv_store *s, int64_t rc, const void *key, uint32_
 	if (rc == -EINTR || rc == -ETIMEDOUT)
 		return tool_later("%s %s: what was sent may be done yet", s->what, text);
 	if (rc == -ENOENT)
-		return tool_fail(TOOL_REFUSED, "%s: there is no key '%s%s'; 'xseg kv list' shows the "
-			"keys",
+		return tool_fail(TOOL_REFUSED,
+			"%s: there is no key '%s%s'; 'xseg kv list' shows the keys",
 			s->what, text, shown < bytes ? "..." : "");
 	if (rc == -EEXIST)
 		return tool_fail(TOOL_REFUSED,

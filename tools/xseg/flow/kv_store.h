@@ -34,8 +34,8 @@ int kv_store_run_all(struct kv_store *s, struct xseg_kv_io *io, uint32_t nr);
 /* Prints "WHAT KEY: reason; hint" for a result; returns the exit code. */
 int kv_store_fail(const struct kv_store *s, int64_t rc, const void *key, uint32_t bytes);
 
-/* All keys with that prefix, in groups of up to KV_STORE_DEPTH. fn() returns an exit code, or -1: go
- * on. Keys are in memory that is valid until it returns. */
+/* All keys with that prefix, in groups of up to KV_STORE_DEPTH. fn() returns an exit code, or -1:
+ * go on. Keys are in memory that is valid until it returns. */
 typedef int kv_store_fn(
 	struct kv_store *s, const struct xseg_kv_entry *entry, uint32_t nr, void *arg);
 int kv_store_each(struct kv_store *s, const void *prefix, uint32_t bytes, bool once,

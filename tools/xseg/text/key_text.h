@@ -1,7 +1,7 @@
 /* key_text - keys of a store of values, which are any bytes, as text.
  *
- *   percent   for people, and for names of files: a byte that may not stand there is %XX, as in URLs.
- *             `%` itself is %25, so the text leads back to the key
+ *   percent   for people, and for names of files: a byte that may not stand there is %XX, as in
+ *             URLs. `%` itself is %25, so the text leads back to the key
  *   JSON      member `key`, or `key_base64` where the key is not UTF-8
  *
  * Contract: pure functions over the caller's memory.
