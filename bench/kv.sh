@@ -47,7 +47,8 @@ peer()
 	printf '%s\n' "${@:2}"
 }
 
-# kv_up STACK MIB TOGETHER: the rest of the stack file is standard input
+# kv_up STACK MIB TOGETHER: the rest of the stack file is standard input, and no pipe: what is done at
+# the end is noted in this shell
 kv_up()
 {
 	{
@@ -83,25 +84,25 @@ store()		# NAME DOWNSTREAM CPU OPTION...
 
 stacks_up()
 {
-	{
+	kv_up near $(((hold + log_mib) * 2 + 512)) "memd cached kvd4k kvd1k volumed" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $((hold + log_mib)) "$server_cpu"
 		store kvd4k cached "$server_cpu"
 		store kvd1k cached "$server_cpu"
 		peer volumed "downstream = cached" "cpus = $server_cpu"
-	} | kv_up near $(((hold + log_mib) * 2 + 512)) "memd cached kvd4k kvd1k volumed"
+	)
 	on near quietly xseg volume create bench --size "${set_mib}M"
 	on near fill --volume=bench
-	{
+	kv_up apart $((log_mib * 4 + 512)) "memd cached" < <(
 		peer memd "cpus = ${client_cpus%%,*}" "memory = 64M"
 		cache memd $((2 * log_mib)) "${client_cpus%%,*}"
 		store kvd4k cached "$server_cpu"
 		store kvd1k cached "$server_cpu"
-	} | kv_up apart $((log_mib * 4 + 512)) "memd cached"
-	{
+	)
+	kv_up forced $((log_mib * 2 + 512)) "memd kvd1k" < <(
 		peer memd "cpus = $server_cpu" "memory = $((log_mib + 256))M" "latency = 100us"
 		store kvd1k memd "$server_cpu"
-	} | kv_up forced $((log_mib * 2 + 512)) "memd kvd1k"
+	)
 }
 
 # of STACK BYTES: the options of a load on its values
@@ -178,12 +179,12 @@ loaded()	# BYTES
 # preload_stack no|all
 preload_stack()
 {
-	{
+	kv_up preload $((preload_mib * 3 + 512)) "" < <(
 		peer filed "dir = $tmp/objects" "direct = no" "cpus = $server_cpu"
 		cache filed $((preload_mib * 3 / 2 + 64)) "$server_cpu"
 		peer kvd "downstream = cached" "size = $((preload_mib * 3 / 2 + 64))M" \
 			"keys = $((preload_mib * 1024 + 5000))" "cpus = $server_cpu" "preload = $1"
-	} | kv_up preload $((preload_mib * 3 + 512)) ""
+	)
 }
 
 misses()
@@ -225,12 +226,12 @@ preload()
 kill_up()
 {
 	local mib=$((kill_keys * 256 / 1048576 + 64))
-	{
+	kv_up kill $((mib * 2 + 768)) "memd cached" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $mib "$server_cpu"
 		peer kvd "downstream = cached" "size = ${mib}M" "keys = $((kill_keys + kill_keys / 10))" \
 			"cpus = $server_cpu"
-	} | kv_up kill $((mib * 2 + 768)) "memd cached"
+	)
 	on kill measure "$tmp/fill.json" --kvd=kvd --keys="$kill_keys" --value_size=100 --rw=fill \
 		--iodepth="$fill_depth"
 }

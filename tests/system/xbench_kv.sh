@@ -64,7 +64,7 @@ expect_err 4 "no peer .*nobody|nobody" "a kvd that is not there" xbench --kvd=no
 expect_err 4 "memd" "a peer that is no kvd" xbench --kvd=memd
 expect_err 2 "bs is for volumes and targets" "a block size" xbench --kvd=kvd --bs=4k
 t "a value as large as any" xbench --kvd=kvd --rw=put --keys=4 --value_size=960k --key_size=16k \
-	--number_ios=8 --verify=crc32c
+	--number_ios=8 --verify=crc32c --io_timeout=30s
 
 # ---- what it finds ----
 
