@@ -6,7 +6,7 @@
  *   NONE    WAIT    a write or a FLUSH has failed                   repair_begin
  *   any     WAIT    another one has failed: the range grows         repair_begin
  *   WAIT    TAIL    the pause is over, the scratch is free, no      repair_pump
- *                   write is out
+ *                   write is out, no good page stands before the doubtful ones
  *   TAIL    COPY    what the tail alone may have is copied, and no failed page is left there
  *   COPY    SETTLE  the live records of all zones in doubt are copied
  *   SETTLE  NONE    all copies are written

@@ -12,8 +12,9 @@
  *   T2  A page stays in the ring until it is written, and until all pages are written that a record
  *       reaches that began in it. So what has to be appended anew is whole in the ring.
  *   T3  Callers and copies fill less than half of the ring. The rest is for a repair's copies of
- *       what the ring holds, which fit: a PAGED record of eight pages may take one page more. Its
- *       other copies fill no more than callers do, as they may fail, too.
+ *       what the ring holds. They may take some pages more than the originals, and fail again. So
+ *       a page is dropped as soon as all that it has is copied, from the first doubtful one on.
+ *       A repair's other copies fill no more than callers do.
  *   T4  A page that was not written when a reading of its zone began stays until the reading ends:
  *       the store may have answered with what was there before.
  *   T5  A slot with `lent` has its content in a page of the user, until all of its append is

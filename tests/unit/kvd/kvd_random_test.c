@@ -3,8 +3,8 @@
  *
  * Several changes of different keys are out at a time when kvd is killed. The model has of each key
  * all values since the last that is known to be stable. After a loss of power one of them shows,
- * and that one stays. With every third seed the store fails some flushes; failed writes are the
- * matter of alog_random_test. All that is random follows from one seed: SEED=N runs one.
+ * and that one stays. With every third seed the store fails some writes and flushes. All that is
+ * random follows from one seed: SEED=N runs one.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -299,7 +299,7 @@ static void one_seed(uint64_t s)
 	memset(out, 0, sizeof(out));
 	for (uint32_t k = 0; k < KEYS; k++)
 		key[k] = (struct key){ .nr = 1 };
-	kr_begin(s % 3 == 1 ? "track_flush=yes fail=flush:0.2:EIO"
+	kr_begin(s % 3 == 1 ? "track_flush=yes fail=write:0.02:EIO fail=flush:0.1:EIO"
 			    : "track_flush=yes");
 	kr_start(options());
 	for (uint32_t i = 0; i < 3000; i++) {
