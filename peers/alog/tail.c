@@ -229,8 +229,9 @@ uint64_t tail_front(const struct alog *l)
 {
 	uint64_t k = l->s.written / ALOG_PAGE;
 
-	return k + 1 < l->s.next_page || (k < l->s.next_page && !l->z.open) ? tail_slot(l, k)->zone
-									     : 0;
+	if (k + (l->z.open ? 1 : 0) >= l->s.next_page)
+		return 0;
+	return tail_slot(l, k)->zone;
 }
 
 /* From which place on the records of a zone may be in the ring only. */
