@@ -464,14 +464,25 @@ static void finish_begun(struct kvd *k)
 
 /* ---- answers ---- */
 
+static bool is_answerable(const struct kvd_fifo *q, uint64_t pos)
+{
+	return q->first && (uintptr_t)q->first->user <= pos;
+}
+
 static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
 {
-	while (q->first && (uintptr_t)q->first->user <= pos) {
+	while (is_answerable(q, pos)) {
 		struct xreq *r = fifo_pop(q);
 
 		XKILL(KVD_PROMISED);
 		peer_answer(k->pp, r, r->op == XSEG_OP_FLUSH ? 0 : r->size);
 	}
+}
+
+bool kvd_changes_due(struct kvd *k)
+{
+	return is_answerable(&k->q.written, alog_written(k->log)) ||
+	       is_answerable(&k->q.stable, alog_stable(k->log));
 }
 
 /* What is appended goes below after a while. */
