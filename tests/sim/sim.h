@@ -118,7 +118,7 @@ enum act {
 	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP,
 	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
 };
-/* Of ACT_VALUE (values.c). INFO is for the beginning. */
+/* Of ACT_VALUE (kv/values.c). INFO is for the beginning. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
 	VALUE_INFO
@@ -427,7 +427,7 @@ void keeper_check_done(struct sim *s, const struct io *io);
 bool keeper_settled(struct sim *s);		/* all jobs are over */
 void keeper_check_leaks(struct sim *s);
 
-/* ---- values.c: clients of kvd ---- */
+/* ---- kv/values.c: clients of kvd ---- */
 void values_open(struct sim *s);
 void values_learn(struct sim *s);		/* kvd is up: which log it has */
 void values_close(struct sim *s);
