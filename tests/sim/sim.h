@@ -140,6 +140,7 @@ struct item {
 	bool beyond;				/* IO: may be where the volume ended once */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	bool give;				/* IO, WRITE: gives its pages */
+	bool once;				/* IO, READ, WRITE: with XSEG_REQ_ONCE */
 	bool ranged;	/* IO, INFO: of where its range has data; else of a volume's size */
 	/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that
 	 * gives: what it is lent, the same, if it is not used */
@@ -200,6 +201,7 @@ struct io {
 	/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
 	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
+	bool once;				/* with XSEG_REQ_ONCE */
 	bool ranged;				/* INFO: of where its range has data */
 	bool beside;				/* sent to NODE_BESIDE */
 	/* r is NULL: a request that was lent pages to write in, for the next write */
