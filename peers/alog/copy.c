@@ -153,6 +153,10 @@ static bool copy_parcel(struct alog *l, const struct parcel *p)
 		return false;
 	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);
+	if (c->why == COPY_TAIL) {		/* T3 */
+		tail_drop_before(l, c->zone->id, c->scan.at);
+		write_advance(l);
+	}
 	return true;
 }
 

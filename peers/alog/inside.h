@@ -341,6 +341,8 @@ uint64_t tail_pin(const struct alog *l, uint64_t zone);
 uint64_t tail_first(const struct alog *l);	/* page of the stream */
 /* The zone's pages are wanted no more. The caller looks what is written then (write_advance()). */
 void tail_drop(struct alog *l, uint64_t zone);
+void tail_drop_before(struct alog *l, uint64_t zone, uint32_t place);
+uint64_t tail_front(const struct alog *l);
 uint32_t tail_kept_from(const struct alog *l, const struct zone *z);
 uint64_t tail_lowest_zone(const struct alog *l);
 int tail_recover(struct alog *l);

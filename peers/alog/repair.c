@@ -120,6 +120,14 @@ static bool settle(struct alog *l)
 	return true;
 }
 
+/* Pages of good zones stand before all that are in doubt, and are being written. */
+static bool front_is_good(const struct alog *l)
+{
+	uint64_t zone = tail_front(l);
+
+	return zone && zone < doubt_low(l);
+}
+
 bool repair_pump(struct alog *l)
 {
 	struct repair *r = &l->repair;
@@ -128,7 +136,8 @@ bool repair_pump(struct alog *l)
 	case REPAIR_NONE:
 		return false;
 	case REPAIR_WAIT:
-		if (l->now < r->retry_ns || l->job != JOB_NONE || l->io_out[IO_PAGES])
+		if (l->now < r->retry_ns || l->job != JOB_NONE || l->io_out[IO_PAGES] ||
+			front_is_good(l))
 			return false;
 		r->at = doubt_low(l);
 		r->state = REPAIR_TAIL;

@@ -54,12 +54,18 @@ uint64_t tail_first(const struct alog *l)
 	return atomic_load_explicit(&l->arena->first, memory_order_relaxed);
 }
 
+/* All that was appended to the page so far. */
+static bool is_below(const struct page_state *s)
+{
+	return !s->failed && s->fill && s->acked == s->fill;
+}
+
 /* T2: the first page that has to stay. */
 static uint64_t needed_from(const struct alog *l)
 {
 	uint64_t page = l->s.written / ALOG_PAGE;
 
-	if (page >= l->s.next_page)
+	if (page >= l->s.next_page || is_below(tail_state(l, page)))
 		return page;
 	return (page * ALOG_PAGE - tail_slot(l, page)->back) / ALOG_PAGE;
 }
@@ -83,7 +89,8 @@ bool tail_room(struct alog *l, uint32_t pages, enum tail_use use)
 	if (l->reader.active && needed > l->reader.pin)
 		needed = l->reader.pin;
 
-	while (l->s.next_page + pages - first > limit && first < needed)
+	while (first < needed &&
+		(use == TAIL_REPAIR || l->s.next_page + pages - first > limit))
 		first++;
 	/* relaxed: a successor is told by the kernel that this process is gone */
 	atomic_store_explicit(&l->arena->first, first, memory_order_relaxed);
@@ -203,6 +210,32 @@ void tail_drop(struct alog *l, uint64_t zone)
 			give_up(tail_slot(l, k));
 			tail_state(l, k)->failed = false;
 		}
+}
+
+/* The same, of pages that lie before that place. The page of the place keeps no other (T2). */
+void tail_drop_before(struct alog *l, uint64_t zone, uint32_t place)
+{
+	for (uint64_t k = tail_first(l); k < l->s.next_page; k++) {
+		struct alog_slot *slot = tail_slot(l, k);
+
+		if (slot->zone != zone || slot->page > place / ALOG_PAGE)
+			continue;
+		if (slot->page == place / ALOG_PAGE) {
+			slot->back = 0;
+			continue;
+		}
+		give_up(slot);
+		tail_state(l, k)->failed = false;
+	}
+}
+
+/* The zone of the first page that is not written. 0: all are, or it is the one that may grow. */
+uint64_t tail_front(const struct alog *l)
+{
+	uint64_t k = l->s.written / ALOG_PAGE;
+
+	return k + 1 < l->s.next_page || (k < l->s.next_page && !l->z.open) ? tail_slot(l, k)->zone
+									     : 0;
 }
 
 /* From which place on the records of a zone may be in the ring only. */
