@@ -22,7 +22,7 @@
 #                                (nbdkit-plugin-dev)
 #   tools/nbdkit/guard*.c        build/lib/xseg-nbdkit-guard.so
 #   tests/unit/*/NAME_test.c     build/tests/NAME_test; tests/rig/ helps them all
-#   tests/sim/*.c                build/tests/sim
+#   tests/sim/**.c               build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
 #   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus
 #                                (what has none helps them all)
@@ -90,7 +90,7 @@ TOOL_SRC := $(call sources,tools/xseg)
 XBENCH_SRC := $(call sources,bench/xbench)
 BENCH_SRC := $(wildcard bench/common/*.c bench/limits/*.c bench/lru/*.c bench/pagecache/*.c \
 			bench/scale/*.c bench/rivals/*.c)
-SIM_SRC := $(wildcard tests/sim/*.c)
+SIM_SRC := $(wildcard tests/sim/*.c tests/sim/kv/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
 FUZZ_SRC := $(wildcard $(FUZZ_NAMES:%=tests/fuzz/%.c))

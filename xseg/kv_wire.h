@@ -60,8 +60,8 @@
 
 enum kv_query_kind { KV_GET = 1, KV_EXISTS, KV_SCAN, KV_PIECE, KV_INFO, KV_BACKUP, KV_NR_QUERIES };
 
+/* A request with XSEG_REQ_ONCE is for reads of which a cache below keeps nothing. */
 #define KV_LOOK	   1u			/* GET: kvd reads the record itself */
-#define KV_KEEP_NO 2u		/* a cache below need not keep what is read */
 
 struct kv_query {
 	uint32_t magic;				/* KV_QUERY_MAGIC */

@@ -177,6 +177,10 @@ void xseg_queue_buffer_free(struct xseg_queue *queue, void *buffer);
 #define XSEG_IO_GIVE 4u				/* WRITE: see xseg_io_prepare() */
 /* READ: data in a cache's memory is read there, whether or not that has paid, through any queue */
 #define XSEG_IO_DIRECT 8u
+/* READ, WRITE: a cache keeps nothing for this I/O that it would not have kept without it, as for a
+ * scan of the volume. What the cache has is served from there. A READ is always sent as a request,
+ * and XSEG_IO_DIRECT has no effect beside it. */
+#define XSEG_IO_ONCE 16u
 
 struct xseg_io {
 	enum xseg_op op;		/* READ, WRITE, FLUSH, DISCARD, WRITE_ZEROES, COPY, INFO */

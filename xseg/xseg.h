@@ -574,6 +574,11 @@ struct xseg_list {
 #define XSEG_REQ_GIVE	 4u
 /* READ, beside LOAN: what is lent may be read again without asking: see "reading directly" */
 #define XSEG_REQ_DIRECT	 8u
+/* READ, WRITE: for scans and copies of much data. A cache serves what it has, and this is no use of
+ * it. It keeps nothing new for a READ. What a WRITE brings is the first to be evicted, once it is
+ * clean. All else holds as ever. Volumed and caches pass the flag on, also to each other, but not
+ * with data that they write back; stores ignore it. */
+#define XSEG_REQ_ONCE	 16u
 
 #define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] and r->lent[] */
 #define XSEG_PAGE_GIVEN	 0x80000000u		/* in the segment alone: see gift.c */

@@ -329,10 +329,16 @@ void xcache_touch(struct xcache *c, uint32_t idx)
 	hot_set(&c->entries[idx]);
 }
 
-uint32_t xcache_lookup(struct xcache *c, const char *name, uint64_t hash)
+uint32_t xcache_lookup_unused(struct xcache *c, const char *name, uint64_t hash)
 {
 	struct lookup l = { c, name };
-	uint32_t idx = xhash_find(&c->active, hash, lookup_eq, &l);
+
+	return xhash_find(&c->active, hash, lookup_eq, &l);
+}
+
+uint32_t xcache_lookup(struct xcache *c, const char *name, uint64_t hash)
+{
+	uint32_t idx = xcache_lookup_unused(c, name, hash);
 
 	if (idx != XHASH_NONE)
 		hot_set(&c->entries[idx]);

@@ -147,6 +147,8 @@ void xcache_fini(struct xcache *c);
 /* The active entry of that name, with a reference; or XCACHE_NONE. */
 __attribute__((warn_unused_result))
 uint32_t xcache_lookup(struct xcache *c, const char *name, uint64_t hash);
+/* The same, and it is no use of the entry: the next search for a victim may take it. */
+uint32_t xcache_lookup_unused(struct xcache *c, const char *name, uint64_t hash);
 
 /* The same, also where it was evicted and is still referenced: it stays evicted. Takes the lock. */
 __attribute__((warn_unused_result))

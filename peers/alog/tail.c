@@ -55,12 +55,18 @@ uint64_t tail_first(const struct alog *l)
 	return atomic_load_explicit(&l->arena->first, memory_order_relaxed);
 }
 
+/* All that was appended to the page so far. */
+static bool is_below(const struct page_state *s)
+{
+	return !s->failed && s->fill && s->acked == s->fill;
+}
+
 /* T2: the first page that has to stay. */
 static uint64_t needed_from(const struct alog *l)
 {
 	uint64_t page = l->s.written / ALOG_PAGE;
 
-	if (page >= l->s.next_page)
+	if (page >= l->s.next_page || is_below(tail_state(l, page)))
 		return page;
 	return (page * ALOG_PAGE - tail_slot(l, page)->back) / ALOG_PAGE;
 }

@@ -477,9 +477,14 @@ void kvd_flush(struct kvd *k, struct xreq *r)
 	fifo_push(all ? &k->q.barriers : &k->q.stable, r);
 }
 
+static bool is_answerable(const struct kvd_fifo *q, uint64_t pos)
+{
+	return q->first && (uintptr_t)q->first->user <= pos;
+}
+
 static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
 {
-	while (q->first && (uintptr_t)q->first->user <= pos) {
+	while (is_answerable(q, pos)) {
 		struct xreq *r = fifo_pop(q);
 
 		XKILL(KVD_PROMISED);
@@ -506,6 +511,14 @@ static void answer_barriers(struct kvd *k)
 	}
 	while (again.first)
 		kvd_flush(k, fifo_pop(&again));
+}
+
+bool kvd_changes_due(struct kvd *k)
+{
+	return is_answerable(&k->q.written, alog_written(k->log)) ||
+	       is_answerable(&k->q.stable, alog_stable(k->log)) ||
+	       (k->q.barriers.first &&
+		       alog_barrier_state(k->log, (uintptr_t)k->q.barriers.first->user));
 }
 
 /* What is appended goes below after a while. */

@@ -208,28 +208,44 @@ static void go_on(struct kvd *k)
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
-/* All is to be below and stable, and then the head says so: the next opening reads hints alone. */
-static void settle(struct kvd *k)
+/* All is to be below and stable, and then the head says so: the next opening reads hints alone.
+ * True: the log was asked for more. */
+static bool settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
-	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr || k->q.waiting.first || k->q.written.first ||
-		    k->q.stable.first || k->q.barriers.first || k->q.begun.first;
+	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
+		    k->q.waiting.first || k->q.written.first || k->q.stable.first ||
+		    k->q.barriers.first || k->q.begun.first;
+	bool asks = false;
 
 	k->settled = false;
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
+		asks = k->settle_end != end;
+		k->settle_end = end;
 		alog_force(k->log, end);
 		k->head_asked = false;
 	} else if (!busy && !k->head_asked) {
 		kvd_date_write(k);
-		k->head_asked = true;
+		asks = k->head_asked = true;
 	} else {
 		k->settled = !busy && alog_words_stable(k->log);
 	}
+	return asks;
 }
 
 static bool is_stopping(const struct kvd *k)
 {
 	return atomic_load_explicit(&k->peer.stopping, memory_order_relaxed);
+}
+
+/* The log has gone on in its poll, and nothing else may come that makes this port poll. */
+static bool is_due(struct kvd *k)
+{
+	if (alog_failed(k->log))
+		return true;
+	if (k->state == KVD_OPENING)
+		return alog_serves(k->log);
+	return k->state == KVD_OPEN && (kvd_changes_due(k) || (is_stopping(k) && settle(k)));
 }
 
 static uint64_t kvd_poll(struct peer_port *pp)
@@ -243,17 +259,14 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		answer_all(k, &k->q.begun);
 		return PEER_NEVER;
 	}
-	if (k->state == KVD_OPEN) {
+	if (k->state == KVD_OPEN)
 		go_on(k);
-		if (is_stopping(k))
-			settle(k);
-	}
 	next = alog_poll(k->log, pp->now_ns);
 	if (k->state == KVD_OPEN && k->q.waiting.first) {
 		kvd_changes_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
 	}
-	if (k->state == KVD_OPENING && (alog_serves(k->log) || alog_failed(k->log)))
+	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
 	return peer_earlier(next, k->sync_at_ns);

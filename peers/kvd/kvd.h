@@ -234,6 +234,7 @@ struct kvd {
 	struct kvd_verify verify;
 	struct kvd_backup backup;
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
+	uint64_t settle_end;			/* stopping: the end that was asked for last */
 
 	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
 	uint32_t target_len;
@@ -356,6 +357,7 @@ int kvd_batch_parse(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
+bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 void kvd_flush(struct kvd *k, struct xreq *r);
 /* ---- begun.c ---- */
 /* The notes of a change: where its first record stands. */

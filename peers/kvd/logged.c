@@ -31,7 +31,7 @@ static bool log_send(void *ctx, struct alog_io *io)
 	if (!r)
 		return false;
 	r->op = io->op;
-	r->flags = io->fua ? XSEG_REQ_FUA : 0;
+	r->flags = (io->fua ? XSEG_REQ_FUA : 0) | (io->once ? XSEG_REQ_ONCE : 0);
 	r->offset = r->obj_offset = io->offset;
 	r->size = io->size;
 	r->nr_pages = io->nr_pages;

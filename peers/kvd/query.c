@@ -80,7 +80,7 @@ static void get(struct kvd *k, struct xreq *r, const struct kv_query *q)
 		answer(k, r, -ENOENT);
 		return;
 	}
-	if (!e.hit && k->opt.full == KVD_EVICT) {
+	if (!e.hit && k->opt.full == KVD_EVICT && !(r->flags & XSEG_REQ_ONCE)) {
 		e.hit = true;
 		index_set(&k->index, slot, &e);
 	}

@@ -133,6 +133,7 @@ static bool send_read(struct kvd *k, struct kvd_read *rd)
 	if (!r)
 		return false;
 	r->op = XSEG_OP_READ;
+	r->flags = rd->job->r ? rd->job->r->flags & XSEG_REQ_ONCE : 0;	/* of a query */
 	r->offset = r->obj_offset = from;
 	r->nr_pages = (uint16_t)xseg_req_span(rd->place, rd->bytes);
 	r->size = r->nr_pages * XSEG_PAGE_SIZE;

@@ -149,6 +149,15 @@ copy_around()		# KIND
 	copy "copies.$1"
 	command "$1" cache set cached policy=write-back
 }
+# volumed forwards all the time, cached only reads that go around it.
+forward()		# KIND
+{
+	[ "$1" = cached ] || return 0
+	command "$1" cache set cached policy=pass-through
+	xbench --volume=vol --direct=never --rw=read --bs=64k --iodepth=16 >"reads.$1" 2>&1 ||
+		failed reads "$?" "reads.$1"
+	command "$1" cache set cached policy=write-back
+}
 flush() { command "$1" volume flush vol; }
 settings()
 {
@@ -167,6 +176,7 @@ cause_of()		# POINT
 	CHUNK_COPIED | PAGE_COPIED | SIZE_STORED | EXTENT_GIVEN | EXTENT_TAKING | EXTENT_TAKEN)
 		echo shrink_and_grow ;;
 	BLOCKS_WRITTEN) echo copy_around ;;
+	REQ_ADDRESSED) echo forward ;;
 	EVICTED_SLOT) echo read_all ;;
 	REQ_APPLIED | POLICY_STORED) echo write_through ;;
 	BYPASS_SLOT | BYPASSED_SLOT) echo write_around ;;

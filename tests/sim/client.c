@@ -216,7 +216,7 @@ static uint8_t flags_of(const struct sim *s, const struct io *io, bool fua)
 		flags |= XSEG_REQ_LOAN | (s->plan.direct ? XSEG_REQ_DIRECT : 0);
 	if (io->op == XSEG_OP_WRITE && io->give)
 		flags |= XSEG_REQ_GIVE;
-	return flags;
+	return flags | (io->once ? XSEG_REQ_ONCE : 0);
 }
 
 /* What a direct reader calls its object, and where in it the range is. */
@@ -340,6 +340,7 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 		io->nr = n - io->first % n;
 	io->source = it->source % s->plan.nr_volumes;
 	io->give = s->plan.gifts && it->give;
+	io->once = it->once;
 	io->keep = it->give || s->plan.loans ? it->keep : 0;
 }
 
@@ -668,6 +669,7 @@ void client_read_back(struct sim *s)
 			io->first = at;
 			io->nr = room < most ? room : most;
 			io->give = io->ranged = io->beside = false;
+			io->once = rng_one_in(&s->rng, 4);
 			io->keep = s->plan.loans && rng_one_in(&s->rng, 4)
 					   ? 1 + rng_below(&s->rng, 1500)
 					   : 0;

@@ -14,7 +14,7 @@
 #include "peers/cached/life/cached.h"
 #include "tests/sim/sim.h"
 
-#define VALUES_PERCENT 20
+#define VALUES_PERCENT 8
 #define CUTS_PERCENT 20	/* of the runs, beside those of the theme */
 
 #define AT(field) offsetof(struct plan, field)

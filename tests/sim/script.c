@@ -205,6 +205,7 @@ static void add_io(struct sim *s, const struct measure *m)
 	io->give = io->op == XSEG_OP_WRITE && s->plan.gifts && rng_percent(&s->rng, 75);
 	if (io->give)
 		choose_gift(s, io);
+	io->once = (io->op == XSEG_OP_READ || io->op == XSEG_OP_WRITE) && rng_one_in(&s->rng, 5);
 }
 
 /* ---- what disturbs ---- */
@@ -550,7 +551,7 @@ static void print_io(const struct item *it)
 		printf(", gives, and keeps what it is lent for %u steps", it->keep - 1);
 	else if (it->keep)
 		printf(", by loan, kept for %u steps", it->keep - 1);
-	printf("%s\n", it->publish ? "" : ", published later");
+	printf("%s%s\n", it->once ? ", once" : "", it->publish ? "" : ", published later");
 }
 
 static void print_kill(const struct item *it)

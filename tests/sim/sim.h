@@ -118,7 +118,7 @@ enum act {
 	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP,
 	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
 };
-/* Of ACT_VALUE (values.c). INFO is for the beginning. */
+/* Of ACT_VALUE (kv/values.c). INFO is for the beginning. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
 	VALUE_INFO
@@ -140,6 +140,7 @@ struct item {
 	bool beyond;				/* IO: may be where the volume ended once */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	bool give;				/* IO, WRITE: gives its pages */
+	bool once;				/* IO, READ, WRITE: with XSEG_REQ_ONCE */
 	bool ranged;	/* IO, INFO: of where its range has data; else of a volume's size */
 	/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that
 	 * gives: what it is lent, the same, if it is not used */
@@ -200,6 +201,7 @@ struct io {
 	/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
 	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
+	bool once;				/* with XSEG_REQ_ONCE */
 	bool ranged;				/* INFO: of where its range has data */
 	bool beside;				/* sent to NODE_BESIDE */
 	/* r is NULL: a request that was lent pages to write in, for the next write */
@@ -427,7 +429,7 @@ void keeper_check_done(struct sim *s, const struct io *io);
 bool keeper_settled(struct sim *s);		/* all jobs are over */
 void keeper_check_leaks(struct sim *s);
 
-/* ---- values.c: clients of kvd ---- */
+/* ---- kv/values.c: clients of kvd ---- */
 void values_open(struct sim *s);
 void values_learn(struct sim *s);		/* kvd is up: which log it has */
 void values_close(struct sim *s);

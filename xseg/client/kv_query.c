@@ -94,8 +94,6 @@ static void write_query(const struct xseg_kv_io *io, uint8_t *to)
 	struct kv_query query = { .magic = KV_QUERY_MAGIC, .kind = kinds[io->op],
 		.key_bytes = io->item.key_bytes, .cursor = io->cursor };
 
-	if (io->flags & XSEG_KV_ONCE)
-		query.flags |= KV_KEEP_NO;
 	if (io->op == XSEG_KV_GET)
 		query.version = io->item.version;
 	if (io->own.looks) {
@@ -117,7 +115,7 @@ void xs_kv_query_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv
 	write_query(io, room->mem + (size_t)at * KV_PAGE);
 	io->own.asked = n;
 	r->op = XSEG_OP_READ;
-	r->flags = XSEG_REQ_LOAN;
+	r->flags = XSEG_REQ_LOAN | (io->flags & XSEG_KV_ONCE ? XSEG_REQ_ONCE : 0);
 	r->volume = q->kv->id;
 	r->offset = 0;
 	r->size = n * KV_PAGE;

@@ -24,6 +24,11 @@ static uint8_t fua_of(const struct xseg_io *io)
 	return io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
 }
 
+static uint8_t once_of(const struct xseg_io *io)
+{
+	return io->flags & XSEG_IO_ONCE ? XSEG_REQ_ONCE : 0;
+}
+
 /* Volumed's port is chosen by it: what begins in one object goes to one. */
 static uint64_t hash_of(const struct xseg_volume *v, uint64_t offset)
 {
@@ -46,6 +51,11 @@ static void list_zeroes(struct xseg_queue *q, struct xreq *r)
 		r->page[i] = q->zero_page;
 }
 
+static bool wants_direct(const struct xseg_io *io)
+{
+	return (io->flags & (XSEG_IO_DIRECT | XSEG_IO_ONCE)) == XSEG_IO_DIRECT;
+}
+
 /* Whether the next part of a READ is looked for in the cache. Then its data is copied from where
  * the cache has it, wherever it goes. */
 static bool is_looked_for(const struct xseg_queue *q, const struct slot *s, uint64_t left)
@@ -53,9 +63,10 @@ static bool is_looked_for(const struct xseg_queue *q, const struct slot *s, uint
 	const struct xseg_io *io = s->io;
 	uint64_t offset = s->r->offset;
 
-	if (io->op != XSEG_OP_READ || io->size > XSEG_DIRECT_PAGES * XSEG_PAGE_SIZE)
+	if (io->op != XSEG_OP_READ || io->size > XSEG_DIRECT_PAGES * XSEG_PAGE_SIZE ||
+		io->flags & XSEG_IO_ONCE)
 		return false;
-	return io->flags & XSEG_IO_DIRECT ||
+	return wants_direct(io) ||
 	       xs_part_pays(q, offset,
 		       least(left, q->copy_bytes - (uint32_t)(offset % XSEG_PAGE_SIZE)));
 }
@@ -80,7 +91,7 @@ static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 	list_pages(r, s->page);
 	if (r->op == XSEG_OP_READ)
 		r->flags |= XSEG_REQ_LOAN |
-			    (direct || io->flags & XSEG_IO_DIRECT ? XSEG_REQ_DIRECT : 0);
+			    (direct || wants_direct(io) ? XSEG_REQ_DIRECT : 0);
 	else if (io->flags & XSEG_IO_GIVE)
 		r->flags |= XSEG_REQ_GIVE;
 	if (r->op == XSEG_OP_WRITE)
@@ -123,7 +134,7 @@ void xs_part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 	s->in_piece = io->own.in_piece;
 	s->direct = false;
 	r->op = (uint8_t)io->op;
-	r->flags = fua_of(io);
+	r->flags = fua_of(io) | once_of(io);
 	r->volume = q->v->info.id;
 	r->offset = io->op == XSEG_OP_FLUSH ? 0 : io->offset + s->begin;
 	r->nr_pages = 0;
@@ -149,7 +160,7 @@ void xs_part_fill_gift(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 	s->io = io;
 	s->direct = false;
 	r->op = XSEG_OP_WRITE;
-	r->flags = XSEG_REQ_GIVE | fua_of(io);
+	r->flags = XSEG_REQ_GIVE | fua_of(io) | once_of(io);
 	r->volume = q->v->info.id;
 	r->offset = io->offset;
 	r->size = (uint32_t)io->size;

@@ -16,6 +16,7 @@ const char *const cache_keys[NR_CC] = {
 	[CC_BYPASSED_SEQUENTIAL] = "bypassed_by.sequential",
 		[CC_BYPASSED_FULL] = "bypassed_by.full",
 	[CC_BYPASSED_POLICY] = "bypassed_by.policy", [CC_BYPASSED_ERROR] = "bypassed_by.error",
+		[CC_BYPASSED_ONCE] = "bypassed_by.once",
 	[CC_BYPASSED_BYTES] = "bypassed_bytes",
 	POLICIES(WRITES_KEY)
 	[CC_WRITES_BYPASSED] = "writes_bypassed",
@@ -144,7 +145,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 		if (i != CC_POLICY && i != CC_OBJECTS)
 			kv_add(&t, "%s=%" PRIu64 "\n", cache_keys[i], cached_total(k, i));
 	kv_add(&t, "objects=%u\n", xcache_nr_active(&object_of(k)->xc));
-	kv_add(&t, "bypassed=%" PRIu64 "\n", sum_of(k, CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_ERROR));
+	kv_add(&t, "bypassed=%" PRIu64 "\n", sum_of(k, CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_ONCE));
 	kv_add(&t, "evicted=%" PRIu64 "\n",
 		sum_of(k, CC_EVICTED_CLEAN, CC_EVICTED_UNPROMISED));
 	kv_add(&t, "waiting=%u\n", nr_waiting(k));

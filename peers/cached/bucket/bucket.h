@@ -52,6 +52,10 @@
  *   WRITTEN      VALID            a flush has cleaned it, in the epoch of bits 48-63 (sync.c)
  *   AHEAD        VALID            it was read ahead, and no request has read it yet
  *   ONCE         AHEAD            it goes when a request has read it (read.c)
+ *   ONCE         VALID, no AHEAD  unkept: only requests with XSEG_REQ_ONCE have used it; it goes
+ *                                 when such a request has read it (read.c)
+ *   UNKEPT       DIRTY, WRITING   only writes with XSEG_REQ_ONCE have brought it; it becomes VALID
+ *                                 and ONCE, the first of its list to be evicted (flush.c)
  *   UNPROMISED   DIRTY, WRITING   no acknowledged write is in its data that is newer than the store
  *   REFUSED      UNPROMISED and   the store has failed to take it, and it may be given up
  *                DIRTY            (unpromised.c)
@@ -110,6 +114,7 @@ enum bucket_state {
 /* Beside DIRTY and WRITING, where the flags whose bits they have mean nothing. */
 #define SLOT_UNPROMISED SLOT_LOADED
 #define SLOT_REFUSED  SLOT_ONCE
+#define SLOT_UNKEPT   SLOT_AHEAD
 #define SLOT_PROMISE  (SLOT_UNPROMISED | SLOT_REFUSED | SLOT_WRITTEN | SLOT_EPOCH)
 #define NO_PAGE	      UINT32_MAX	/* for a page: it is zeroes */
 
@@ -150,6 +155,18 @@ static inline bool slot_is_promised(uint64_t w)
 static inline bool slot_is_refused(uint64_t w)
 {
 	return slot_state(w) == BUCKET_DIRTY && (w & SLOT_REFUSED);
+}
+
+static inline bool slot_is_ahead(uint64_t w)
+{
+	return slot_state(w) == BUCKET_VALID && (w & SLOT_AHEAD);
+}
+
+/* Only requests with XSEG_REQ_ONCE have used it. */
+static inline bool slot_is_unkept(uint64_t w)
+{
+	return slot_state(w) == BUCKET_VALID ? (w & (SLOT_AHEAD | SLOT_ONCE)) == SLOT_ONCE
+					     : bucket_is_dirty(slot_state(w)) && (w & SLOT_UNKEPT);
 }
 
 /* Clean, or it may be given up: its page is in a list of those that may be evicted. */

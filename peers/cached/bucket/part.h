@@ -30,6 +30,12 @@ static inline bool request_is_partial(const struct xreq *r, uint32_t i)
 	return len != BUCKET_SIZE;
 }
 
+/* It is no use of what the cache has, and what it brings is not kept for others. */
+static inline bool request_is_once(const struct xreq *r)
+{
+	return r->flags & XSEG_REQ_ONCE && (r->op == XSEG_OP_READ || r->op == XSEG_OP_WRITE);
+}
+
 /* Its data goes by the processor: it is not lent. */
 static inline bool request_is_copied_read(const struct xreq *r)
 {

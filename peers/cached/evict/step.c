@@ -13,7 +13,7 @@
  *                                        clean data; a volume is above its
  *                                        maximum; slots of zeroes are wanted
  *   GIVEN_UP   refused                   the cache leaves the path, or stops      unpromised
- *   ONCE       clean                     it was read ahead for one read           -
+ *   ONCE       clean                     it was for one read, which has read it   -
  *   ZEROES     being written             the store has it, and the cache keeps    -
  *                                        enough zeroes
  *   BYPASSED   clean                     a write goes past the cache (around.c)   -

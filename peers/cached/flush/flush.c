@@ -102,7 +102,7 @@ static uint64_t kept_flags(uint64_t w)
 {
 	uint64_t promise = slot_is_unpromised(w) ? SLOT_PROMISE & ~SLOT_REFUSED : 0;
 
-	return w & (SLOT_GEN | SLOT_REF | promise);
+	return w & (SLOT_GEN | SLOT_REF | SLOT_UNKEPT | promise);
 }
 
 /* The object is nothing but zeroes, and nothing of it is at the store. The catalogue's stay. */
@@ -339,6 +339,11 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 
 	if (bucket_flushed(ps, o, b, w))
 		return;
+	if (slot_is_unkept(w)) {
+		bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), SLOT_ONCE | stamp));
+		page_clean_first(ps, slot_page(w));
+		return;
+	}
 	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | stamp));
 	page_clean(ps, slot_page(w));
 }

@@ -1,6 +1,7 @@
 /* clean - the lists of pages that may be evicted: the order in which they are offered.
  *
- * A page enters a list at its head when its bucket becomes clean. A page that is offered as a
+ * A page enters a list at its head when its bucket becomes clean, and at its tail if its bucket is
+ * unkept (bucket/bucket.h). A page that is offered as a
  * victim goes from the tail to the head, so that other threads look elsewhere (clean_turn_locked).
  * So a list is in order of the last time when its pages became clean or were offered. A volume with
  * a share has a list of its own (evict/share.h). Pages of an extent that leaves are in the list
@@ -61,6 +62,9 @@ static void clean_put(struct cached *k, uint32_t page, bool at_head)
 		xlist_push_head(&list->pages, page);
 	else
 		xlist_push_tail(&list->pages, page);
+	/* those that have still to be looked at are the last ones, and this is behind them */
+	if (!at_head && list == &memory_of(k)->clean && volume_of(k)->shares.unsorted)
+		volume_of(k)->shares.unsorted++;
 }
 
 static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
@@ -104,17 +108,27 @@ void clean_restore(struct cached *k, uint32_t page)
 
 /* ---- buckets become clean, and cease to be ---- */
 
-void page_clean(struct cport *ps, uint32_t page)
+static void clean_new(struct cport *ps, uint32_t page, bool at_head)
 {
 	struct cached *k = ps->cache;
 
 	if (page == NO_PAGE)
 		return;
 	pthread_mutex_lock(&memory_of(k)->mem_lock);
-	clean_put(k, page, true);
+	clean_put(k, page, at_head);
 	pages_count(k);
 	pthread_mutex_unlock(&memory_of(k)->mem_lock);
 	memory_port(ps)->freed = true;
+}
+
+void page_clean(struct cport *ps, uint32_t page)
+{
+	clean_new(ps, page, true);
+}
+
+void page_clean_first(struct cport *ps, uint32_t page)
+{
+	clean_new(ps, page, false);
 }
 
 void page_unclean(struct cport *ps, uint32_t page)

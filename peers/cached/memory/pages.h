@@ -190,6 +190,8 @@ void pages_count(struct cached *k);			/* publishes how many are clean and free *
 /* ---- clean.c: lists of pages that may be evicted ---- */
 /* These leave NO_PAGE alone. */
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
+/* the same, and it is the first of its list to be evicted */
+void page_clean_first(struct cport *ps, uint32_t page);
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
 /* it is VALID, and of another volume from now on */
 void page_relist(struct cached *k, uint32_t page);

@@ -128,7 +128,8 @@ static void take_in_older(struct cport *ps, struct creq *cut)
 		w->fn(w, ps);
 }
 
-/* What goes past the cache by its policy keeps nothing here. What has to be done again goes through
+/* What goes past the cache by its policy keeps nothing here, and what is not to be kept drives no
+ * object out. What has to be done again goes through
  * it in any case. */
 static enum admit admit_how(struct cport *ps, const struct creq *c)
 {
@@ -136,14 +137,25 @@ static enum admit admit_how(struct cport *ps, const struct creq *c)
 
 	if (c->work.fn == redo_job)
 		return ADMIT_ALWAYS;
+	if (request_is_once(c->r))
+		return ADMIT_IF_ROOM;
 	return (c->r->op == XSEG_OP_READ ? p->reads_around : p->writes_around) ? ADMIT_IF_ROOM
 									       : ADMIT_MAKE_ROOM;
+}
+
+/* Others bring nothing that stays: a read that is not to be kept passes. */
+static bool wants_admission(const struct creq *c)
+{
+	return has_range(c->r->op) && !(c->r->op == XSEG_OP_READ && request_is_once(c->r));
 }
 
 static void find_object(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
-	uint32_t idx = xcache_lookup(&object_of(k)->xc, c->r->target, c->r->hash);
+	struct xcache *xc = &object_of(k)->xc;
+	uint32_t idx = request_is_once(c->r)
+			       ? xcache_lookup_unused(xc, c->r->target, c->r->hash)
+			       : xcache_lookup(xc, c->r->target, c->r->hash);
 	int rc;
 
 	if (idx == XCACHE_NONE) {
@@ -166,7 +178,7 @@ static void find_object(struct cport *ps, struct creq *c)
 	c->obj = &object_of(k)->objects[idx];
 	if (op_is_cut(c->r->op))
 		take_in_older(ps, c);
-	if (object_passes(c->obj) && has_range(c->r->op))
+	if (object_passes(c->obj) && wants_admission(c))
 		object_admit(ps, c->obj, admit_how(ps, c));
 	object_push(ps, c->obj, &c->work);
 }

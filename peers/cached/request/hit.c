@@ -5,7 +5,7 @@
  * can enter the object at once checks whether the read would be served in its first step (read.c).
  * If so, it serves the read there. All other cases go the long way, where everything has its
  * reason. Examples: a thread is inside, a bucket is absent or was read ahead, the object is being
- * emptied, the volume bypasses the cache. So the short way does only things that read_step() or
+ * emptied, the request is not to be kept (XSEG_REQ_ONCE), the volume bypasses the cache. So the short way does only things that read_step() or
  * write_step() would do.
  *
  * A write of whole buckets goes this way under write-back, if each of them has a page. It waits for
@@ -88,8 +88,8 @@ static const struct policy *policy_of_hit(
 	return volume_promise(ps->cache, h->volume, r->volume);
 }
 
-/* Inside: all its buckets are there, and none of them was read ahead; what is done after them is
- * nothing. */
+/* Inside: all its buckets are there, and none of them was read ahead or is unkept; what is done
+ * after them is nothing. */
 static bool read_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
 {
 	if (policy_of_hit(ps, h, r)->reads_around)
@@ -97,7 +97,7 @@ static bool read_is_plain(struct cport *ps, const struct hit *h, const struct xr
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);
 
-		if (slot_state(w) < BUCKET_VALID || w & SLOT_AHEAD)
+		if (slot_state(w) < BUCKET_VALID || w & (SLOT_AHEAD | SLOT_ONCE))
 			return false;
 	}
 	return true;
@@ -427,6 +427,8 @@ XHOT XAPART static bool write_hit_any(struct cport *ps, struct xreq *r)
 
 XHOT XAPART bool hit_read(struct cport *ps, struct xreq *r)
 {
+	if (r->flags & XSEG_REQ_ONCE)
+		return false;
 	return is_single(r) ? read_hit(ps, r, true) : read_hit_any(ps, r);
 }
 

@@ -16,6 +16,11 @@
  * for its volume, a stream is served and not kept. Its reads bypass the cache, and its read-ahead
  * data is dropped when it has been read.
  *
+ * A read with XSEG_REQ_ONCE reads what is here, which does not count as a use. If a bucket is
+ * absent, the read bypasses the cache. It cannot where some of its range is newer here. Then the
+ * absent buckets are loaded, unkept, and each goes when the read has it. If another request reads
+ * an unkept bucket first, that bucket stays. The streams are not told of such reads.
+ *
  * Contract: inside the object.
  */
 #include <assert.h>
@@ -57,13 +62,32 @@ static bool may_lend(const struct creq *c, uint32_t i, uint64_t w)
 	return c->lends && slot_state(w) >= BUCKET_VALID && !request_is_partial(c->r, i);
 }
 
+/* The same, by a request that wants nothing to be kept. */
+static void bucket_seen_once(struct cport *ps, struct creq *c, uint32_t i, uint64_t w)
+{
+	uint32_t b = c->first + i, in, len;
+
+	request_part(c->r, i, &in, &len);
+	if (slot_state(w) == BUCKET_VALID && slot_is_unkept(w) && in + len == BUCKET_SIZE)
+		evict_drop(ps, c->obj, b, slot_get(ps->cache, c->obj, b), EVICT_ONCE);
+}
+
 /* Bucket i has been copied, or lent. */
 static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w)
 {
 	struct object *o = c->obj;
 	uint32_t b = c->first + i, in, len;
 
-	if (!(w & SLOT_AHEAD)) {
+	if (request_is_once(c->r)) {
+		bucket_seen_once(ps, c, i, w);
+		return;
+	}
+	if (slot_is_unkept(w)) {
+		slot_clear_flag(ps->cache, o, b,
+			slot_state(w) == BUCKET_VALID ? SLOT_ONCE : SLOT_UNKEPT);
+		return;
+	}
+	if (!slot_is_ahead(w)) {
 		/* to get what one had to wait for is no second use */
 		if (!c->read.looked && order_touched(w) != w)
 			slot_set_flag(ps->cache, o, b, order_touched(w) & ~w);
@@ -154,7 +178,7 @@ static void load_send(
 		XKILL(LOAD_SLOT);
 	}
 	ch->obj->loads_out++;
-	child_submit(ps, ch, XSEG_OP_READ, 0);
+	child_submit(ps, ch, XSEG_OP_READ, ch->flags == SLOT_ONCE ? XSEG_REQ_ONCE : 0);
 }
 
 /* Pages for as many of *n buckets as there are. */
@@ -201,6 +225,8 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 			creq_wait_for_request(ps, c);
 		return false;
 	}
+	if (request_is_once(c->r))
+		ch->flags = SLOT_ONCE;
 	load_send(ps, ch, b, page, n);
 	return true;
 }
@@ -310,6 +336,7 @@ static bool load_absent(struct cport *ps, struct creq *c, bool loading)
 void read_step(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
+	bool once = request_is_once(c->r);
 	uint32_t absent, loading;
 
 	if (c->error) {
@@ -324,7 +351,7 @@ void read_step(struct cport *ps, struct creq *c)
 		c->policy = object_policy(ps, o);
 	if (c->policy->reads_around && !c->read.looked && around_read(ps, c, BYPASS_POLICY))
 		return;
-	if (object_passes(o) && around_read(ps, c, BYPASS_FULL))
+	if (object_passes(o) && around_read(ps, c, once ? BYPASS_ONCE : BYPASS_FULL))
 		return;
 	if (c->read.around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->read.around))
 		return;
@@ -336,9 +363,12 @@ void read_step(struct cport *ps, struct creq *c)
 	if (!c->read.looked) {
 		c->read.looked = true;
 		c->read.nr_hit = c->nr_done;
-		if ((absent || loading || c->read.used_ahead) && follow_stream(ps, c, absent > 0))
+		if (!once && (absent || loading || c->read.used_ahead) &&
+			follow_stream(ps, c, absent > 0))
 			return;
 	}
+	if (once && absent && around_read(ps, c, BYPASS_ONCE))
+		return;
 	if (c->nr_done == c->nr) {
 		read_finish(ps, c, c->r->size);
 		return;

@@ -17,6 +17,8 @@
  *
  * A write that gives its pages (gift.c) does without the filling, where it can.
  *
+ * A write with XSEG_REQ_ONCE marks as unkept the buckets that were absent, or unkept before.
+ *
  * Contract: inside the object.
  */
 #include <assert.h>
@@ -167,9 +169,14 @@ static bool is_promise(const struct creq *c)
 uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 {
 	uint32_t b = c->first + i;
+	uint64_t w = slot_get(ps->cache, c->obj, b);
+	bool unkept = request_is_once(c->r) && (slot_state(w) < BUCKET_VALID || slot_is_unkept(w));
 
-	return write_slot(
+	page = write_slot(
 		ps, c->obj, b, slot_word_of(ps->cache, c->obj, b), page, is_promise(c));
+	if (unkept)
+		slot_set_flag(ps->cache, c->obj, b, SLOT_UNKEPT);
+	return page;
 }
 
 /* Its cut has stored the slots, perhaps without a promise. */

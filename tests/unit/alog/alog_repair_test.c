@@ -1,5 +1,5 @@
-/* alog_repair_test - the copies of a repair find room in the tail, however the writes before them
- * ended (T3 of tail.c). All that is random follows from a seed.
+/* alog_repair_test - appends and the copies of a repair find room in the tail at last, however the
+ * writes before them ended (T2 and T3 of tail.c). All that is random follows from a seed.
  *
  *      alog_repair_test [FIRST [LAST]]		these seeds; a failure prints its seed
  */
@@ -96,11 +96,22 @@ static void so_it_is_when_processes_are_killed(void **state)
 		one_seed(seed, true);
 }
 
+/* The last page has the end of one such record. The next one has room beside it. */
+static void records_of_the_greatest_size_follow_each_other(void **state)
+{
+	(void)state;
+	begin_sized(40, 64);
+	for (uint32_t i = 0; i < 200; i++)
+		ar_put_now(rig, i % 20, rig->cost.record_max - 80 - ar_random(rig, 3000), false);
+	ar_check_values(rig);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_tail_whose_writes_fail_is_written_at_last),
 		cmocka_unit_test(so_it_is_when_processes_are_killed),
+		RULE(records_of_the_greatest_size_follow_each_other),
 	};
 
 	last_seed = in_short(2000, 40);

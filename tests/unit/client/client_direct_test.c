@@ -84,6 +84,29 @@ static void a_queue_that_is_never_to_sends_each_read(void **state)
 	assert_in_range(direct_reads(g), 30, 39);
 }
 
+/* XSEG_IO_DIRECT has no effect beside it. */
+static void a_read_that_is_to_leave_nothing_is_always_sent(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_ONCE | XSEG_IO_DIRECT,
+		.size = 4096, .buf = plain };
+	uint64_t before;
+
+	write_all(g, 0, OBJECT, 1);
+	read_pages(g, 0, OBJECT, 600, 1);
+	read_pages(g, 0, OBJECT, 600, 1);
+	usleep(20000);
+	before = clientrig_count(g, "volumed", "ops");
+	for (io.offset = 0; io.offset < 40 * 4096; io.offset += 4096) {
+		assert_int_equal(xseg_queue_run(g->q, &io), 4096);
+		clientrig_expect_bytes(plain, io.offset, 4096, 1);
+	}
+	usleep(20000);
+	assert_int_equal(clientrig_count(g, "volumed", "ops") - before, 40);
+	io.op = XSEG_OP_WRITE_ZEROES;
+	assert_int_equal(xseg_queue_run(g->q, &io), -EINVAL);
+}
+
 static void a_way_that_is_none_is_refused(void **state)
 {
 	struct clientrig *g = *state;
@@ -229,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(hot_data_is_read_without_requests),
 		CLIENT_TEST(a_queue_that_is_never_to_sends_each_read),
+		CLIENT_TEST(a_read_that_is_to_leave_nothing_is_always_sent),
 		CLIENT_TEST(a_way_that_is_none_is_refused),
 		CLIENT_TEST(all_ways_to_read_find_it),
 		CLIENT_TEST(a_write_is_seen_at_once),

@@ -817,6 +817,45 @@ static void a_full_log_evicts_what_was_not_got(void **state)
 	assert_true(kr_has("k1499", text));
 }
 
+/* As an export does. */
+static int64_t get_once(const char *key)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+	int64_t result;
+
+	assert_non_null(r);
+	kw_query(kr.seg, r, &kr.log,
+		&(struct kv_query){ .kind = KV_GET, .key_bytes = (uint32_t)strlen(key) }, key,
+		kr_slot(0), 6);
+	r->flags |= XSEG_REQ_ONCE;
+	result = kr_call(r);
+	xseg_req_free(kr.port, r);
+	return result;
+}
+
+static void a_get_that_keeps_nothing_saves_no_value(void **state)
+{
+	static char text[20001];
+	char name[16];
+
+	(void)state;
+	kr_kill();
+	kr_start("full=evict");
+	make_text(text, 20000, 'e');
+	assert_int_equal(kr_put("hot", text), 0);
+	assert_int_equal(kr_put("read", text), 0);
+	for (uint32_t i = 0; i < 1500; i++) {
+		snprintf(name, sizeof(name), "k%u", i);
+		assert_int_equal(kr_put(name, text), 0);
+		if (i % 50 == 0)
+			assert_true(kr_has("hot", text));
+		if (i % 50 == 0 && i < 100)
+			assert_true(get_once("read") > 0);
+	}
+	assert_true(kr_has("hot", text));
+	assert_int_equal(get_once("read"), -ENOENT);
+}
+
 static void a_full_index_evicts_too(void **state)
 {
 	static char text[20001];
@@ -1001,6 +1040,7 @@ int main(void)
 		T(a_full_index_refuses_new_keys_only),
 		T(a_full_log_refuses_puts_and_takes_deletes),
 		T(a_full_log_evicts_what_was_not_got),
+		T(a_get_that_keeps_nothing_saves_no_value),
 		T(a_full_index_evicts_too),
 		T(a_scan_names_each_key_once_while_others_change),
 		T(a_prefix_has_one_kvd),

@@ -181,6 +181,7 @@ static void slot_submit(struct mover *m, struct slot *s, enum xseg_op op)
 	int rc;
 
 	s->io.op = op;
+	s->io.flags = op == XSEG_OP_WRITE_ZEROES ? 0 : XSEG_IO_ONCE;
 	s->io.buf = op == XSEG_OP_WRITE_ZEROES ? NULL : s->data;
 	s->io.cookie = s;
 	rc = xseg_queue_submit(m->q, &s->io);

@@ -14,7 +14,7 @@
 
 #include "tests/rig/kv_wire_client.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/versions.h"
+#include "tests/sim/kv/versions.h"
 
 #define VPORTS	   2u
 #define VDEPTH	   6u

@@ -1,5 +1,5 @@
 /* versions - see versions.h. */
-#include "tests/sim/versions.h"
+#include "tests/sim/kv/versions.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -18,8 +18,8 @@
  *       one. After the death of clients each change of theirs was done as a whole, or is not done
  *       at all. Of a batch all are there, or none is.
  */
-#ifndef TESTS_SIM_VERSIONS_H
-#define TESTS_SIM_VERSIONS_H
+#ifndef TESTS_SIM_KV_VERSIONS_H
+#define TESTS_SIM_KV_VERSIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
