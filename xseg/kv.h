@@ -18,9 +18,9 @@
  *      n = xseg_kv_get(q, "a", 1, buf, sizeof(buf));	// or one at a time
  *
  * Units and limits
- *   A key has 1 byte to 64 KiB, any bytes. A value has 0 bytes to 64 GiB. Values of about 1 MiB and
- *   more are written and read in pieces: see "large values". Times to live are seconds. Other
- *   times are nanoseconds of CLOCK_MONOTONIC.
+ *   A key has 1 byte to 64 KiB, any bytes. A value has 0 bytes to value_max_bytes of struct
+ *   xseg_kv_info, which is a little less than 1 MiB. A larger one is refused with -EFBIG. Times to
+ *   live are seconds. Other times are nanoseconds of CLOCK_MONOTONIC.
  *
  * What is promised
  *   A put is atomic: a reader sees the old value or the new one, whole. It is done once, whatever
@@ -285,11 +285,10 @@ int xseg_kv_next_record(
 
 /* ---- one at a time ----------------------------------------------------------------------- */
 
-/* The value's bytes, of which as many as fit are in buf; or a negative errno. Values of any
- * size. */
+/* The value's bytes, of which as many as fit are in buf; or a negative errno. */
 int64_t xseg_kv_get(struct xseg_kv_queue *queue, const void *key, uint32_t key_bytes, void *buf,
 	uint64_t size) XSEG_MUST_CHECK;
-/* Each of these: 0 or a negative errno. A value of any size. */
+/* Each of these: 0 or a negative errno. */
 int xseg_kv_put(struct xseg_kv_queue *queue, const void *key, uint32_t key_bytes,
 	const void *value, uint64_t value_bytes) XSEG_MUST_CHECK;
 int xseg_kv_delete(
