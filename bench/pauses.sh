@@ -15,7 +15,7 @@ pauses_up()
 {
 	store_up $((3 * set_mib + 256)) memd "memory = $((2 * set_mib + 16))M
 latency = 1ms" "memory = ${cache_mib}M" "vol=${set_mib}M"
-	loads=()
+	load_pids=()
 }
 
 # pauses_begin LOAD ARGUMENT...: a load in the background, which makes LOAD-run
@@ -23,17 +23,17 @@ pauses_begin()
 {
 	measure "$raw/$1-run.$round.json" --runtime="$run_time" --direct=auto --verify=crc32c \
 		--randseed="$round" "${@:2}" &
-	loads+=($!)
+	load_pids+=($!)
 }
 
 # pauses_do COMMAND LOAD...: the command is done until the first load is over; makes LOAD-stat
 pauses_do()
 {
 	local load
-	while kill -0 "${loads[0]}" 2>>"$log"; do
+	while kill -0 "${load_pids[0]}" 2>>"$log"; do
 		"$1"
 	done
-	for load in "${loads[@]}"; do
+	for load in "${load_pids[@]}"; do
 		wait "$load" || exit 1
 	done
 	for load in "${@:2}"; do
