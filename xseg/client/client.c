@@ -50,6 +50,19 @@ int xs_client_begin(struct xs_client *c, uint32_t nr_requests, struct xseg_error
 	return rc;
 }
 
+struct xreq *xs_client_request(struct xs_client *c, void *cookie, struct xseg_error *err)
+{
+	struct xreq *r = xseg_req_alloc(c->port);
+
+	if (!r)
+		xseg_fail(err, -EPROTO,
+			"segment '%s' gives fewer requests than it promised; see 'xseg -s %s check'",
+			xseg_name(c->seg), xseg_name(c->seg));
+	else
+		r->cookie = cookie;
+	return r;
+}
+
 static void regions_free(struct xs_client *c)
 {
 	struct region *m;
@@ -121,6 +134,20 @@ out_give:
 out_free:
 	free(m);
 	return NULL;
+}
+
+struct region *xs_client_memory(struct xs_client *c, size_t bytes, uint32_t depth,
+	const char *option, int *rc, struct xseg_error *err)
+{
+	struct region *m = xs_region_add(c, bytes, rc);
+
+	if (!m)
+		xseg_fail(err, *rc,
+			"segment '%s' has less than the %zu MiB left that a queue of depth %u "
+			"needs; use a smaller depth or %s, or make it with more --memory",
+			xseg_name(c->seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
+			depth, option);
+	return m;
 }
 
 /* What is lost may be written yet: it goes back with the peer. */

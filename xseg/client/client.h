@@ -135,6 +135,48 @@ static inline void xs_client_looked(struct xs_client *c, uint32_t answers)
 		xs_client_look(c);
 }
 
+/* Sends a request of the client's. False: there is no such peer any more. */
+static inline bool xs_client_submit(struct xs_client *c, struct xreq *r)
+{
+	return xs_server_is_there(c->server, &c->known) &&
+	       !xseg_req_submit(c->port, r, c->server->peer);
+}
+
+#define XS_BATCH 32u		/* answers that are taken at a time */
+
+/* Sends what was submitted, and takes all answers. `end` handles one: false, if the server is gone.
+ * `more` sends what waited for answers. Inline, so that both are, too. */
+static inline uint32_t xs_client_take(struct xs_client *c,
+	bool (*end)(struct xs_client *c, struct xreq *r), void (*more)(struct xs_client *c))
+{
+	struct xreq *r[XS_BATCH];
+	uint32_t all = 0, n = XS_BATCH;
+	bool gone = false;
+
+	if (c->lost)
+		return 0;
+	xseg_port_flush(c->port);
+	while (c->nr_sent && n == XS_BATCH) {
+		n = xseg_port_replies(c->port, r, XS_BATCH);
+		for (uint32_t i = 0; i < n; i++)
+			gone |= !end(c, r[i]);
+		if (gone)
+			c->cls->lose(c);
+		if (n && !c->lost)
+			more(c);
+		xseg_port_flush(c->port);
+		all += n;
+	}
+	xs_client_looked(c, all);
+	return all;
+}
+
+/* A request of the client's own, with that cookie; NULL, and why. */
+struct xreq *xs_client_request(struct xs_client *c, void *cookie, struct xseg_error *err);
+/* The first memory of a queue of that depth. `option` is what makes it smaller, beside the depth.
+ * NULL, with the error in *rc, and why. */
+struct region *xs_client_memory(struct xs_client *c, size_t bytes, uint32_t depth,
+	const char *option, int *rc, struct xseg_error *err);
 /* More memory of the segment, mapped; NULL with the error in *rc. */
 struct region *xs_region_add(struct xs_client *c, size_t bytes, int *rc);
 /* Memory that begins there goes back, unless a lost request may write it yet. */

@@ -38,7 +38,6 @@
 #include "xseg/client/kv_inside.h"
 #include "xtypes/xstate.h"
 
-#define BATCH 32u
 
 enum op_state { OP_REST, OP_OUT, OP_BACK, OP_LENT, OP_NR_STATES };
 
@@ -181,10 +180,7 @@ static void queue_lose(struct xseg_kv_queue *q)
 /* False: there is no such peer any more. */
 static bool op_send(struct xseg_kv_queue *q, struct kv_slot *s)
 {
-	const struct xs_server *server = q->client.server;
-
-	if (!xs_server_is_there(server, &q->client.known) ||
-		xseg_req_submit(q->client.port, s->r, server->peer))
+	if (!xs_client_submit(&q->client, s->r))
 		return false;
 	slot_set(q, s, KV_SLOT_OUT);
 	return true;
@@ -306,39 +302,22 @@ static bool op_end(struct xseg_kv_queue *q, struct kv_slot *s)
 	}
 }
 
-static void ops_end(struct xseg_kv_queue *q, struct xreq **r, uint32_t n)
+static bool end_one(struct xs_client *c, struct xreq *r)
 {
-	bool gone = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		gone |= !op_end(q, r[i]->cookie);
-	if (gone)
-		queue_lose(q);
+	return op_end((struct xseg_kv_queue *)c, r->cookie);
 }
 
-static uint32_t queue_advance(struct xseg_kv_queue *q)
+static void send_more(struct xs_client *c)
 {
-	struct xreq *r[BATCH];
-	uint32_t all = 0, n = BATCH;
+	struct xseg_kv_queue *q = (struct xseg_kv_queue *)c;
 
-	if (q->client.lost)
-		return 0;
-	xseg_port_flush(q->client.port);
-	while (q->client.nr_sent && n == BATCH) {
-		n = xseg_port_replies(q->client.port, r, BATCH);
-		ops_end(q, r, n);
-		if (n && q->waiting.first && !q->client.lost)
-			send_waiting(q);
-		xseg_port_flush(q->client.port);
-		all += n;
-	}
-	xs_client_looked(&q->client, all);
-	return all;
+	if (q->waiting.first)
+		send_waiting(q);
 }
 
 static uint32_t advance(struct xs_client *c)
 {
-	return queue_advance((struct xseg_kv_queue *)c);
+	return xs_client_take(c, end_one, send_more);
 }
 
 static void lose(struct xs_client *c)
@@ -425,7 +404,7 @@ uint32_t xseg_kv_poll(struct xseg_kv_queue *q, struct xseg_kv_io **done, uint32_
 
 	if (!xs_is_forked(q->client.seg)) {
 		xs_watch_disarm(&q->client);
-		queue_advance(q);
+		advance(&q->client);
 	} else if (!q->client.lost) {
 		queue_lose(q);			/* what is out is the parent's to be answered */
 	}

@@ -51,7 +51,6 @@
 #include "xseg/client/queue.h"
 #include "xtypes/xstate.h"
 
-#define BATCH 32u
 
 /* In struct xseg_io; REST, KEPT, LENT: it is the caller's, from KEPT on with a slot. */
 enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_LENT, IO_NR_STATES };
@@ -170,7 +169,7 @@ static void queue_lose(struct xseg_queue *q)
 /* Sends the slot's request; false: there is no such peer any more. */
 static bool part_send(struct xseg_queue *q, struct slot *s)
 {
-	if (!xs_server_is_there(q->client.server, &q->client.known) || xseg_req_submit(q->client.port, s->r, q->client.server->peer))
+	if (!xs_client_submit(&q->client, s->r))
 		return false;
 	slot_set(q, s, SLOT_OUT);
 	return true;
@@ -276,39 +275,22 @@ static bool part_end(struct xseg_queue *q, struct slot *s)
 	return !again;
 }
 
-static void parts_end(struct xseg_queue *q, struct xreq **r, uint32_t n)
+static bool end_one(struct xs_client *c, struct xreq *r)
 {
-	bool gone = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		gone |= !part_end(q, r[i]->cookie);
-	if (gone)
-		queue_lose(q);
+	return part_end((struct xseg_queue *)c, r->cookie);
 }
 
-static uint32_t queue_advance(struct xseg_queue *q)
+static void send_more(struct xs_client *c)
 {
-	struct xreq *r[BATCH];
-	uint32_t all = 0, n = BATCH;
+	struct xseg_queue *q = (struct xseg_queue *)c;
 
-	if (q->client.lost)
-		return 0;
-	xseg_port_flush(q->client.port);
-	while (q->client.nr_sent && n == BATCH) {
-		n = xseg_port_replies(q->client.port, r, BATCH);
-		parts_end(q, r, n);
-		if (n && q->waiting.first)
-			send_waiting(q);
-		xseg_port_flush(q->client.port);
-		all += n;
-	}
-	xs_client_looked(&q->client, all);
-	return all;
+	if (q->waiting.first)
+		send_waiting(q);
 }
 
 static uint32_t advance(struct xs_client *c)
 {
-	return queue_advance((struct xseg_queue *)c);
+	return xs_client_take(c, end_one, send_more);
 }
 
 static void lose(struct xs_client *c)
@@ -505,7 +487,7 @@ uint32_t xseg_queue_poll(struct xseg_queue *q, struct xseg_io **done, uint32_t m
 
 	if (!xs_is_forked(q->client.seg)) {
 		xs_watch_disarm(&q->client);
-		if (queue_advance(q) == 0 && q->client.nr_sent == 0)
+		if (advance(&q->client) == 0 && q->client.nr_sent == 0)
 			drop_gifts(q);
 	} else if (!q->client.lost) {
 		queue_lose(q);			/* what is out is the parent's to be answered */

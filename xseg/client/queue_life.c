@@ -23,13 +23,9 @@ static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 	struct region *m;
 	int rc;
 
-	m = xs_region_add(&q->client, bytes, &rc);
+	m = xs_client_memory(&q->client, bytes, q->depth, "copy_bytes", &rc, err);
 	if (!m)
-		return xseg_fail(err, rc,
-			"segment '%s' has less than the %zu MiB left that a queue of depth %u "
-			"needs; use a smaller depth or copy_bytes, or make it with more --memory",
-			xseg_name(q->client.seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
-			q->depth);
+		return rc;
 	q->slots = calloc(q->depth, sizeof(*q->slots));
 	q->idle = calloc(q->depth, sizeof(struct slot *));
 	if (!q->slots || !q->idle)
@@ -47,13 +43,9 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 	for (uint32_t i = 0; i < q->depth; i++) {
 		struct slot *s = &q->slots[i];
 
-		s->r = xseg_req_alloc(q->client.port);
+		s->r = xs_client_request(&q->client, s, err);
 		if (!s->r)
-			return xseg_fail(err, -EPROTO,
-				"segment '%s' gives fewer requests than it promised; see 'xseg -s "
-				"%s check'",
-				xseg_name(q->client.seg), xseg_name(q->client.seg));
-		s->r->cookie = s;
+			return -EPROTO;
 		q->idle[q->nr_plain++] = s;
 	}
 	return 0;
