@@ -4,12 +4,11 @@
  * poll.
  */
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "peers/alog/inside.h"
+#include "peers/common/options/hex.h"
 
 struct io *io_get(struct alog *l, enum io_kind kind)
 {
@@ -32,9 +31,21 @@ void io_put(struct alog *l, struct io *io)
 	l->io_free = io;
 }
 
+/* Made for each request. */
+static void zone_name(char to[XSEG_TARGET_MAX], const char *prefix, uint64_t zone)
+{
+	size_t bytes = strlen(prefix);
+
+	*to++ = '+';
+	memcpy(to, prefix, bytes);
+	to[bytes] = ':';
+	hex_digits(to + bytes + 1, zone);
+	to[bytes + 1 + HEX_DIGITS] = 0;
+}
+
 void io_target(struct alog *l, struct io *io, uint64_t zone)
 {
-	snprintf(io->pub.target, sizeof(io->pub.target), "+%s:%016" PRIx64, l->cfg.prefix, zone);
+	zone_name(io->pub.target, l->cfg.prefix, zone);
 }
 
 uint64_t alog_zone_of(const struct alog_config *cfg, const char *target)
@@ -43,7 +54,7 @@ uint64_t alog_zone_of(const struct alog_config *cfg, const char *target)
 	const char *digits = strrchr(target, ':');
 	uint64_t id = digits ? strtoull(digits + 1, NULL, 16) : 0;
 
-	snprintf(name, sizeof(name), "+%s:%016" PRIx64, cfg->prefix, id);
+	zone_name(name, cfg->prefix, id);
 	return strcmp(name, target) == 0 ? id : 0;
 }
 
