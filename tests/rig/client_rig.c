@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "peers/common/runtime/reactor.h"
+#include "tests/rig/seg_free.h"
 
 enum { MEMD, CACHED, VOLUMED, NR_PEERS };
 
 static struct {
 	struct peer *peer[NR_PEERS];
 	struct reactor_set *set[NR_PEERS]; /* of each its own: they are stopped from the top down */
-	uint32_t free_extents, free_requests;
+	struct segfree before;
 } stack;
 
 /* ---- peers ------------------------------------------------------------------------------- */
@@ -101,15 +102,6 @@ uint64_t clientrig_count_reaches(
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static void note_free(struct clientrig *g)
-{
-	struct xseg_info info;
-
-	xseg_get_info(g->seg, &info);
-	stack.free_extents = info.free_extents;
-	stack.free_requests = info.idle_requests;
-}
-
 /* The stack with `threads` for volumed, the volume, a queue. */
 static void clientrig_open(struct clientrig *g, uint32_t threads)
 {
@@ -126,7 +118,7 @@ static void clientrig_open(struct clientrig *g, uint32_t threads)
 	start(g, CACHED, &cached_class, "memd", 1, "memory", "8M");
 	clientrig_start_volumed(g, threads);
 	clientrig_admin(g, "volumed", "volume create disk size=16M");
-	note_free(g);
+	stack.before = segfree_of(g->seg);
 	clientrig_reopen(g, 0);
 }
 
@@ -148,30 +140,12 @@ void clientrig_reopen(struct clientrig *g, uint64_t gone_ns)
 		fail_msg("%s", err.text);
 }
 
-/* Volumed may be deleting objects, or what a client left is on its way. */
-static void wait_until_free(struct clientrig *g)
-{
-	struct xseg_info info;
-
-	for (unsigned i = 0; i < 500; i++) {
-		xseg_sweep(g->seg);
-		xseg_get_info(g->seg, &info);
-		assert_int_equal(info.bad_count, 0);
-		if (info.free_extents >= stack.free_extents &&
-			info.idle_requests >= stack.free_requests)
-			return;
-		usleep(10000);
-	}
-	fail_msg("%u of %u requests and %u of %u extents are free", info.idle_requests,
-		stack.free_requests, info.free_extents, stack.free_extents);
-}
-
 /* The segment is sound, and all that a client had is free again. */
 static void clientrig_close(struct clientrig *g)
 {
 	xseg_queue_destroy(g->q);
 	xseg_volume_close(g->v);
-	wait_until_free(g);
+	segfree_wait(g->seg, stack.before);
 	for (int nr = NR_PEERS; nr-- > 0;)
 		stop(nr);
 	assert_int_equal(xseg_check(g->seg, false, NULL, NULL), 0);

@@ -7,11 +7,12 @@
 
 #include "peers/common/runtime/reactor.h"
 #include "tests/rig/kv_model.h"
+#include "tests/rig/seg_free.h"
 
 static struct {
 	struct peer *peer;
 	struct reactor_set *set;
-	uint32_t free_extents, idle_requests;
+	struct segfree before;
 } stack;
 
 void kvrig_start_kvd(struct kvrig *g)
@@ -62,37 +63,16 @@ int kvrig_setup(void **state)
 		.huge = XSEG_HUGE_NEVER };
 	static struct kvrig g;
 	struct xseg_error err = { "" };
-	struct xseg_info info;
 
 	memset(&g, 0, sizeof(g));
 	kvmodel_forget();
 	g.model = kvmodel_get();
 	assert_int_equal(xseg_create_private(&cfg, &g.seg, &err), 0);
 	kvrig_start_kvd(&g);
-	xseg_get_info(g.seg, &info);
-	stack.free_extents = info.free_extents;
-	stack.idle_requests = info.idle_requests;
+	stack.before = segfree_of(g.seg);
 	kvrig_reopen(&g, 0);
 	*state = &g;
 	return 0;
-}
-
-/* The segment is sound, and all that a client had is free again. */
-static void wait_until_free(struct kvrig *g)
-{
-	struct xseg_info info;
-
-	for (unsigned i = 0; i < 500; i++) {
-		xseg_sweep(g->seg);
-		xseg_get_info(g->seg, &info);
-		assert_int_equal(info.bad_count, 0);
-		if (info.free_extents >= stack.free_extents &&
-			info.idle_requests >= stack.idle_requests)
-			return;
-		usleep(10000);
-	}
-	fail_msg("%u of %u requests and %u of %u extents are free", info.idle_requests,
-		stack.idle_requests, info.free_extents, stack.free_extents);
 }
 
 int kvrig_teardown(void **state)
@@ -103,7 +83,7 @@ int kvrig_teardown(void **state)
 	xseg_kv_queue_destroy(g->q);
 	xseg_kv_close(g->kv);
 	if (stack.set)
-		wait_until_free(g);
+		segfree_wait(g->seg, stack.before);
 	kvrig_stop_kvd(g);
 	assert_int_equal(xseg_check(g->seg, false, NULL, NULL), 0);
 	xseg_detach(g->seg);
