@@ -47,8 +47,8 @@ peer()
 	printf '%s\n' "${@:2}"
 }
 
-# kv_up STACK MIB TOGETHER: the rest of the stack file is standard input, and no pipe: what is done at
-# the end is noted in this shell
+# kv_up STACK MIB TOGETHER: the rest of the stack file is standard input. That is not a pipe, because
+# a pipe would run kv_up in a shell of its own, and this shell has to know what to end.
 kv_up()
 {
 	{

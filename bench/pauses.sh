@@ -9,8 +9,8 @@ common_awk=bench/pauses.awk
 by_form cache_mib 32 16
 set_mib=$((3 * cache_mib))
 
-# pauses_up: a new stack of volumed, cached and memd. There is room for what another peer than
-# volumed writes, too, which is no more.
+# pauses_up: a new stack of volumed, cached and memd. The store has room for as much data of
+# another peer as volumed has.
 pauses_up()
 {
 	store_up $((3 * set_mib + 256)) memd "memory = $((2 * set_mib + 16))M

@@ -21,7 +21,7 @@ set -u
 . bench/pauses.sh
 by_form seconds 6 0.6
 columns="load round = plugs longest_ms iops read_max_ns write_max_ns store_max_ns verify_errors errors"
-loads_all="one two beside"
+loads="one two beside"
 need_made tests/relay
 
 timed()		# LOAD WHAT COMMAND...: a line with what was done, and how long it took
@@ -72,7 +72,7 @@ run_line()	# LOAD ROUND
 
 collect()
 {
-	each_run run_line "$loads_all"
+	each_run run_line "$loads"
 }
 
 bench_begin

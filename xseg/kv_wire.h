@@ -22,6 +22,7 @@
  *      KV_SCAN     The answer is a struct kv_scan_head and entries, in the order of the index.
  *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
  *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
+ *                  kvd does not serve it yet: -EINVAL.
  *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
  *      KV_BACKUP   The answer is a struct kv_backup_head and records of the log, in any order. All
  *                  records of a backup are the state of its begin: of each identity the one with
@@ -154,6 +155,7 @@ enum kv_change_kind {
 	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
 	KV_DECR,				/* `amount` is taken away, down to 0 */
 	KV_TOUCH,				/* the expiry is changed, and nothing else */
+	/* Those that follow are for large values, which kvd does not serve yet: -EFBIG. */
 	/* the large value of the key is kept until KV_DROP, or until its client is gone */
 	KV_HOLD,
 	KV_DROP,				/* of `handle` */
@@ -203,7 +205,7 @@ static inline uint64_t kv_pages(uint64_t bytes)
 
 /* A value is large if its record, wherever it begins in its page, does not fit into the pages of an
  * answer beside the query, or if its put does not fit into a request. A put of it is refused with
- * -E2BIG, and it is sent by BEGIN, PART and COMMIT. BEGIN takes values of any size. */
+ * -EFBIG. BEGIN, PART and COMMIT are for it, once kvd serves them. */
 static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
 {
 	uint64_t query = kv_pages(sizeof(struct kv_query) + key_bytes),

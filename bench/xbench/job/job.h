@@ -52,7 +52,7 @@ struct xb_stat {
 	_Atomic uint64_t bytes;
 };
 
-/* What all jobs of a run share. Constant while they run, but for what is atomic. */
+/* The state that all jobs of a run share. Constant while they run, but for what is atomic. */
 struct xb_kv;
 
 struct xb_shared {

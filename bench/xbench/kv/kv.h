@@ -16,7 +16,7 @@
 #include "bench/xbench/oracle/keys.h"
 #include "xseg/kv.h"
 
-/* What all jobs of a run share. */
+/* The state that all jobs of a run share. */
 struct xb_kv {
 	struct xseg_kv *store;
 	struct xb_keys *keys;			/* NULL: nothing is verified */
