@@ -22,7 +22,7 @@
  *      KV_SCAN     The answer is a struct kv_scan_head and entries, in the order of the index.
  *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
  *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
- *                  kvd does not serve it yet: -EINVAL.
+ *                  kvd holds none yet: -ENOENT.
  *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
  *      KV_BACKUP   The answer is a struct kv_backup_head and records of the log, in any order. All
  *                  records of a backup are the state of its begin: of each identity the one with

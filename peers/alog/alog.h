@@ -149,7 +149,7 @@ uint64_t alog_zone_of(const struct alog_config *cfg, const char *target);
 /* ---- appending ---- */
 
 struct alog_put {
-	struct alog_record rec;	/* sequence and flags are the log's; version 0: the sequence */
+	struct xrecord rec;	/* sequence and flags are the log's; version 0: the sequence */
 	const void *key, *value;
 };
 
@@ -234,7 +234,7 @@ void alog_own_swept(struct alog *l);
  * below. */
 bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to);
 
-/* For the seed of a header's CRC (alog_seed()). Epoch 0: there is no such zone, or it is not known.
+/* For the seed of a header's CRC (xrecord_seed()). Epoch 0: there is no such zone, or it is not known.
  * The UUID is valid when it serves. */
 uint64_t alog_zone_epoch(struct alog *l, uint64_t zone);
 const uint8_t *alog_uuid(const struct alog *l);
@@ -249,7 +249,7 @@ const uint8_t *alog_uuid(const struct alog *l);
  * `data` is key and value; NULL: they do not verify, or are not there. It is valid in the call. */
 struct alog_walk {
 	void (*record)(void *ctx, uint64_t zone, const struct alog_hint *hint,
-		const struct alog_record *rec, const void *data);
+		const struct xrecord *rec, const void *data);
 	void (*over)(void *ctx);		/* also if the hold breaks: see `error` */
 	void *ctx;
 	bool hold;

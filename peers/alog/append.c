@@ -98,10 +98,10 @@ static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags
 	const uint32_t *lent, uint64_t *pos, uint64_t begun, struct alog_place *at)
 {
 	struct zone *z = l->z.open;
-	struct alog_record rec = put->rec;
-	struct alog_header h;
-	uint32_t place = z->end, key = place + alog_data_at(place, rec.key_bytes, flags),
-		 bytes = alog_bytes_at(place, rec.key_bytes, rec.value_bytes, flags),
+	struct xrecord rec = put->rec;
+	struct xrecord_header h;
+	uint32_t place = z->end, key = place + xrecord_data_at(place, rec.key_bytes, flags),
+		 bytes = xrecord_bytes_at(place, rec.key_bytes, rec.value_bytes, flags),
 		 behind = place + ALOG_HEADER_BYTES;
 
 	rec.flags = flags;
@@ -109,7 +109,7 @@ static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags
 		rec.sequence = l->s.sequence++;
 	if (!rec.version)
 		rec.version = rec.sequence;
-	alog_header_encode(&rec, l->z.seed, place, &h);
+	xrecord_encode(&rec, l->z.seed, place, &h);
 	tail_put(l, pos, place, &h, sizeof(h), begun);
 	tail_put(l, pos, behind, NULL, key - behind, begun);
 	tail_put(l, pos, key, put->key, rec.key_bytes, begun);
@@ -160,7 +160,7 @@ static uint32_t bytes_of(const struct alog_put *put, uint32_t nr, bool *tombston
 		if (put[i].rec.key_bytes > ALOG_KEY_MAX ||
 			put[i].rec.value_bytes > ALOG_ZONE_MAX || put[i].rec.flags & ALOG_PAGED)
 			return UINT32_MAX;
-		bytes += alog_record_bytes(put[i].rec.key_bytes, put[i].rec.value_bytes);
+		bytes += xrecord_bytes(put[i].rec.key_bytes, put[i].rec.value_bytes);
 		*tombstone &= put[i].rec.type == ALOG_TOMBSTONE;
 	}
 	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
@@ -197,7 +197,7 @@ int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struc
 static int ready_paged(struct alog *l, uint32_t key_bytes, uint32_t value_bytes)
 {
 	if (key_bytes > ALOG_KEY_MAX || value_bytes > ALOG_ZONE_MAX ||
-		alog_record_bytes(key_bytes, value_bytes) > l->record_max)
+		xrecord_bytes(key_bytes, value_bytes) > l->record_max)
 		return -E2BIG;
 	if (!serves(l))
 		return -EAGAIN;
@@ -228,7 +228,7 @@ int alog_next_paged(
 	if (rc)
 		return rc;
 	place = l->z.open->end;
-	bytes = alog_bytes_at(place, key_bytes, value_bytes, ALOG_PAGED);
+	bytes = xrecord_bytes_at(place, key_bytes, value_bytes, ALOG_PAGED);
 	*at = (struct alog_place){ .zone = l->z.open->id, .sequence = l->s.sequence,
 		.place = place, .end = l->s.end + bytes, .bytes = bytes };
 	return 0;

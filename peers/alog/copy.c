@@ -33,7 +33,7 @@ static void read_is_done(struct alog *l)
 		return;
 	}
 	tail_overlay(l, z->id, l->scratch);
-	scan_init(&c->scan, l->scratch, z->end, alog_seed(l->cfg.uuid, z->id, z->epoch),
+	scan_init(&c->scan, l->scratch, z->end, xrecord_seed(l->cfg.uuid, z->id, z->epoch),
 		!z->believed || !zone_is_durable(l, z));
 	c->split = c->why == COPY_TAIL ? tail_kept_from(l, z) : 0;
 	c->state = COPY_RUN;
@@ -46,7 +46,7 @@ bool copy_begin(struct alog *l, struct zone *z, enum copy_why why)
 	l->copier.state = COPY_READ;
 	l->copier.zone = z;
 	l->copier.why = why;
-	read_zone(l, z->id, 0, alog_round(z->end, ALOG_PAGE), read_is_done);
+	read_zone(l, z->id, 0, xrecord_round(z->end, ALOG_PAGE), read_is_done);
 	return true;
 }
 
@@ -70,7 +70,7 @@ struct parcel {
 	bool lives, bad;
 };
 
-static void take_record(struct alog *l, struct parcel *p, const struct alog_record *rec,
+static void take_record(struct alog *l, struct parcel *p, const struct xrecord *rec,
 	uint32_t at, uint32_t bytes)
 {
 	struct copier *c = &l->copier;
@@ -101,7 +101,7 @@ static struct parcel next_parcel(struct alog *l)
 {
 	struct copier *c = &l->copier;
 	struct parcel p = { 0 };
-	struct alog_record rec;
+	struct xrecord rec;
 	uint32_t at, bytes;
 	enum scan_found found;
 
@@ -166,7 +166,7 @@ static bool copy_parcel(struct alog *l, const struct parcel *p)
 static void tell_gone(struct alog *l)
 {
 	struct copier *c = &l->copier;
-	struct alog_record rec;
+	struct xrecord rec;
 	struct alog_hint hint;
 	uint32_t at, bytes;
 	enum scan_found found;

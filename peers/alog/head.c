@@ -44,7 +44,7 @@ static uint32_t span_of(const struct alog_config *cfg)
 
 uint32_t head_bytes(const struct alog_config *cfg)
 {
-	return alog_round((uint32_t)sizeof(struct head_block) + 3 * span_of(cfg) / 8 +
+	return xrecord_round((uint32_t)sizeof(struct head_block) + 3 * span_of(cfg) / 8 +
 				  own_slots(cfg) * (uint32_t)sizeof(struct own_named),
 		ALOG_PAGE);
 }

@@ -415,20 +415,20 @@ void head_target(struct alog *l, struct io *io, uint32_t copy);
 enum scan_found { SCAN_END, SCAN_RECORD, SCAN_BAD };
 void scan_init(struct scan *s, const uint8_t *image, uint32_t end, uint32_t seed, bool chains);
 /* RECORD: it is whole. BAD: *at and *bytes are what does not verify, rec may be its header. */
-enum scan_found scan_next(struct scan *s, struct alog_record *rec, uint32_t *at, uint32_t *bytes);
+enum scan_found scan_next(struct scan *s, struct xrecord *rec, uint32_t *at, uint32_t *bytes);
 /* The last epoch of these under which a record of the zone verifies; 0: none. */
 uint64_t scan_epoch(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
 	uint64_t newest, uint64_t oldest);
-bool scan_is_whole(const struct scan *s, uint32_t at, struct alog_record *rec, uint32_t *bytes);
+bool scan_is_whole(const struct scan *s, uint32_t at, struct xrecord *rec, uint32_t *bytes);
 /* The footer and the hints of an image verify. */
 bool scan_hints_ok(const struct alog_config *cfg, uint64_t zone, const uint8_t *image,
 	struct alog_footer *f);
-void scan_hint(const struct alog_record *rec, uint32_t at, uint32_t bytes, struct alog_hint *h);
+void scan_hint(const struct xrecord *rec, uint32_t at, uint32_t bytes, struct alog_hint *h);
 /* Key and value of a record of an image. */
 static inline const uint8_t *scan_data(
-	const uint8_t *image, uint32_t at, const struct alog_record *rec)
+	const uint8_t *image, uint32_t at, const struct xrecord *rec)
 {
-	return image + at + alog_data_at(at, rec->key_bytes, rec->flags);
+	return image + at + xrecord_data_at(at, rec->key_bytes, rec->flags);
 }
 
 /* ---- read.c ---- */

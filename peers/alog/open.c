@@ -370,12 +370,12 @@ static bool scan_records(struct alog *l, struct zone *z, uint32_t nr)
 {
 	bool flushed = z->id <= l->opening.durable && !bit_get(l->z.poor, l, z->id), all = true;
 	struct scan s;
-	struct alog_record rec;
+	struct xrecord rec;
 	struct alog_hint hint;
 	uint32_t at, bytes, end = ALOG_ZONE_HEAD_END;
 	enum scan_found found;
 
-	scan_init(&s, l->scratch, z->end, alog_seed(l->cfg.uuid, z->id, z->epoch), true);
+	scan_init(&s, l->scratch, z->end, xrecord_seed(l->cfg.uuid, z->id, z->epoch), true);
 	while ((found = scan_next(&s, &rec, &at, &bytes)) != SCAN_END) {
 		if (found == SCAN_BAD) {
 			all = false;

@@ -8,11 +8,11 @@
 void alog_zone_encode(
 	const uint8_t uuid[16], uint64_t zone, const struct alog_zone_info *info, void *to)
 {
-	struct alog_record rec = { .type = ALOG_ZONE, .value_bytes = sizeof(*info),
+	struct xrecord rec = { .type = ALOG_ZONE, .value_bytes = sizeof(*info),
 		.data_crc = xcrc32c(0, info, sizeof(*info)) };
-	struct alog_header h;
+	struct xrecord_header h;
 
-	alog_header_encode(&rec, alog_seed(uuid, zone, 0), 0, &h);
+	xrecord_encode(&rec, xrecord_seed(uuid, zone, 0), 0, &h);
 	memcpy(to, &h, sizeof(h));
 	memcpy((uint8_t *)to + sizeof(h), info, sizeof(*info));
 }
@@ -20,9 +20,9 @@ void alog_zone_encode(
 bool alog_zone_decode(
 	const uint8_t uuid[16], uint64_t zone, const void *from, struct alog_zone_info *info)
 {
-	struct alog_record rec;
+	struct xrecord rec;
 
-	if (!alog_header_decode(from, alog_seed(uuid, zone, 0), 0, ALOG_ZONE_HEAD_END, &rec) ||
+	if (!xrecord_decode(from, xrecord_seed(uuid, zone, 0), 0, ALOG_ZONE_HEAD_END, &rec) ||
 		rec.type != ALOG_ZONE || rec.key_bytes || rec.value_bytes != sizeof(*info))
 		return false;
 	memcpy(info, (const uint8_t *)from + ALOG_HEADER_BYTES, sizeof(*info));
@@ -41,7 +41,7 @@ void alog_footer_encode(
 	const uint8_t uuid[16], uint64_t zone, uint32_t zone_bytes, struct alog_footer *f)
 {
 	f->type = ALOG_FOOTER;
-	f->crc = xrecord_sum(f, alog_seed(uuid, zone, 0), zone_bytes - ALOG_FOOTER_BYTES);
+	f->crc = xrecord_sum(f, xrecord_seed(uuid, zone, 0), zone_bytes - ALOG_FOOTER_BYTES);
 }
 
 bool alog_footer_decode(const uint8_t uuid[16], uint64_t zone, uint32_t zone_bytes,
@@ -49,7 +49,7 @@ bool alog_footer_decode(const uint8_t uuid[16], uint64_t zone, uint32_t zone_byt
 {
 	memcpy(f, from, sizeof(*f));
 	return f->type == ALOG_FOOTER &&
-	       f->crc == xrecord_sum(f, alog_seed(uuid, zone, 0), zone_bytes - ALOG_FOOTER_BYTES) &&
+	       f->crc == xrecord_sum(f, xrecord_seed(uuid, zone, 0), zone_bytes - ALOG_FOOTER_BYTES) &&
 	       f->nr <= (zone_bytes - ALOG_FOOTER_BYTES) / ALOG_HINT_BYTES &&
 	       f->end >= ALOG_ZONE_HEAD_END && f->end % ALOG_ALIGN == 0 &&
 	       f->end <= alog_hints_at(zone_bytes, f->nr);

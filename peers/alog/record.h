@@ -27,8 +27,8 @@
 #define ALOG_PAGED_LEAST   32768u		/* such a copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
-/* The header of a record is in xtypes, as clients of kvd check it too. These are the log's names of
- * its parts. */
+/* The header of a record is in xtypes/xrecord.h, as clients of kvd check it too. These are the log's
+ * names of its types and flags. */
 enum alog_type {
 	ALOG_NOTHING = XRECORD_NOTHING, ALOG_VALUE = XRECORD_VALUE,
 	ALOG_TOMBSTONE = XRECORD_TOMBSTONE, ALOG_ZONE = XRECORD_ZONE,
@@ -44,16 +44,6 @@ enum alog_flag {
 	ALOG_LARGE = XRECORD_LARGE,		/* the value names own zones: the user's to set */
 	ALOG_OF_BATCH = ALOG_MORE | ALOG_CONTINUED
 };
-
-#define alog_record	   xrecord
-#define alog_header	   xrecord_header
-#define alog_round	   xrecord_round
-#define alog_record_bytes  xrecord_bytes
-#define alog_data_at	   xrecord_data_at
-#define alog_bytes_at	   xrecord_bytes_at
-#define alog_seed	   xrecord_seed
-#define alog_header_encode xrecord_encode
-#define alog_header_decode xrecord_decode
 
 /* The value of the record at place 0 of a zone. */
 struct alog_zone_info {
@@ -89,9 +79,9 @@ _Static_assert(sizeof(struct alog_footer) == ALOG_FOOTER_BYTES, "the footer of a
 static inline uint32_t alog_bytes_most(uint32_t key_bytes, uint32_t value_bytes, uint8_t flags)
 {
 	if (!(flags & ALOG_PAGED))
-		return alog_record_bytes(key_bytes, value_bytes);
-	return alog_round(ALOG_HEADER_BYTES + key_bytes, ALOG_ALIGN) + ALOG_PAGE - ALOG_ALIGN +
-	       alog_round(value_bytes, ALOG_PAGE);
+		return xrecord_bytes(key_bytes, value_bytes);
+	return xrecord_round(ALOG_HEADER_BYTES + key_bytes, ALOG_ALIGN) + ALOG_PAGE - ALOG_ALIGN +
+	       xrecord_round(value_bytes, ALOG_PAGE);
 }
 
 /* Where the hints begin. */

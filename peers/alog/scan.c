@@ -24,24 +24,24 @@ void scan_init(struct scan *s, const uint8_t *image, uint32_t end, uint32_t seed
 		.chains = chains };
 }
 
-void scan_hint(const struct alog_record *rec, uint32_t at, uint32_t bytes, struct alog_hint *h)
+void scan_hint(const struct xrecord *rec, uint32_t at, uint32_t bytes, struct alog_hint *h)
 {
 	*h = (struct alog_hint){ .identity = { rec->identity[0], rec->identity[1] },
 		.sequence = rec->sequence, .place = at, .bytes = bytes, .expiry = rec->expiry,
 		.type = rec->type, .flags = rec->flags };
 }
 
-static bool has_header(const struct scan *s, uint32_t at, struct alog_record *rec, uint32_t *bytes)
+static bool has_header(const struct scan *s, uint32_t at, struct xrecord *rec, uint32_t *bytes)
 {
 	if (at >= s->end ||
-		!alog_header_decode(s->image + at, s->seed, at, s->end - at, rec) ||
+		!xrecord_decode(s->image + at, s->seed, at, s->end - at, rec) ||
 		rec->type == ALOG_ZONE)
 		return false;
-	*bytes = alog_bytes_at(at, rec->key_bytes, rec->value_bytes, rec->flags);
+	*bytes = xrecord_bytes_at(at, rec->key_bytes, rec->value_bytes, rec->flags);
 	return true;
 }
 
-static bool has_data(const struct scan *s, uint32_t at, const struct alog_record *rec)
+static bool has_data(const struct scan *s, uint32_t at, const struct xrecord *rec)
 {
 	return rec->type != ALOG_FILLER &&
 	       xcrc32c(0, scan_data(s->image, at, rec), rec->key_bytes + rec->value_bytes) ==
@@ -49,16 +49,16 @@ static bool has_data(const struct scan *s, uint32_t at, const struct alog_record
 }
 
 /* S1 */
-bool scan_is_whole(const struct scan *s, uint32_t at, struct alog_record *rec, uint32_t *bytes)
+bool scan_is_whole(const struct scan *s, uint32_t at, struct xrecord *rec, uint32_t *bytes)
 {
 	return has_header(s, at, rec, bytes) && has_data(s, at, rec);
 }
 
 /* S2: how many records the chain has that begins at this whole record; 0: it is not complete. */
-static uint32_t chain_length(const struct scan *s, uint32_t at, const struct alog_record *first,
+static uint32_t chain_length(const struct scan *s, uint32_t at, const struct xrecord *first,
 	uint32_t bytes)
 {
-	struct alog_record rec = *first;
+	struct xrecord rec = *first;
 	uint32_t nr = 1;
 
 	if (rec.flags & ALOG_CONTINUED)
@@ -73,7 +73,7 @@ static uint32_t chain_length(const struct scan *s, uint32_t at, const struct alo
 
 /* A header stands at `at`. */
 static enum scan_found judge_record(
-	struct scan *s, const struct alog_record *rec, uint32_t at, uint32_t bytes)
+	struct scan *s, const struct xrecord *rec, uint32_t at, uint32_t bytes)
 {
 	s->at = at + bytes;
 	if (!has_data(s, at, rec)) {
@@ -102,7 +102,7 @@ static bool rest_is_zero(const struct scan *s, uint32_t at)
 	return true;
 }
 
-enum scan_found scan_next(struct scan *s, struct alog_record *rec, uint32_t *at, uint32_t *bytes)
+enum scan_found scan_next(struct scan *s, struct xrecord *rec, uint32_t *at, uint32_t *bytes)
 {
 	uint32_t begin = s->at, next;
 	bool header = has_header(s, begin, rec, bytes);
@@ -134,13 +134,13 @@ uint64_t scan_epoch(const struct alog_config *cfg, uint64_t zone, const uint8_t 
 	uint64_t newest, uint64_t oldest)
 {
 	struct scan s;
-	struct alog_record rec;
+	struct xrecord rec;
 	uint32_t at, bytes;
 	enum scan_found found;
 	uint64_t e = newest;
 
 	for (uint32_t i = 0; i <= EPOCHS_TRIED && e && e >= oldest; i++, e--) {
-		scan_init(&s, image, cfg->zone_bytes, alog_seed(cfg->uuid, zone, e), false);
+		scan_init(&s, image, cfg->zone_bytes, xrecord_seed(cfg->uuid, zone, e), false);
 		while ((found = scan_next(&s, &rec, &at, &bytes)) == SCAN_BAD)
 			;
 		if (found == SCAN_RECORD)

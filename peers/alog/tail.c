@@ -267,7 +267,7 @@ static bool is_own(const struct alog *l, uint64_t k, uint64_t zone)
 }
 
 /* The header at this position. False: it is not in the ring's own pages. */
-static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct alog_header *h, bool in)
+static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct xrecord_header *h, bool in)
 {
 	uint8_t *bytes = (uint8_t *)h, *at;
 	uint32_t part, left = sizeof(*h);
@@ -288,8 +288,8 @@ static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct alog
  * here, the header may not verify: then the place is a hole, which a scan passes as well. */
 static void put_filler(struct alog *l, uint64_t zone, uint64_t pos)
 {
-	struct alog_record rec;
-	struct alog_header h;
+	struct xrecord rec;
+	struct xrecord_header h;
 	uint64_t e = l->head.epoch;
 	uint32_t place, seed;
 
@@ -297,12 +297,12 @@ static void put_filler(struct alog *l, uint64_t zone, uint64_t pos)
 		return;
 	place = tail_slot(l, pos / ALOG_PAGE)->page * ALOG_PAGE + pos % ALOG_PAGE;
 	for (int tries = 0; tries < 4 && e; tries++, e--) {
-		seed = alog_seed(l->cfg.uuid, zone, e);
-		if (!alog_header_decode(&h, seed, place, l->cfg.zone_bytes - place, &rec) ||
+		seed = xrecord_seed(l->cfg.uuid, zone, e);
+		if (!xrecord_decode(&h, seed, place, l->cfg.zone_bytes - place, &rec) ||
 			!(rec.flags & ALOG_PAGED))
 			continue;
 		rec.type = ALOG_FILLER;
-		alog_header_encode(&rec, seed, place, &h);
+		xrecord_encode(&rec, seed, place, &h);
 		copy_header(l, zone, pos, &h, true);
 		return;
 	}

@@ -100,7 +100,7 @@ static void tell_bad(struct alog *l, enum alog_damage what, uint32_t at, uint32_
 
 /* False: the walk waits before this record. Records that were told before are passed. */
 static bool tell(struct alog *l, uint32_t nr, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
+	const struct xrecord *rec, const void *data)
 {
 	struct walker *w = &l->w;
 
@@ -119,13 +119,13 @@ static bool tell(struct alog *l, uint32_t nr, const struct alog_hint *hint,
 static bool tell_scanned(struct alog *l, const struct zone *z)
 {
 	struct scan s;
-	struct alog_record rec;
+	struct xrecord rec;
 	struct alog_hint hint;
 	uint32_t at, bytes, nr = 0;
 	enum scan_found found;
 	bool more = true;
 
-	scan_init(&s, l->scratch, z->end, alog_seed(l->cfg.uuid, z->id, z->epoch), l->w.chains);
+	scan_init(&s, l->scratch, z->end, xrecord_seed(l->cfg.uuid, z->id, z->epoch), l->w.chains);
 	while (more && (found = scan_next(&s, &rec, &at, &bytes)) != SCAN_END) {
 		scan_hint(&rec, at, bytes, &hint);
 		if (found == SCAN_RECORD) {
@@ -142,7 +142,7 @@ static bool tell_scanned(struct alog *l, const struct zone *z)
 static bool tell_hinted(struct alog *l, const struct zone *z)
 {
 	struct alog_footer f;
-	struct alog_record rec;
+	struct xrecord rec;
 	struct alog_hint hint;
 	struct scan s;
 	uint32_t bytes;
@@ -150,7 +150,7 @@ static bool tell_hinted(struct alog *l, const struct zone *z)
 
 	if (!scan_hints_ok(&l->cfg, z->id, l->scratch, &f))
 		return true;			/* they did when it began */
-	scan_init(&s, l->scratch, f.end, alog_seed(l->cfg.uuid, z->id, f.epoch), false);
+	scan_init(&s, l->scratch, f.end, xrecord_seed(l->cfg.uuid, z->id, f.epoch), false);
 	for (uint32_t i = l->w.told; i < f.nr && more; i++) {
 		memcpy(&hint, l->scratch + alog_hints_at(l->cfg.zone_bytes, f.nr) +
 				i * ALOG_HINT_BYTES, sizeof(hint));

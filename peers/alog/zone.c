@@ -129,7 +129,7 @@ void zone_begin(struct alog *l)
 	z->end = ALOG_ZONE_HEAD_END;
 	z->state = ZONE_OPEN;
 	l->z.open = z;
-	l->z.seed = alog_seed(l->cfg.uuid, z->id, z->epoch);
+	l->z.seed = xrecord_seed(l->cfg.uuid, z->id, z->epoch);
 	l->z.sealing = 0;
 	alog_zone_encode(l->cfg.uuid, z->id, &info, header);
 	tail_put(l, &pos, 0, header, sizeof(header), pos);

@@ -57,7 +57,7 @@ static bool ready(void *ctx, uint32_t bytes)
 }
 
 static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
+	const struct xrecord *rec, const void *data)
 {
 	struct kvd *k = ctx;
 	struct kvd_backup *b = &k->backup;
@@ -79,7 +79,7 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 	xseg_req_write_data(k->peer.seg, b->r, at, &e, sizeof(e));
 	xseg_req_write_data(k->peer.seg, b->r, at + (uint32_t)sizeof(e), data,
 		rec->key_bytes + rec->value_bytes);
-	b->used += alog_round((uint32_t)sizeof(e) + rec->key_bytes + rec->value_bytes, 8);
+	b->used += xrecord_round((uint32_t)sizeof(e) + rec->key_bytes + rec->value_bytes, 8);
 	b->nr++;
 }
 

@@ -69,7 +69,7 @@ static bool needs_fact(const struct kvd_work *w)
 	return w->e.expires && (w->c.condition != KV_ALWAYS || w->c.kind == KV_DELETE);
 }
 
-static void fact_set(struct kvd_work *w, const struct alog_record *rec)
+static void fact_set(struct kvd_work *w, const struct xrecord *rec)
 {
 	w->fact = (struct kvd_fact){ .zone = w->e.zone, .place = w->e.place,
 		.version = rec->version, .expiry = rec->expiry };
@@ -78,7 +78,7 @@ static void fact_set(struct kvd_work *w, const struct alog_record *rec)
 /* The job's read is that of this change, and is back. Errors of the store are no damage. */
 static int take_read(struct kvd *k, struct kvd_work *w, struct kvd_job *j, uint32_t i)
 {
-	struct alog_record rec;
+	struct xrecord rec;
 	int64_t result = j->read->result;
 
 	if (result < 0 && result != -ENOENT)
@@ -112,7 +112,7 @@ static int look_at(struct kvd *k, struct xreq *r, struct kvd_work *w, struct kvd
 	uint32_t i)
 {
 	uint8_t header[ALOG_HEADER_BYTES];
-	struct alog_record rec;
+	struct xrecord rec;
 
 	if (*j && (*j)->read && (*j)->at == i &&
 		is_of(&w->e, (*j)->read->zone, (*j)->read->place))
@@ -233,7 +233,7 @@ static void plain_put(const struct kvd_work *w, struct alog_put *put)
 static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, struct making *m)
 {
 	struct alog_put *put = &k->now.put[m->nr];
-	struct alog_record old;
+	struct xrecord old;
 	int rc = 0;
 
 	*put = (struct alog_put){ .rec = { .identity = { w->id[0], w->id[1] },
@@ -248,7 +248,7 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 		plain_put(w, put);
 	else if (w->c.kind != KV_DELETE && kvd_record_ok(k, j->read, true, &old))
 		rc = kvd_value_make(k, w, j->read, &old, put, &m->number);
-	m->bytes += alog_record_bytes(put->rec.key_bytes, put->rec.value_bytes);
+	m->bytes += xrecord_bytes(put->rec.key_bytes, put->rec.value_bytes);
 	m->nr++;
 	m->added += !w->known;
 	return rc;
@@ -318,9 +318,9 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
-		const struct alog_record *rec = &k->now.put[n].rec;
+		const struct xrecord *rec = &k->now.put[n].rec;
 		struct alog_place at = { .bytes = w->does ?
-			alog_record_bytes(rec->key_bytes, rec->value_bytes) : 0 };
+			xrecord_bytes(rec->key_bytes, rec->value_bytes) : 0 };
 
 		write_outcome(k, r, i, w->result, &at,
 			!w->does ? 0 : rec->version ? rec->version : next->sequence + n, m->number);

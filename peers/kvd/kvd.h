@@ -314,10 +314,10 @@ enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct inde
 	uint32_t bytes);
 /* The header verifies. `whole`: key and value, too, and the read has them. */
 bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,
-	struct alog_record *rec);
+	struct xrecord *rec);
 /* The same of bytes in memory. */
 bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *data, uint32_t bytes,
-	bool whole, struct alog_record *rec);
+	bool whole, struct xrecord *rec);
 /* Counts and tells a record that is damaged, once. */
 void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e);
 void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
@@ -370,7 +370,7 @@ void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint
 /* ---- value.c ---- */
 /* The record of work[0] is in `rd`; the new value goes into k->value. 0 or the change's result. */
 int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
-	const struct alog_record *old, struct alog_put *put, uint64_t *number);
+	const struct xrecord *old, struct alog_put *put, uint64_t *number);
 bool kvd_needs_value(uint8_t kind);
 /* A record of a key and a value can be, and can be read (B3). */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);

@@ -107,7 +107,7 @@ static void run_look(struct kvd *k, struct kvd_job *j);
 static int looked_at(struct kvd *k, struct kvd_job *j, const struct kv_query *q, uint64_t slot,
 	struct index_entry *e, bool whole)
 {
-	struct alog_record rec;
+	struct xrecord rec;
 	int64_t result = j->read->result;
 
 	if (result < 0 && result != -ENOENT)
@@ -125,7 +125,7 @@ static int looked_at(struct kvd *k, struct kvd_job *j, const struct kv_query *q,
 }
 
 static int64_t give_info(struct kvd *k, struct xreq *r, const struct index_entry *e,
-	const struct alog_record *rec)
+	const struct xrecord *rec)
 {
 	struct kv_info_of_key info = { .record_bytes = e->bytes };
 
@@ -141,7 +141,7 @@ static int64_t give_info(struct kvd *k, struct xreq *r, const struct index_entry
 static int64_t give_looked(struct kvd *k, struct kvd_job *j, const struct kv_query *q,
 	const struct index_entry *e)
 {
-	struct alog_record rec;
+	struct xrecord rec;
 
 	if (!kvd_record_ok(k, j->read, q->kind == KV_GET, &rec))
 		return -EIO;

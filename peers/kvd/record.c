@@ -19,11 +19,11 @@
 /* ---- whether it verifies ---- */
 
 static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, uint64_t epoch,
-	uint32_t place, uint32_t bytes, bool whole, struct alog_record *rec)
+	uint32_t place, uint32_t bytes, bool whole, struct xrecord *rec)
 {
 	uint32_t n;
 
-	if (!alog_header_decode(data, alog_seed(alog_uuid(k->log), zone, epoch), place,
+	if (!xrecord_decode(data, xrecord_seed(alog_uuid(k->log), zone, epoch), place,
 		    k->cfg.zone_bytes - place, rec))
 		return false;
 	if (!whole)
@@ -34,14 +34,14 @@ static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, ui
 }
 
 bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,
-	struct alog_record *rec)
+	struct xrecord *rec)
 {
 	return rd->result >= 0 && bytes_ok(k, rd->data, rd->zone, rd->epoch, rd->place, rd->bytes,
 					  whole, rec);
 }
 
 bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *data, uint32_t bytes,
-	bool whole, struct alog_record *rec)
+	bool whole, struct xrecord *rec)
 {
 	return bytes_ok(k, data, e->zone, alog_zone_epoch(k->log, e->zone), e->place, bytes, whole,
 		rec);

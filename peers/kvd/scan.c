@@ -44,12 +44,12 @@ static void end_full(struct kvd *k, struct kvd_job *j, uint64_t hash)
 }
 
 /* False: it does not fit. */
-static bool add(struct kvd *k, struct kvd_job *j, const struct alog_record *rec, uint64_t hash,
+static bool add(struct kvd *k, struct kvd_job *j, const struct xrecord *rec, uint64_t hash,
 	const uint8_t *key)
 {
 	struct kv_scan_entry e = { .version = rec->version, .value_bytes = rec->value_bytes,
 		.key_bytes = rec->key_bytes, .expiry = rec->expiry, .client = rec->client };
-	uint32_t bytes = alog_round((uint32_t)sizeof(e) + rec->key_bytes, 8);
+	uint32_t bytes = xrecord_round((uint32_t)sizeof(e) + rec->key_bytes, 8);
 
 	if (bytes > j->r->size - j->used)
 		return false;
@@ -67,7 +67,7 @@ static bool add(struct kvd *k, struct kvd_job *j, const struct alog_record *rec,
 	return true;
 }
 
-static bool has_prefix(const struct kvd *k, const struct kv_query *q, const struct alog_record *rec,
+static bool has_prefix(const struct kvd *k, const struct kv_query *q, const struct xrecord *rec,
 	const uint8_t *key)
 {
 	return rec->key_bytes >= q->key_bytes && memcmp(key, k->now.key, q->key_bytes) == 0;
@@ -79,7 +79,7 @@ static int take_record(struct kvd *k, struct kvd_job *j, const struct kv_query *
 	struct index_entry *e)
 {
 	struct kvd_read *rd = j->read;
-	struct alog_record rec;
+	struct xrecord rec;
 	uint32_t need;
 
 	if (rd->result < 0 && rd->result != -ENOENT)

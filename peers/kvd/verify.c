@@ -25,7 +25,7 @@ static bool is_live(const struct kvd *k, uint64_t zone, const struct alog_hint *
 }
 
 static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
+	const struct xrecord *rec, const void *data)
 {
 	struct kvd *k = ctx;
 	struct kvd_verify *v = &k->verify;

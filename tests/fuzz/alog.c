@@ -19,26 +19,26 @@ static const struct alog_config config = { .prefix = "f", .zone_bytes = ZONE_BYT
 static uint32_t make_zone(uint8_t *image, struct input *in)
 {
 	struct alog_zone_info info = { .epoch = 3 };
-	uint32_t at = ALOG_ZONE_HEAD_END, nr = in_u8(in) % 24, seed = alog_seed(config.uuid, 9, 3);
+	uint32_t at = ALOG_ZONE_HEAD_END, nr = in_u8(in) % 24, seed = xrecord_seed(config.uuid, 9, 3);
 	struct alog_footer f = { .epoch = 3, .nr = nr };
 	struct alog_hint hints[24];
-	struct alog_header h;
+	struct xrecord_header h;
 
 	alog_zone_encode(config.uuid, 9, &info, image);
 	for (uint32_t i = 0; i < nr; i++) {
-		struct alog_record rec = { .sequence = i + 1, .type = ALOG_VALUE,
+		struct xrecord rec = { .sequence = i + 1, .type = ALOG_VALUE,
 			.value_bytes = in_u8(in), .flags = in_u8(in) & 13 };
-		uint32_t bytes = alog_bytes_at(at, 0, rec.value_bytes, rec.flags);
+		uint32_t bytes = xrecord_bytes_at(at, 0, rec.value_bytes, rec.flags);
 
 		if (at + bytes > alog_hints_at(ZONE_BYTES, nr)) {
 			f.nr = nr = i;
 			break;
 		}
-		memset(image + at + alog_data_at(at, 0, rec.flags), (int)i, rec.value_bytes);
+		memset(image + at + xrecord_data_at(at, 0, rec.flags), (int)i, rec.value_bytes);
 		rec.data_crc = xcrc32c(0, scan_data(image, at, &rec), rec.value_bytes);
 		if (rec.sequence % 7 == 0)
 			rec.type = ALOG_FILLER;
-		alog_header_encode(&rec, seed, at, &h);
+		xrecord_encode(&rec, seed, at, &h);
 		memcpy(image + at, &h, sizeof(h));
 		scan_hint(&rec, at, bytes, &hints[i]);
 		at += bytes;
@@ -54,11 +54,11 @@ static uint32_t make_zone(uint8_t *image, struct input *in)
 static void scan_all(const uint8_t *image, uint32_t end, bool chains)
 {
 	struct scan s;
-	struct alog_record rec;
+	struct xrecord rec;
 	uint32_t at, bytes, before = ALOG_ZONE_HEAD_END;
 	enum scan_found found;
 
-	scan_init(&s, image, end, alog_seed(config.uuid, 9, 3), chains);
+	scan_init(&s, image, end, xrecord_seed(config.uuid, 9, 3), chains);
 	while ((found = scan_next(&s, &rec, &at, &bytes)) != SCAN_END) {
 		assert(at >= before && bytes > 0 && bytes <= end - at);
 		before = at + bytes;

@@ -241,7 +241,7 @@ static int put(uint32_t key, uint32_t bytes, bool lend)
 }
 
 static void tell(void *ctx, uint64_t zone, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
+	const struct xrecord *rec, const void *data)
 {
 	(void)ctx;
 	(void)zone;

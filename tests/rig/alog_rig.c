@@ -245,7 +245,7 @@ int ar_put(struct ar *a, uint32_t key, uint32_t value_bytes, bool delete)
 		return -EAGAIN;
 	make_value(key, put.rec.client, data, put.rec.value_bytes);
 	put.rec.data_crc = xcrc32c(xcrc32c(0, &key, 4), data, put.rec.value_bytes);
-	rc = alog_next(a->log, alog_record_bytes(4, put.rec.value_bytes), 1, delete, &next);
+	rc = alog_next(a->log, xrecord_bytes(4, put.rec.value_bytes), 1, delete, &next);
 	if (rc)
 		return rc;
 	rc = alog_append(a->log, &put, 1, &at);
@@ -524,7 +524,7 @@ void ar_check_values(struct ar *a)
 	for (uint32_t k = 0; k < AR_KEYS; k++) {
 		const struct ar_entry *e = &a->index[k];
 		const struct ar_object *o;
-		struct alog_header h;
+		struct xrecord_header h;
 		int at = shown(a, k);
 
 		if (at < 0 || e->type == ALOG_TOMBSTONE ||
@@ -539,8 +539,8 @@ void ar_check_values(struct ar *a)
 		memcpy(&h, got, sizeof(h));
 		make_value(k, a->key[k].v[at].value, want, h.value_bytes % sizeof(want));
 		if (h.client != a->key[k].v[at].value || h.sequence != e->sequence ||
-			alog_bytes_at(e->place, h.key_bytes, h.value_bytes, h.flags) != e->bytes ||
-			memcmp(got + alog_data_at(e->place, h.key_bytes, h.flags) + h.key_bytes,
+			xrecord_bytes_at(e->place, h.key_bytes, h.value_bytes, h.flags) != e->bytes ||
+			memcmp(got + xrecord_data_at(e->place, h.key_bytes, h.flags) + h.key_bytes,
 				want, h.value_bytes) != 0)
 			ar_fail(a, "a value is not what was put", k);
 	}

@@ -8,7 +8,7 @@
 #include "xtypes/xcrc.h"
 
 static void told(void *ctx, uint64_t zone, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
+	const struct xrecord *rec, const void *data)
 {
 	struct ar *a = ctx;
 	struct ar_backup *b = &a->backup;

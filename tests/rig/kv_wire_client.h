@@ -128,7 +128,7 @@ static inline int kw_got(struct xseg *seg, struct xreq *r, const struct kw_log *
 	uint64_t where = xseg_req_note(seg, r, KV_NOTE_PLACE),
 		 epoch = xseg_req_note(seg, r, KV_NOTE_EPOCH);
 	uint32_t begin = epoch & 0xffffff, bytes = (uint32_t)where;
-	struct alog_record rec;
+	struct xrecord rec;
 
 	if (r->result < 0 && r->result != -EMSGSIZE)
 		return (int)r->result;
@@ -140,7 +140,7 @@ static inline int kw_got(struct xseg *seg, struct xreq *r, const struct kw_log *
 	if (bytes < ALOG_HEADER_BYTES || begin > r->size || bytes > r->size - begin)
 		return -EPROTO;
 	xseg_req_read_data(seg, r, begin, v->copy, bytes);
-	if (!alog_header_decode(v->copy, alog_seed(log->uuid, *zone, epoch >> 24), *place, bytes,
+	if (!xrecord_decode(v->copy, xrecord_seed(log->uuid, *zone, epoch >> 24), *place, bytes,
 		    &rec) ||
 		ALOG_HEADER_BYTES + rec.key_bytes + rec.value_bytes > bytes ||
 		xcrc32c(0, v->copy + ALOG_HEADER_BYTES, rec.key_bytes + rec.value_bytes) !=

@@ -217,7 +217,7 @@ static int scan(const char *prefix)
 			xseg_req_read_data(seg, r, at, &e, sizeof(e));
 			xseg_req_read_data(seg, r, at + (uint32_t)sizeof(e), record, e.key_bytes);
 			printf("%.*s %" PRIu64 "\n", (int)e.key_bytes, record, e.value_bytes);
-			at += alog_round((uint32_t)sizeof(e) + e.key_bytes, 8);
+			at += xrecord_round((uint32_t)sizeof(e) + e.key_bytes, 8);
 		}
 	} while (head.next);
 	return 0;

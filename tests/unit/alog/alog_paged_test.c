@@ -44,7 +44,7 @@ static void a_lent_value_goes_below_from_its_own_pages(void **state)
 	ar_put_now(rig, 2, 300, false);
 	assert_int_equal(ar_put_paged(rig, 1, 9000, true), 0);
 	e = &rig->index[1];
-	assert_int_equal((e->place + alog_data_at(e->place, 4, ALOG_PAGED) + 4) % ALOG_PAGE, 0);
+	assert_int_equal((e->place + xrecord_data_at(e->place, 4, ALOG_PAGED) + 4) % ALOG_PAGE, 0);
 	assert_int_equal((e->place + e->bytes) % ALOG_PAGE, 0);
 	ar_check_values(rig);			/* from the lent pages */
 	ar_poll(rig);				/* it waits for no push */

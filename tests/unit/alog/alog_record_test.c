@@ -12,22 +12,22 @@
 
 static const uint8_t uuid[16] = { 1, 2, 3 }, other[16] = { 1, 2, 4 };
 
-static struct alog_record sample(void)
+static struct xrecord sample(void)
 {
-	return (struct alog_record){ .identity = { 11, 22 }, .sequence = 33, .version = 44,
+	return (struct xrecord){ .identity = { 11, 22 }, .sequence = 33, .version = 44,
 		.key_bytes = 5, .value_bytes = 600, .data_crc = 66, .expiry = 77, .client = 88,
 		.type = ALOG_VALUE, .flags = ALOG_MORE };
 }
 
 static void a_header_is_read_as_it_was_written(void **state)
 {
-	struct alog_record rec = sample(), back;
-	struct alog_header h;
-	uint32_t seed = alog_seed(uuid, 9, 3);
+	struct xrecord rec = sample(), back;
+	struct xrecord_header h;
+	uint32_t seed = xrecord_seed(uuid, 9, 3);
 
 	(void)state;
-	alog_header_encode(&rec, seed, 4096, &h);
-	assert_true(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
+	xrecord_encode(&rec, seed, 4096, &h);
+	assert_true(xrecord_decode(&h, seed, 4096, ZONE_BYTES, &back));
 	assert_memory_equal(back.identity, rec.identity, sizeof(rec.identity));
 	assert_int_equal(back.sequence, 33);
 	assert_int_equal(back.version, 44);
@@ -42,46 +42,46 @@ static void a_header_is_read_as_it_was_written(void **state)
 
 static void a_header_of_another_log_zone_epoch_or_place_is_refused(void **state)
 {
-	struct alog_record rec = sample(), back;
-	struct alog_header h;
+	struct xrecord rec = sample(), back;
+	struct xrecord_header h;
 
 	(void)state;
-	alog_header_encode(&rec, alog_seed(uuid, 9, 3), 4096, &h);
-	assert_false(alog_header_decode(&h, alog_seed(other, 9, 3), 4096, ZONE_BYTES, &back));
-	assert_false(alog_header_decode(&h, alog_seed(uuid, 8, 3), 4096, ZONE_BYTES, &back));
-	assert_false(alog_header_decode(&h, alog_seed(uuid, 9, 4), 4096, ZONE_BYTES, &back));
-	assert_false(alog_header_decode(&h, alog_seed(uuid, 9, 3), 4104, ZONE_BYTES, &back));
+	xrecord_encode(&rec, xrecord_seed(uuid, 9, 3), 4096, &h);
+	assert_false(xrecord_decode(&h, xrecord_seed(other, 9, 3), 4096, ZONE_BYTES, &back));
+	assert_false(xrecord_decode(&h, xrecord_seed(uuid, 8, 3), 4096, ZONE_BYTES, &back));
+	assert_false(xrecord_decode(&h, xrecord_seed(uuid, 9, 4), 4096, ZONE_BYTES, &back));
+	assert_false(xrecord_decode(&h, xrecord_seed(uuid, 9, 3), 4104, ZONE_BYTES, &back));
 }
 
 static void each_flipped_bit_of_a_header_is_found(void **state)
 {
-	struct alog_record rec = sample(), back;
-	struct alog_header h;
-	uint32_t seed = alog_seed(uuid, 9, 3);
+	struct xrecord rec = sample(), back;
+	struct xrecord_header h;
+	uint32_t seed = xrecord_seed(uuid, 9, 3);
 
 	(void)state;
-	alog_header_encode(&rec, seed, 4096, &h);
+	xrecord_encode(&rec, seed, 4096, &h);
 	for (unsigned bit = 0; bit < sizeof(h) * 8; bit++) {
 		((uint8_t *)&h)[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_false(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
+		assert_false(xrecord_decode(&h, seed, 4096, ZONE_BYTES, &back));
 		((uint8_t *)&h)[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 }
 
 static void a_record_that_is_longer_than_its_room_is_refused(void **state)
 {
-	struct alog_record rec = sample(), back;
-	struct alog_header h;
-	uint32_t seed = alog_seed(uuid, 9, 3), bytes = alog_record_bytes(5, 600);
+	struct xrecord rec = sample(), back;
+	struct xrecord_header h;
+	uint32_t seed = xrecord_seed(uuid, 9, 3), bytes = xrecord_bytes(5, 600);
 
 	(void)state;
-	alog_header_encode(&rec, seed, 4096, &h);
-	assert_true(alog_header_decode(&h, seed, 4096, bytes, &back));
-	assert_false(alog_header_decode(&h, seed, 4096, bytes - 8, &back));
-	assert_false(alog_header_decode(&h, seed, 4096, 8, &back));
+	xrecord_encode(&rec, seed, 4096, &h);
+	assert_true(xrecord_decode(&h, seed, 4096, bytes, &back));
+	assert_false(xrecord_decode(&h, seed, 4096, bytes - 8, &back));
+	assert_false(xrecord_decode(&h, seed, 4096, 8, &back));
 	rec.value_bytes = UINT32_MAX - 70;	/* a sum that would wrap */
-	alog_header_encode(&rec, seed, 4096, &h);
-	assert_false(alog_header_decode(&h, seed, 4096, ZONE_BYTES, &back));
+	xrecord_encode(&rec, seed, 4096, &h);
+	assert_false(xrecord_decode(&h, seed, 4096, ZONE_BYTES, &back));
 }
 
 static void a_paged_value_begins_and_ends_at_a_page_wherever_its_record_is(void **state)
@@ -91,8 +91,8 @@ static void a_paged_value_begins_and_ends_at_a_page_wherever_its_record_is(void 
 	(void)state;
 	for (uint32_t place = ALOG_ZONE_HEAD_END; place < 3 * ALOG_PAGE; place += ALOG_ALIGN)
 		for (uint32_t key = 1; key < 5000; key += 77) {
-			data = alog_data_at(place, key, ALOG_PAGED);
-			bytes = alog_bytes_at(place, key, 40000, ALOG_PAGED);
+			data = xrecord_data_at(place, key, ALOG_PAGED);
+			bytes = xrecord_bytes_at(place, key, 40000, ALOG_PAGED);
 			assert_in_range(data, ALOG_HEADER_BYTES, ALOG_HEADER_BYTES + ALOG_PAGE - 1);
 			assert_int_equal((place + data + key) % ALOG_PAGE, 0);
 			assert_int_equal((place + bytes) % ALOG_PAGE, 0);
@@ -103,13 +103,13 @@ static void a_paged_value_begins_and_ends_at_a_page_wherever_its_record_is(void 
 
 static void zeroes_are_no_header(void **state)
 {
-	struct alog_record rec;
+	struct xrecord rec;
 	static const uint8_t zeroes[ALOG_ZONE_HEAD_END];
 	struct alog_zone_info info;
 	struct alog_footer f;
 
 	(void)state;
-	assert_false(alog_header_decode(zeroes, alog_seed(uuid, 9, 3), 0, ZONE_BYTES, &rec));
+	assert_false(xrecord_decode(zeroes, xrecord_seed(uuid, 9, 3), 0, ZONE_BYTES, &rec));
 	assert_false(alog_zone_decode(uuid, 9, zeroes, &info));
 	assert_false(alog_footer_decode(uuid, 9, ZONE_BYTES, zeroes, &f));
 }

@@ -9,7 +9,7 @@
 static uint32_t walked, walked_bad, walks_over, walked_damage[4];
 
 static void walk_record(void *ctx, uint64_t zone, const struct alog_hint *hint,
-	const struct alog_record *rec, const void *data)
+	const struct xrecord *rec, const void *data)
 {
 	(void)ctx;
 	(void)zone;

@@ -142,7 +142,7 @@ static void a_record_that_does_not_fit_says_its_length(void **state)
 	r = ask(KV_GET, "key", 1, 0);
 	assert_int_equal(kr_call(r), -EMSGSIZE);
 	assert_int_equal((uint32_t)xseg_req_note(kr.seg, r, KV_NOTE_PLACE),
-		alog_record_bytes(3, 10000));
+		xrecord_bytes(3, 10000));
 	xseg_req_free(kr.port, r);
 	assert_int_equal(kr_get("key", &v), 0);
 	assert_int_equal(v.value_bytes, 10000);
@@ -665,7 +665,7 @@ static int backup_some(struct backup *b, uint32_t pages)
 					at + (uint32_t)sizeof(e) + e.key_bytes, &b->value[n], 1);
 			}
 		}
-		at += alog_round((uint32_t)sizeof(e) + e.key_bytes + e.value_bytes, 8);
+		at += xrecord_round((uint32_t)sizeof(e) + e.key_bytes + e.value_bytes, 8);
 	}
 	b->next = head.next;
 	xseg_req_free(kr.port, r);
@@ -901,7 +901,7 @@ static void scan_some(struct seen *s, const char *prefix, uint32_t pages)
 		if (sscanf(key, "s%u", &n) == 1 && n < 400)
 			s->times[n]++;
 		s->nr++;
-		at += alog_round((uint32_t)sizeof(e) + e.key_bytes, 8);
+		at += xrecord_round((uint32_t)sizeof(e) + e.key_bytes, 8);
 	}
 	assert_int_equal(at, head.bytes);
 	s->next = head.next;
