@@ -128,8 +128,8 @@ struct xport {
 	uint32_t nr_backlog;
 	uint32_t *rung;		/* by bell: its word as we left it, so as not to ring twice */
 	/* 1 + the port that it sent to last, and from which it took last, by queue; 0: none yet; of
-	 * replies also: none since requests have another partner. The port's thread writes them, and
-	 * the thread that sleeps for it reads them: bell.c */
+	 * replies also: none since requests have another partner. The port's thread writes them,
+	 * and the thread that sleeps for it reads them: bell.c */
 	_Atomic uint16_t sent_to[2], got_from[2];
 	uint64_t poll_ns;	/* how long xseg_port_wait() polls */
 	/* what others of its thread offer, from head to tail modulo 2^32: near.c; NULL: it is not

@@ -122,8 +122,8 @@ struct kv_backup_head {
 	uint32_t nr, bytes;			/* of the answer, this header included */
 };
 
-/* Key and value follow, and the next begins at a multiple of 8 bytes. A record without KV_BACKUP_SET
- * says that the key is deleted; its key may be missing. */
+/* Key and value follow, and the next begins at a multiple of 8 bytes. A record without
+ * KV_BACKUP_SET says that the key is deleted; its key may be missing. */
 struct kv_backup_entry {
 	uint64_t identity[2], sequence, version;
 	uint32_t key_bytes, value_bytes;

@@ -385,10 +385,10 @@ static uint32_t bell_of(struct xport *p, const struct lane_out *o)
 	return bell < p->seg->geo.nr_ports ? bell : XSEG_NONE;
 }
 
-/* Notes a port that this one sends to, or takes from, in `way`. `back` has the partners of the other
- * way. If requests have a new partner, the partner of their replies is not known yet: a peer that
- * forwards may not answer the new one itself. Replies with a new partner say nothing of requests. A
- * client of volumed sends to volumed, and its replies come from the peer below. */
+/* Notes a port that this one sends to, or takes from, in `way`. `back` has the partners of the
+ * other way. If requests have a new partner, the partner of their replies is not known yet: a peer
+ * that forwards may not answer the new one itself. Replies with a new partner say nothing of
+ * requests. A client of volumed sends to volumed, and its replies come from the peer below. */
 static void note_partner(
 	_Atomic uint16_t *way, _Atomic uint16_t *back, uint32_t queue, uint32_t port)
 {

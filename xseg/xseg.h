@@ -503,8 +503,8 @@ bool xseg_port_is_kept(struct xport *port);
  * for one that is damaged. */
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh,
 	struct xseg_error *err) XSEG_MUST_CHECK;
-/* The first page of each of the arena's extents, in their order, for requests that list pages of the
- * arena: writes up to max, returns how many extents it has. It is open. */
+/* The first page of each of the arena's extents, in their order, for requests that list pages of
+ * the arena: writes up to max, returns how many extents it has. It is open. */
 uint32_t xseg_arena_pages(struct xseg_peer *peer, uint32_t *first, uint32_t max);
 /* The epoch of the route to what the arena has copies of: while it is the route's nobody else has
  * changed that. The peer says it; it outlives the peer, as the arena does. XSEG_NO_EPOCH: it has no

@@ -234,8 +234,8 @@ void alog_own_swept(struct alog *l);
  * below. */
 bool alog_read_tail(struct alog *l, uint64_t zone, uint32_t from, uint32_t bytes, void *to);
 
-/* For the seed of a header's CRC (xrecord_seed()). Epoch 0: there is no such zone, or it is not known.
- * The UUID is valid when it serves. */
+/* For the seed of a header's CRC (xrecord_seed()). Epoch 0: there is no such zone, or it is not
+ * known. The UUID is valid when it serves. */
 uint64_t alog_zone_epoch(struct alog *l, uint64_t zone);
 const uint8_t *alog_uuid(const struct alog *l);
 

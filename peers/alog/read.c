@@ -3,10 +3,10 @@
  * Contract: one reading at a time, for the job that has the scratch; then() is called when all of
  * it is there, never before the call returns. Ranges that the store does not have read as zeroes.
  *
- * A piece that cannot be read, or comes short, is tried again page by page. If pages fail again, all
- * is read anew after a pause, as a store may fail for a while. What is missing after PAUSES of them,
- * some 6 s, is zeroes and counted in `bad`. A store with many bad places is not waited for each
- * time: behind such a reading there is one pause, for a minute.
+ * A piece that cannot be read, or comes short, is tried again page by page. If pages fail again,
+ * all is read anew after a pause, as a store may fail for a while. What is missing after PAUSES of
+ * them, some 6 s, is zeroes and counted in `bad`. A store with many bad places is not waited for
+ * each time: behind such a reading there is one pause, for a minute.
  */
 #include <assert.h>
 #include <errno.h>

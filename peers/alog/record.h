@@ -27,8 +27,8 @@
 #define ALOG_PAGED_LEAST   32768u		/* such a copy costs more than the gaps */
 #define ALOG_ZONE_HEAD_END 104u			/* where the first record of a zone may begin */
 
-/* The header of a record is in xtypes/xrecord.h, as clients of kvd check it too. These are the log's
- * names of its types and flags. */
+/* The header of a record is in xtypes/xrecord.h, as clients of kvd check it too. These are the
+ * log's names of its types and flags. */
 enum alog_type {
 	ALOG_NOTHING = XRECORD_NOTHING, ALOG_VALUE = XRECORD_VALUE,
 	ALOG_TOMBSTONE = XRECORD_TOMBSTONE, ALOG_ZONE = XRECORD_ZONE,

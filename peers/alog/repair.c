@@ -11,8 +11,8 @@
  *   COPY    SETTLE  the live records of all zones in doubt are copied
  *   SETTLE  NONE    all copies are written
  *
- * In TAIL no page is written, so that no failure ends it: else each round would leave a page more of
- * copies in the ring beside the originals, until no copy has room (T3 of tail.c).
+ * In TAIL no page is written, so that no failure ends it: else each round would leave a page more
+ * of copies in the ring beside the originals, until no copy has room (T3 of tail.c).
  *
  * The range of ids is in the arena before anything is done about it, and leaves it when the last of
  * these zones is deleted. A successor that finds a range begins in WAIT.

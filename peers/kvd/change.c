@@ -33,7 +33,8 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xkill.h"
 
-/* What comes of looking at a record: it is there, it is on its way, there is no job, or an errno. */
+/* What comes of looking at a record: it is there, it is on its way, there is no job, or an
+ * errno. */
 enum { LOOKED = 0, LOOKING = 1 };
 
 /* What kvd writes into a struct kv_change. */

@@ -375,7 +375,6 @@ bool kvd_needs_value(uint8_t kind);
 /* A record of a key and a value can be, and can be read (B3). */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 
-
 /* ---- preload.c ---- */
 void kvd_preload_begin(struct kvd *k);		/* once */
 

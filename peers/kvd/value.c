@@ -1,7 +1,7 @@
 /* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH.
  *
- * Contract: kvd's thread; pure but for k->now.value, which is the new value until the next call. The
- * old record verifies.
+ * Contract: kvd's thread; pure but for k->now.value, which is the new value until the next call.
+ * The old record verifies.
  *
  * The new record keeps the expiry and the client's flags of the old one; TOUCH changes the expiry
  * alone, and keeps the version.

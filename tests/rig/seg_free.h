@@ -1,5 +1,5 @@
-/* seg_free - what is free of a segment before a client of it begins, and the wait until that is free
- * again.
+/* seg_free - what is free of a segment before a client of it begins, and the wait until that is
+ * free again.
  *
  * Contract: everything asserts.
  */

@@ -239,7 +239,8 @@ static void choose_beside(struct sim *s, uint32_t threads)
 					      : rng_range(&g, 1, 2);
 }
 
-/* kvd, by numbers of its own. Its log has room for all keys several times, and not for much more. */
+/* kvd, by numbers of its own. Its log has room for all keys several times, and not for much
+ * more. */
 static void choose_values(struct sim *s)
 {
 	static const char *const syncs[] = { "never", "written", "always", "1s", "5ms", "100us" };

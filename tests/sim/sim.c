@@ -4,8 +4,9 @@
  *          [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N] [--values]
  *
  * Runs seeds S .. S + N - 1 and ends with "N passed, N failed". At the first failure it stops,
- * names the error and the way to repeat it, and exits with 1. With --values each run has a kvd. By default it then looks for a short
- * script that fails in the same way (shrink.c). --with, --only and --order repeat that script.
+ * names the error and the way to repeat it, and exits with 1. With --values each run has a kvd. By
+ * default it then looks for a short script that fails in the same way (shrink.c). --with, --only
+ * and --order repeat that script.
  *
  * The runs are in a process of their own: so the failing seed is named however a run ends.
  */

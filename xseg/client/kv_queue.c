@@ -38,7 +38,6 @@
 #include "xseg/client/kv_inside.h"
 #include "xtypes/xstate.h"
 
-
 enum op_state { OP_REST, OP_OUT, OP_BACK, OP_LENT, OP_NR_STATES };
 
 /* ---- lists ------------------------------------------------------------------------------- */

@@ -51,7 +51,6 @@
 #include "xseg/client/queue.h"
 #include "xtypes/xstate.h"
 
-
 /* In struct xseg_io; REST, KEPT, LENT: it is the caller's, from KEPT on with a slot. */
 enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_LENT, IO_NR_STATES };
 

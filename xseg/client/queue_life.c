@@ -1,6 +1,7 @@
 /* queue_life - making and ending queues.
  *
- * A queue is a client of the segment of its own (client.c), so threads share nothing but the volume.
+ * A queue is a client of the segment of its own (client.c), so threads share nothing but the
+ * volume.
  *
  * Contract: takes the control lock, and waits for it for as long as the volume waits for answers.
  * Any thread may create and destroy a queue, but not while another thread uses it.

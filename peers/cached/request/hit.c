@@ -5,8 +5,8 @@
  * can enter the object at once checks whether the read would be served in its first step (read.c).
  * If so, it serves the read there. All other cases go the long way, where everything has its
  * reason. Examples: a thread is inside, a bucket is absent or was read ahead, the object is being
- * emptied, the request is not to be kept (XSEG_REQ_ONCE), the volume bypasses the cache. So the short way does only things that read_step() or
- * write_step() would do.
+ * emptied, the request is not to be kept (XSEG_REQ_ONCE), the volume bypasses the cache. So the
+ * short way does only things that read_step() or write_step() would do.
  *
  * A write of whole buckets goes this way under write-back, if each of them has a page. It waits for
  * nothing. It is answered when its slots are stored, before another thread is inside. A write that

@@ -1,9 +1,9 @@
 /* dirty - the amount of data that is newer than the store, as the segment says it, whether its
  * cache, or its kvd, lives or not.
  *
- * Contract: any attachment, any thread. It reads the counters of caches and of kvds. A write raises its counter
- * before it is answered, and a successor leaves the counter alone until it has counted anew. So 0
- * of a dead cache means that nothing would be lost with it.
+ * Contract: any attachment, any thread. It reads the counters of caches and of kvds. A write raises
+ * its counter before it is answered, and a successor leaves the counter alone until it has counted
+ * anew. So 0 of a dead cache means that nothing would be lost with it.
  */
 #ifndef PEERS_COMMON_DIRTY_H
 #define PEERS_COMMON_DIRTY_H

@@ -1,8 +1,8 @@
 /* values - clients of kvd: they put, get, delete and scan values, and judge the answers.
  *
- * They are a peer of their own, with two ports. What is to be sent is in the script; its particulars
- * follow from the seed and the item's number. versions.c says which answers may be. The date that
- * kvd is told jumps, forwards and backwards.
+ * They are a peer of their own, with two ports. What is to be sent is in the script; its
+ * particulars follow from the seed and the item's number. versions.c says which answers may be. The
+ * date that kvd is told jumps, forwards and backwards.
  *
  * Contract: steps of the scheduler. Requests go to NODE_KVD.
  */

@@ -1,5 +1,5 @@
-/* kvd_hostile_test - whatever a client writes into its requests, kvd answers them, and the values of
- * others stay as they are.
+/* kvd_hostile_test - whatever a client writes into its requests, kvd answers them, and the values
+ * of others stay as they are.
  *
  * Requests are made as they should be, and then bytes of their pages and fields are changed at
  * random. SEED=N runs one seed.
@@ -75,7 +75,7 @@ static void spoil(struct xreq *r)
 	default: break;
 	}
 	if (r->op == XSEG_OP_WRITE)
-		r->flags &= (uint8_t)~(XSEG_REQ_LOAN | XSEG_REQ_DIRECT);
+		r->flags &= (uint8_t) ~(XSEG_REQ_LOAN | XSEG_REQ_DIRECT);
 }
 
 static void one_seed(uint64_t s)

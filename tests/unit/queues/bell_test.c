@@ -283,7 +283,8 @@ static void one_answered_before_another_sent_is_no_partner(void **state)
 	close_peer(later);
 }
 
-/* What the client has sent is forwarded to `below`, which answers the client. Then it sends again. */
+/* What the client has sent is forwarded to `below`, which answers the client. Then it sends
+ * again. */
 static void pass_one(struct xport *below)
 {
 	assert_int_equal(xseg_req_forward(s, segrig_request(s), xseg_peer_index(below->peer)), 0);
