@@ -134,6 +134,11 @@ is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys,
 	.log_bytes, .zones, .index_bytes, .puts, .gets, .deletes, .hits, .misses, .compacted_bytes,
 	.bad_records, .opened_ns | numbers] | length')" 13
 is "sync too" "$(xseg --json kv info | jq -r .sync)" 1s
+xseg kv info >info.txt
+for line in "^keys      $nr of [0-9]* *" '^log       .* live, in [0-9]* zones* of' '^sync      1s: ' \
+	'^requests  [0-9]* gets (' '^index     .* of RAM, built in'; do
+	t "people read it, too: $(cut -c2-7 <<<"$line")" grep -q "$line" info.txt
+done
 is "a verify reads all" "$(xseg --json kv verify | jq -c '[.keys, .bad, .bad_keys]')" "[$nr,0,[]]"
 t "and says so" xseg kv verify
 t "a flush returns" xseg kv flush

@@ -382,8 +382,8 @@ static int show_verified(const struct tool *t, const struct verified *v)
 		json_object_set(j, "bad_keys", v->keys);
 		rc = out_json(j);
 	} else if (!v->bad) {
-		tool_say(t, "%" PRIu64 " records of %s are whole, %" PRIu64 " of them live",
-			v->records, out_size(v->bytes, bytes), v->live);
+		tool_say(t, "all records are whole: %" PRIu64 " of %s, %" PRIu64 " of them live",
+			v->records, out_bytes(v->bytes, bytes), v->live);
 	} else {
 		json_array_foreach(v->places, i, place)
 			printf("damaged  %s\n", json_string_value(place));

@@ -18,6 +18,7 @@
 #include "tools/xseg/flow/kv_item.h"
 #include "tools/xseg/flow/kv_store.h"
 #include "tools/xseg/text/key_text.h"
+#include "tools/xseg/text/values_text.h"
 
 #define SHOWN	   60u				/* bytes of a key in a message */
 #define TTL_MAX_NS (UINT32_MAX * TOOL_SECOND)
@@ -358,11 +359,10 @@ static int show_info(const struct tool *t, char *text)
 			out_set_int(j, key, strtoull(value, NULL, 10));
 		else
 			out_set_text(j, key, value);
-		if (!t->json)
-			printf("%-16s %s\n", key, value);
 	}
 	if (t->json)
 		return out_json(j);
+	values_text_print(j);
 	json_decref(j);
 	return out_done();
 }
