@@ -28,9 +28,10 @@ static void print_log(const json_t *j)
 
 	printf("log       %s of %s live, in %" PRIu64 " zone%s of %s together, %" PRIu64
 	       " zones free\n",
-	       out_bytes(out_int(j, "live_bytes"), a), out_size(out_int(j, "size_bytes"), b), zones,
-	       zones == 1 ? "" : "s", out_size(out_int(j, "log_bytes"), c),
-	       out_int(j, "zones_free"));
+		out_bytes(out_int(j, "live_bytes"), a),
+		out_size(out_int(j, "size_bytes"), b), zones,
+		zones == 1 ? "" : "s", out_size(out_int(j, "log_bytes"), c),
+		out_int(j, "zones_free"));
 }
 
 /* When a change is answered, and is safe from a loss of power. */
@@ -81,8 +82,7 @@ static void print_requests(const json_t *j)
 	uint64_t gets = out_int(j, "gets"), hits = out_int(j, "hits");
 	char share[OUT_TEXT];
 
-	printf("requests  %" PRIu64 " gets (%s found), %" PRIu64 " puts, %" PRIu64 " deletes, %" PRIu64
-	       " scans\n",
+	printf("requests  %" PRIu64 " gets (%s found), %" PRIu64 " puts, %" PRIu64 " deletes, %" PRIu64 " scans\n",
 		gets, out_percent(hits, gets, share), out_int(j, "puts"),
 		out_int(j, "deletes"), out_int(j, "scans"));
 	print_shown(j, "values", rest, sizeof(rest) / sizeof(rest[0]));
@@ -95,7 +95,8 @@ static void print_writes(const json_t *j)
 	printf("appended  %s, and %s copied by compaction; %s written below in all, %" PRIu64
 	       " flushes\n",
 		out_bytes(out_int(j, "appended_bytes"), a),
-		out_bytes(out_int(j, "compacted_bytes"), b), out_bytes(out_int(j, "written_bytes"), c),
+		out_bytes(out_int(j, "compacted_bytes"), b),
+		out_bytes(out_int(j, "written_bytes"), c),
 		out_int(j, "flushes"));
 }
 
