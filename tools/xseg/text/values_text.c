@@ -82,8 +82,8 @@ static void print_requests(const json_t *j)
 	uint64_t gets = out_int(j, "gets"), hits = out_int(j, "hits");
 	char share[OUT_TEXT];
 
-	printf("requests  %" PRIu64 " gets (%s found), %" PRIu64 " puts, %" PRIu64 " deletes, %" PRIu64 " scans\n",
-		gets, out_percent(hits, gets, share), out_int(j, "puts"),
+	printf("requests  %" PRIu64 " gets (%s found), ", gets, out_percent(hits, gets, share));
+	printf("%" PRIu64 " puts, %" PRIu64 " deletes, %" PRIu64 " scans\n", out_int(j, "puts"),
 		out_int(j, "deletes"), out_int(j, "scans"));
 	print_shown(j, "values", rest, sizeof(rest) / sizeof(rest[0]));
 }
