@@ -738,8 +738,8 @@ const char *versions_check_batches(struct versions *v)
 			/* a later change that is there says nothing of the batch */
 			if (!b->version[n] || !st->present || !st->version)
 				continue;
-			if (st->version == b->version[n])
-				there = b->key[n];
+			if (st->version == b->version[n] && st->batch == b->id)
+				there = b->key[n];	/* a TOUCH keeps the version */
 			else if (st->version < b->version[n])
 				gone = b->key[n];
 		}

@@ -41,6 +41,13 @@ static void incr(uint32_t key, uint64_t amount)
 	versions_begin(&v, key, &c);
 }
 
+static void touch(uint32_t key)
+{
+	struct vchange c = { .kind = KV_TOUCH };
+
+	versions_begin(&v, key, &c);
+}
+
 /* What the key shows after the death of all clients, or a loss of power. */
 static const char *shows(uint32_t key, const char *text, uint64_t version, bool power_lost)
 {
@@ -50,14 +57,18 @@ static const char *shows(uint32_t key, const char *text, uint64_t version, bool 
 	return versions_resolve(&v, key, &seen, power_lost);
 }
 
+static void answer(uint32_t key, uint32_t change, uint64_t version)
+{
+	versions_end(&v, key, change, 0, version, 0);
+	assert_null(versions_check(&v, key));
+}
+
 /* Key 1 has version 5, and then a batch of keys 0 and 1 is sent. */
 static void send_batch(void)
 {
 	uint64_t batch;
-	uint32_t first = put(1, "old", 0);
 
-	versions_end(&v, 1, first, 0, 5, 0);
-	assert_null(versions_check(&v, 1));
+	answer(1, put(1, "old", 0), 5);
 	batch = versions_batch(&v);
 	put(0, "100", batch);
 	put(1, "new", batch);
@@ -98,6 +109,25 @@ static void nor_does_it_if_only_the_clients_died_first(void **state)
 	assert_null(versions_check_batches(&v));
 }
 
+static void a_touch_that_is_there_says_nothing_of_the_batch_before_it(void **state)
+{
+	uint64_t batch;
+	uint32_t first, second;
+
+	(void)state;
+	answer(1, put(1, "old", 0), 5);
+	batch = versions_batch(&v);
+	first = put(0, "100", batch);
+	second = put(1, "new", batch);
+	answer(0, first, 7);
+	answer(1, second, 8);
+	touch(0);
+	versions_clients_died(&v);
+	assert_null(shows(0, "100", 7, true));
+	assert_null(shows(1, "old", 5, true));
+	assert_null(versions_check_batches(&v));
+}
+
 static void half_of_a_batch_is_told_after_the_death_of_its_client(void **state)
 {
 	(void)state;
@@ -116,6 +146,7 @@ int main(void)
 		TEST(a_batch_of_which_a_loss_of_power_keeps_half_is_told),
 		TEST(counting_on_by_nothing_does_not_look_like_the_batch_before_it),
 		TEST(nor_does_it_if_only_the_clients_died_first),
+		TEST(a_touch_that_is_there_says_nothing_of_the_batch_before_it),
 		TEST(half_of_a_batch_is_told_after_the_death_of_its_client),
 	};
 
