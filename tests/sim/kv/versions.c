@@ -116,8 +116,8 @@ static bool can_do(const struct vchange *c, const struct vstate *st, uint32_t la
 	case NEED_ABSENT:
 		return may_be_absent(st, latest);
 	case NEED_PRESENT:
-		if (!may_be_present(st, c->begin) ||
-			(c->condition == KV_IF_VERSION && st->version != c->if_version))
+		if (!may_be_present(st, c->begin) || (c->condition == KV_IF_VERSION &&
+				st->version && st->version != c->if_version))
 			return false;
 		return (c->kind != KV_INCR && c->kind != KV_DECR) || number_of(&st->value, &n);
 	default:

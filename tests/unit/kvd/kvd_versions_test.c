@@ -128,6 +128,22 @@ static void a_touch_that_is_there_says_nothing_of_the_batch_before_it(void **sta
 	assert_null(versions_check_batches(&v));
 }
 
+static void a_change_may_name_the_version_of_one_that_was_not_answered(void **state)
+{
+	struct vchange c = { .kind = KV_INCR, .amount = 5, .condition = KV_IF_VERSION,
+		.if_version = 7 };
+	uint32_t incr;
+
+	(void)state;
+	answer(0, put(0, "1", 0), 5);
+	put(0, "100", 0);
+	v.key[0].out++;
+	incr = versions_begin(&v, 0, &c);
+	versions_end(&v, 0, incr, 0, 9, 105);
+	versions_clients_died(&v);
+	assert_null(shows(0, "105", 9, true));
+}
+
 static void half_of_a_batch_is_told_after_the_death_of_its_client(void **state)
 {
 	(void)state;
@@ -147,6 +163,7 @@ int main(void)
 		TEST(counting_on_by_nothing_does_not_look_like_the_batch_before_it),
 		TEST(nor_does_it_if_only_the_clients_died_first),
 		TEST(a_touch_that_is_there_says_nothing_of_the_batch_before_it),
+		TEST(a_change_may_name_the_version_of_one_that_was_not_answered),
 		TEST(half_of_a_batch_is_told_after_the_death_of_its_client),
 	};
 
