@@ -29,8 +29,6 @@ void grave_add(struct alog *l, struct zone *z)
 /* L5, L6, L7 */
 static bool may_go(struct alog *l, const struct zone *z)
 {
-	if (l->repair.state != REPAIR_NONE)
-		return false;
 	if (!zone_promised(l, z))
 		return l->s.written >= z->after;
 	return l->s.stable >= z->after && l->s.flushed &&
@@ -69,7 +67,8 @@ bool grave_pump(struct alog *l)
 	struct zone *z;
 	struct io *io;
 
-	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns)
+	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns ||
+		l->repair.state != REPAIR_NONE)
 		return false;
 	z = &l->z.table[g->list[g->from]];
 	if (walk_holds(l, z))

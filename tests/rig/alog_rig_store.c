@@ -351,8 +351,14 @@ void ar_settle(struct ar *a)
 			longjmp(a->killed, 1);
 		if (ar_step(a))
 			continue;
-		if (next == ALOG_NEVER || a->stuck)
+		if (a->stuck)
 			return;
+		if (next == ALOG_NEVER) {
+			alog_poll(a->log, a->now);
+			if (a->nr_out)
+				ar_fail(a, "it goes on, and did not want to be called", a->nr_out);
+			return;
+		}
 		if (next > a->now)
 			a->now = next;
 	}

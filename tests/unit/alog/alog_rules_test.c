@@ -350,6 +350,29 @@ static void a_zone_that_hid_records_goes_when_their_deletion_is_stable(void **st
 	assert_null(ar_zone(rig, a)->now);
 }
 
+/* If space is short, a head makes the first deletion stable. Nothing else happens that the log is
+ * called for, so the rig fails if it does not want to be called. */
+static void if_space_is_short_a_head_makes_it_stable(void **state)
+{
+	struct alog_config cfg = { .prefix = "log", .zones = 10, .zone_bytes = 8 * ALOG_PAGE,
+		.tail_pages = 64, .reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5, .own = 8 };
+	uint64_t a, b, first;
+
+	(void)state;
+	rig = ar_create(4711, &cfg);
+	assert_true(ar_open(rig));
+	hide_one(&a, &b);
+	alog_dead(rig->log, b, rig->index[1].bytes);
+	ar_settle(rig);
+	alog_force(rig->log, alog_end(rig->log));
+	ar_settle(rig);
+	assert_null(ar_zone(rig, a)->now);
+	assert_non_null(ar_zone(rig, b)->now);
+	assert_int_equal(alog_own(rig->log, stats().zones_free - cfg.reserve + 1, &first), -EAGAIN);
+	ar_settle(rig);
+	assert_null(ar_zone(rig, b)->now);
+}
+
 /* Puts until key 1 is copied. */
 static void copy_key_1(void)
 {
@@ -583,6 +606,7 @@ int main(void)
 		RULE(a_deleted_key_stays_deleted_when_its_tombstone_is_gone),
 		RULE(the_highest_sequence_counts_wherever_it_stands),
 		RULE(a_zone_that_hid_records_goes_when_their_deletion_is_stable),
+		RULE(if_space_is_short_a_head_makes_it_stable),
 		RULE(an_expired_record_is_copied_as_a_tombstone_that_hides_older_ones),
 		RULE(one_failed_flush_is_not_for_ever),
 		RULE(a_full_log_refuses_puts_and_takes_deletions),
