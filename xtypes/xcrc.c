@@ -96,34 +96,41 @@ BY_FOLDING static inline __m512i fold(__m512i x, __m512i by, __m512i y)
 		_mm512_clmulepi64_epi128(x, by, 0x11), y, 0x96);
 }
 
+/* Blocks of 16 bytes, the first three into the last. */
+BY_FOLDING static inline __m128i fold_four(__m512i x)
+{
+	__m512i y = fold(x, _mm512_loadu_si512(factor[0]), _mm512_setzero_si512());
+	__m128i a = _mm_xor_si128(_mm512_castsi512_si128(y), _mm512_extracti32x4_epi32(y, 1)),
+		b = _mm_xor_si128(_mm512_extracti32x4_epi32(y, 2), _mm512_extracti32x4_epi32(x, 3));
+
+	return _mm_xor_si128(a, b);
+}
+
 /* Of at least WIDE bytes. */
 BY_FOLDING static uint32_t by_folding(uint32_t crc, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	__m512i by = _mm512_loadu_si512(factor[4]), x[4];
+	__m512i by = _mm512_loadu_si512(factor[4]), a = _mm512_loadu_si512(p),
+		b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128),
+		d = _mm512_loadu_si512(p + 192);
 	__m128i rest;
 
-	for (unsigned i = 0; i < 4; i++)
-		x[i] = _mm512_loadu_si512(p + i * 64);
-	x[0] = _mm512_xor_si512(x[0],
-		_mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
-	for (p += WIDE, len -= WIDE; len >= WIDE; p += WIDE, len -= WIDE)
-		for (unsigned i = 0; i < 4; i++)
-			x[i] = fold(x[i], by, _mm512_loadu_si512(p + i * 64));
-	for (unsigned i = 0; i < 3; i++)
-		x[3] = fold(x[i], _mm512_loadu_si512(factor[3 - i]), x[3]);
-	for (by = _mm512_loadu_si512(factor[1]); len >= 64; p += 64, len -= 64)
-		x[3] = fold(x[3], by, _mm512_loadu_si512(p));
-	/* the first three blocks into the last one */
-	rest = _mm512_extracti32x4_epi32(x[3], 3);
-	by = fold(x[3], _mm512_loadu_si512(factor[0]), _mm512_setzero_si512());
-	for (unsigned i = 0; i < 3; i++) {
-		rest = _mm_xor_si128(rest, _mm512_castsi512_si128(by));
-		by = _mm512_shuffle_i64x2(by, by, 0x39);
+	a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
+	for (p += WIDE, len -= WIDE; len >= WIDE; p += WIDE, len -= WIDE) {
+		a = fold(a, by, _mm512_loadu_si512(p));
+		b = fold(b, by, _mm512_loadu_si512(p + 64));
+		c = fold(c, by, _mm512_loadu_si512(p + 128));
+		d = fold(d, by, _mm512_loadu_si512(p + 192));
 	}
+	d = fold(a, _mm512_loadu_si512(factor[3]), d);
+	d = fold(b, _mm512_loadu_si512(factor[2]), d);
+	by = _mm512_loadu_si512(factor[1]);
+	d = fold(c, by, d);
+	for (; len >= 64; p += 64, len -= 64)
+		d = fold(d, by, _mm512_loadu_si512(p));
+	rest = fold_four(d);
 	crc = (uint32_t)__builtin_ia32_crc32di(0, (uint64_t)_mm_cvtsi128_si64(rest));
-	crc = (uint32_t)__builtin_ia32_crc32di(crc,
-		(uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(rest, rest)));
+	crc = (uint32_t)__builtin_ia32_crc32di(crc, (uint64_t)_mm_extract_epi64(rest, 1));
 	return with_instruction(~crc, p, len);
 }
 

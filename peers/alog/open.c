@@ -124,6 +124,10 @@ static void look_into_tail(struct alog *l)
 	for (uint64_t k = first; k < last; k++)
 		if (tail_slot(l, k)->page >= zone_pages(l))
 			return;
+	for (uint64_t k = first; k < last; k++)
+		tail_state(l, k)->fill = ALOG_PAGE;
+	if (end % ALOG_PAGE)
+		tail_state(l, last - 1)->fill = end % ALOG_PAGE;
 	l->s.next_page = last;
 	l->s.written = last * ALOG_PAGE;
 }
