@@ -3,7 +3,8 @@
 # cache, forced puts, and the time of a preload and of a killed kvd.
 #
 # Usage: bench/kv.sh [--quick]
-# Environment: BENCH_SECONDS (0.5, of one run)
+# Environment: BENCH_SECONDS (0.5, of one run), BENCH_PARTS (all of them: deep single forced
+#   preload kill)
 #
 # One client on its own CPU does 4 KiB, or 1 KiB, at random; nothing is flushed meanwhile:
 #   volume   xbench -> volumed -> cached -> memd, in one reactor: the rates that others are compared
@@ -28,6 +29,7 @@
 set -u
 
 . "$(dirname "$0")/lib.sh"
+parts=" ${BENCH_PARTS:-deep single forced preload kill} "
 by_form seconds 0.5 0.05
 by_form set_mib 64 16
 by_form preload_mib 1024 16
@@ -82,7 +84,7 @@ store()		# NAME DOWNSTREAM CPU OPTION...
 		"keys = $(($(keys_of 1024) + 5000))" "sync = never" "${@:4}"
 }
 
-stacks_up()
+rates_up()
 {
 	kv_up near $(((hold + log_mib) * 2 + 512)) "memd cached kvd4k kvd1k volumed" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
@@ -99,10 +101,16 @@ stacks_up()
 		store kvd4k cached "$server_cpu"
 		store kvd1k cached "$server_cpu"
 	)
+	each fill_values "near apart" "4k 1k"
+}
+
+forced_up()
+{
 	kv_up forced $((log_mib * 2 + 512)) "memd kvd1k" < <(
 		peer memd "cpus = $server_cpu" "memory = $((log_mib + 256))M" "latency = 100us"
 		store kvd1k memd "$server_cpu"
 	)
+	fill_values forced 1k
 }
 
 # of STACK BYTES: the options of a load on its values
@@ -140,21 +148,22 @@ kvd_run()	# SYSTEM STACK RW SIZE DEPTH DATA ARGUMENT...
 	run_one "$2" "$1-$3-$4-$5-$6" $rw "$5" $(of "$2" "$4") "${@:7}"
 }
 
-rates()
+rates()		# DEPTH
 {
-	local depth
-	for depth in 1 16; do
-		volume_run read $depth copy
-		kvd_run kvd near read 4k $depth copy
-		volume_run read $depth loan
-		kvd_run kvd near read 4k $depth loan --data=loan
-		kvd_run kvd near read 4k $depth header --data=loan --unchecked
-		volume_run write $depth copy
-		kvd_run kvd near write 4k $depth copy
-		kvd_run kvd near write 1k $depth copy
-		kvd_run apart apart write 4k $depth copy
-		kvd_run apart apart write 1k $depth copy
-	done
+	volume_run read $1 copy
+	kvd_run kvd near read 4k $1 copy
+	volume_run read $1 loan
+	kvd_run kvd near read 4k $1 loan --data=loan
+	kvd_run kvd near read 4k $1 header --data=loan --unchecked
+	volume_run write $1 copy
+	kvd_run kvd near write 4k $1 copy
+	kvd_run kvd near write 1k $1 copy
+	kvd_run apart apart write 4k $1 copy
+	kvd_run apart apart write 1k $1 copy
+}
+
+forced()
+{
 	kvd_run unforced forced write 1k 64 copy
 	kvd_run forced forced write 1k 64 copy --force
 }
@@ -275,17 +284,23 @@ verified()
 		if .verify_errors == 0 then "met" else "not met" end' "$raw/verified.json"
 }
 
+has()		# PART
+{
+	[[ $parts == *" $1 "* ]]
+}
+
 bench_begin xseg xseg-host xbench kvd
-stacks_up
-each fill_values "near apart" "4k 1k"
-fill_values forced 1k
-kill_up
+! { has deep || has single; } || rates_up
+! has forced || forced_up
+! has kill || kill_up
 while next_round; do
-	rates
-	preload
-	kill_kvd
+	! has deep || rates 16
+	! has single || rates 1
+	! has forced || forced
+	! has preload || preload
+	! has kill || kill_kvd
 done
-verify
+! has deep || verify
 times >"$times_file"
 verified=$(verified)
 vars="$vars verified"

@@ -75,6 +75,8 @@ struct alog_user {
 	 * identity. */
 	enum alog_verdict (*judge)(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		bool keep);
+	/* judge() or gone() will be called for this identity soon. NULL: it need not be said. */
+	void (*soon)(void *ctx, const uint64_t identity[2]);
 	/* A copy of the record `from` stands at `to`; the original stays for a while. An index that
 	 * points to the original points to the copy from now on, and alog_dead() is not called for
 	 * the original. `to->type` is a tombstone if it expired. */

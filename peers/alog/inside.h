@@ -157,10 +157,19 @@ struct scan {
 	bool chains;				/* whole chains only */
 };
 
+/* A compaction by the hints (pick.c). */
+struct picked {
+	bool on;				/* else the zone is scanned */
+	bool in_chain;				/* the record before goes on in the next one */
+	uint32_t nr, next, end;			/* hints; end: of the records */
+	uint64_t pages[ALOG_ZONE_MAX / ALOG_PAGE / 64];	/* bits: they are read */
+};
+
 struct copier {
 	enum copy_state state;
 	struct zone *zone;			/* NULL while it reads: given up */
 	struct scan scan;
+	struct picked picked;
 	uint32_t split;				/* TAIL: records that end before it are left */
 	enum copy_why why;
 	struct alog_put *put;			/* ALOG_BATCH_MAX of each: a chain */
@@ -178,6 +187,7 @@ struct reader {
 	uint32_t piece;				/* 1 MiB, or a page where that failed */
 	bool active, head;
 	bool asks;				/* whether the object is there, and no more */
+	const uint64_t *pages;			/* bits of those that are read; NULL: all */
 	bool absent;				/* the store has no such object */
 	uint32_t bad;				/* pages that could not be read */
 	uint32_t tries;
@@ -333,6 +343,7 @@ struct page_state *tail_state(const struct alog *l, uint64_t k);
 void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun);
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun);
+void tail_zero_rest(const struct alog *l, uint64_t k);	/* T6 */
 void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
 void tail_publish(struct alog *l, uint64_t end);
 void tail_release(struct alog *l);		/* T5: lent pages that are not needed any more */
@@ -450,6 +461,18 @@ void open_deleted(struct alog *l, struct io *io, int64_t result);
 bool copy_begin(struct alog *l, struct zone *z, enum copy_why why);
 bool copy_pump(struct alog *l);
 void copy_stop(struct alog *l);
+
+/* ---- pick.c ---- */
+bool pick_can(const struct zone *z);
+/* The scratch has the end of the zone. False: its hints do not verify. */
+bool pick_begin(struct alog *l, const struct zone *z);
+bool pick_is_empty(const struct alog *l);	/* no page is to be read */
+/* The next record. END: there is none; BAD: it is to be copied, and is not whole. If *verdict is
+ * DEAD, *rec may be empty. */
+enum scan_found pick_next(struct alog *l, struct alog_hint *hint, struct xrecord *rec,
+	enum alog_verdict *verdict);
+/* Number i of the nr hints in the scratch; the user hears of one some places behind it. */
+struct alog_hint pick_hint(const struct alog *l, uint32_t nr, uint32_t i);
 
 /* ---- choose.c ---- */
 bool choose_pump(struct alog *l);

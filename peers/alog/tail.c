@@ -2,9 +2,9 @@
  *
  * Contract: see inside.h.
  *
- * A slot is filled in this order: the page is zeroed, the slot gets its zone and page, the record
- * is copied, and `end` moves past it. A kill between any two of these leaves `end` in front of what
- * is not whole. Slots are given back by one store of `first`.
+ * A slot is filled in this order: it gets its zone and page, the record is copied, and `end` moves
+ * past it. A kill between any two of these leaves `end` in front of what is not whole. Slots are
+ * given back by one store of `first`.
  *
  * Invariants
  *   T1  Below `end` all is appended; behind it nothing counts (the successor zeroes the rest of the
@@ -21,6 +21,9 @@
  *       written. Then the slot is given up before the user hears of it; or the content is copied
  *       into the ring, if T4 wants it. A successor believes no lent page: it puts a filler in place
  *       of the record, and the zone's hints do not count (marks.c; then H5 of head.c).
+ *   T6  Bytes of a page behind its `fill` mean nothing. They are zeroed before the page is sent, and
+ *       before the open zone is closed in it: so a successor, which knows `end` alone, finds no
+ *       old bytes in a page before the last.
  */
 #include <assert.h>
 #include <errno.h>
@@ -114,6 +117,21 @@ void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun
 	l->s.next_page = k + 1;
 }
 
+/* What lies between the bytes that were put (T6). */
+static void zero_up_to(const struct alog *l, uint64_t k, uint32_t at)
+{
+	uint32_t fill = tail_state(l, k)->fill;
+
+	if (fill < at)
+		memset(tail_page(l, k) + fill, 0, at - fill);
+}
+
+void tail_zero_rest(const struct alog *l, uint64_t k)
+{
+	if (!tail_slot(l, k)->lent)
+		zero_up_to(l, k, ALOG_PAGE);
+}
+
 /* Copies bytes to *pos, which is place zone_at of the open zone, and moves *pos. Pages are opened
  * as they are reached. Nothing counts before tail_publish(). */
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
@@ -125,13 +143,12 @@ void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from,
 
 	for (; bytes; bytes -= part, zone_at += part, *pos += part) {
 		k = *pos / ALOG_PAGE;
-		if (k == l->s.next_page) {
-			memset(tail_page(l, k), 0, ALOG_PAGE);
+		if (k == l->s.next_page)
 			tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
-		}
 		part = ALOG_PAGE - zone_at % ALOG_PAGE;
 		if (part > bytes)
 			part = bytes;
+		zero_up_to(l, k, zone_at % ALOG_PAGE);
 		if (data) {
 			memcpy(tail_page(l, k) + zone_at % ALOG_PAGE, data, part);
 			data += part;
@@ -195,13 +212,20 @@ void tail_publish(struct alog *l, uint64_t end)
 	l->s.end = end;
 }
 
+static void overlay_page(const struct alog *l, uint64_t k, uint8_t *to)
+{
+	uint32_t fill = tail_state(l, k)->fill;
+
+	memcpy(to, tail_content(l, k), fill);
+	memset(to + fill, 0, ALOG_PAGE - fill);		/* T6 */
+}
+
 /* Lays what the ring has of the zone over its image. */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
 		if (tail_slot(l, k)->zone == zone && (!tail_slot(l, k)->lent || serves(l)))
-			memcpy(image + (size_t)tail_slot(l, k)->page * ALOG_PAGE,
-				tail_content(l, k), ALOG_PAGE);
+			overlay_page(l, k, image + (size_t)tail_slot(l, k)->page * ALOG_PAGE);
 }
 
 void tail_drop(struct alog *l, uint64_t zone)

@@ -59,6 +59,7 @@ static void send_run(struct alog *l, struct io *io, uint64_t k, uint32_t nr)
 	for (uint32_t i = 0; i < nr; i++) {
 		struct page_state *s = tail_state(l, k + i);
 
+		tail_zero_rest(l, k + i);
 		if (slot->lent)
 			io_page(io, tail_slot(l, k + i)->lent - 1);
 		else

@@ -140,6 +140,7 @@ static void closed(struct alog *l, bool sealed)
 {
 	struct zone *z = l->z.open;
 
+	tail_zero_rest(l, l->s.next_page - 1);
 	z->state = ZONE_CLOSED;
 	z->sealed = z->believed = sealed;
 	z->to = l->s.end;
@@ -182,6 +183,7 @@ bool zone_seal(struct alog *l)
 
 	if (z->state == ZONE_OPEN) {
 		z->state = ZONE_SEALING;
+		tail_zero_rest(l, l->s.next_page - 1);
 		make_footer(l, z);
 	}
 	if (l->z.sealing == 0)			/* the gap is left out */

@@ -12,6 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "xtypes/xhuge.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23			/* <sys/mman.h> has no name for it */
+#endif
 
 #define SLOT_BYTES 21u
 #define KEY_BYTES  25u				/* of the table, for each key */
@@ -40,12 +47,25 @@ uint64_t index_opening_bytes(uint64_t keys)
 	return nr_slots(keys) * sizeof(uint64_t);
 }
 
+/* Begins with a huge page, and has them where it can: each look is at a random place. All of it is
+ * there at once. */
 static void *map(uint64_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	uint8_t *at = mmap(NULL, bytes + XHUGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *from;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page, before;
 
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		return NULL;
+	before = (XHUGE_BYTES - (uintptr_t)at % XHUGE_BYTES) % XHUGE_BYTES;
+	from = at + before;
+	if (before)
+		munmap(at, before);
+	munmap(from + whole, bytes + XHUGE_BYTES - before - whole);
+	madvise(from, whole, MADV_HUGEPAGE);
+	if (madvise(from, whole, MADV_POPULATE_WRITE))
+		memset(from, 0, whole);		/* a kernel before 5.14 */
+	return from;
 }
 
 int index_open(struct index *ix, uint64_t keys)
@@ -151,6 +171,14 @@ uint64_t index_find(const struct index *ix, const uint64_t id[2])
 	if (slot == ix->nr_slots || !is_used(ix, slot) || compare(ix, slot, id) != 0)
 		return INDEX_NONE;
 	return slot;
+}
+
+void index_prefetch(const struct index *ix, uint64_t hash)
+{
+	const uint8_t *slot = at(ix, home_of(ix, hash));
+
+	__builtin_prefetch(slot);
+	__builtin_prefetch(slot + 64);
 }
 
 /* ---- entries ---- */

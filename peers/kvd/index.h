@@ -61,6 +61,8 @@ void index_close(struct index *ix);
 int index_begin(struct index *ix);
 void index_begun(struct index *ix);	/* the log is open: no sequences any more */
 
+/* The first 64 bits of an identity that will be looked for soon. */
+void index_prefetch(const struct index *ix, uint64_t hash);
 /* The slot of an identity, or INDEX_NONE. */
 uint64_t index_find(const struct index *ix, const uint64_t id[2]);
 void index_get(const struct index *ix, uint64_t slot, struct index_entry *e);

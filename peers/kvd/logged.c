@@ -67,6 +67,13 @@ static void point(struct index_entry *e, uint64_t zone, const struct alog_hint *
 	e->hit = e->bad = false;
 }
 
+static void soon(void *ctx, const uint64_t identity[2])
+{
+	struct kvd *k = ctx;
+
+	index_prefetch(&k->index, identity[0]);
+}
+
 /* I1 */
 static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 {
@@ -276,6 +283,6 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 }
 
 const struct alog_user kvd_log_user = {
-	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .copied = copied,
-	.gone = gone, .lost = lost, .damage = damaged
+	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .soon = soon,
+	.copied = copied, .gone = gone, .lost = lost, .damage = damaged
 };

@@ -29,10 +29,26 @@ static void that_of_two_pieces_begins_with_that_of_the_first(void **state)
 	assert_int_equal(xcrc32c(xcrc32c(0, data, 30), data + 30, 34), xcrc32c(0, data, 64));
 }
 
+/* Of every length up to several rounds, and of every place in a line. */
+static void long_data_has_the_same_checksum(void **state)
+{
+	static uint8_t data[2048];
+	uint32_t x = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+	for (unsigned i = 0; i < 1500; i++)
+		assert_int_equal(xcrc32c(i * 77, data + i % 64, i),
+			xcrc32c_table(i * 77, data + i % 64, i));
+	assert_int_equal(xcrc32c(~0u, data, sizeof(data)), xcrc32c_table(~0u, data, sizeof(data)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_checksum_is_crc32c),
+		cmocka_unit_test(long_data_has_the_same_checksum),
 		cmocka_unit_test(that_of_two_pieces_begins_with_that_of_the_first),
 	};
 
