@@ -337,6 +337,11 @@ $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 # This one damages what was looked at.
 $(BUILD)/tests/cached_adopt_test: private LDFLAGS += -Wl,--wrap=xseg_peer_adopt
+# This one kills cached at these calls.
+KILL_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_lend xseg_req_free \
+	     xseg_req_submit xseg_req_exchange xseg_page_owner_set xseg_page_owner_swap bucket_set \
+	     bucket_set_at bucket_leave
+$(BUILD)/tests/cached_kill_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(KILL_WRAPS))
 # In this one an idle port polls when it is kicked (tests/rig/cached_rig.c).
 $(BUILD)/tests/cached_resize_test: private LDFLAGS += -Wl,--wrap=peer_port_kick
 # This one moves the clock.
