@@ -398,7 +398,7 @@ void doubt_note(struct alog *l, uint64_t low, uint64_t high);
 bool doubt_take_over(struct alog *l);
 void doubt_forget(struct alog *l);		/* if no zone in doubt is left */
 
-/* ---- space.c ---- */
+/* ---- zone.c: how much space there is ---- */
 uint32_t space_margin(const struct alog *l);
 uint32_t space_soon(const struct alog *l);	/* zones that are free, or emptied */
 uint32_t space_dead(const struct alog *l, const struct zone *z);
