@@ -340,6 +340,8 @@ struct xseg_kv_stream *xseg_kv_stream_create(struct xseg_kv_queue *queue);
 void xseg_kv_stream_destroy(struct xseg_kv_stream *stream);
 /* After an OPEN: the value's bytes, version, expiry and client. */
 void xseg_kv_stream_item(const struct xseg_kv_stream *stream, struct xseg_kv_item *item);
+/* The bytes of a piece, but for the last one. */
+uint64_t xseg_kv_stream_piece(const struct xseg_kv_stream *stream);
 
 /* The large value of a record that a BACKUP told; `io` is the BACKUP that is back. PIECE and CLOSE
  * are for the stream then, until the next BACKUP is submitted. 0, -EINVAL, -ENOMEM; -EPROTO. */

@@ -644,3 +644,8 @@ void xseg_kv_stream_item(const struct xseg_kv_stream *st, struct xseg_kv_item *i
 	item->expiry = st->expiry;
 	item->client = st->client;
 }
+
+uint64_t xseg_kv_stream_piece(const struct xseg_kv_stream *st)
+{
+	return st->piece_bytes;
+}

@@ -25,6 +25,8 @@
 #define OPT_KVD \
 	{ .name = "kvd", .kind = OPT_STR, .off = AT(kvd), .len = XSEG_NAME_MAX, \
 	  .arg = "NAME", .check = cli_check_name, .help = "the store's kvd, if there are several" }
+#define OPT_FLAT(text) \
+	{ .name = "flat", .kind = OPT_BOOL, .off = AT(flat), .help = text }
 #define OPT_PREFIX(text) \
 	{ .name = "prefix", .kind = OPT_STR, .off = AT(prefix), .len = KV_PREFIX_BYTES, \
 	  .arg = "TEXT", .help = text }
@@ -44,11 +46,13 @@ const struct opt kv_list_table[] = {
 const struct opt kv_import_table[] = {
 	OPT_KVD,
 	OPT_PREFIX("stands before each file's name in its key"),
+	OPT_FLAT("names are percent-encoded, as 'xseg kv export --flat' writes them"),
 	{ 0 },
 };
 const struct opt kv_export_table[] = {
 	OPT_KVD,
 	OPT_PREFIX("only keys that begin with this"),
+	OPT_FLAT("one percent-encoded name a key; no links, and no directories of keys with a '/'"),
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "replace files" },
 	{ 0 },
 };
@@ -144,7 +148,7 @@ int kv_list(struct tool *t, const void *opts, int argc, char **argv)
 /* ---- import, export, flush --------------------------------------------------------------- */
 
 static int show_done(const struct kv_store *s, const char *dir, const struct kv_dir_done *d,
-	const char *done)
+	const char *done, const char *skipped)
 {
 	char bytes[OUT_TEXT];
 	json_t *j;
@@ -160,16 +164,14 @@ static int show_done(const struct kv_store *s, const char *dir, const struct kv_
 	tool_say(s->t, "%" PRIu64 " values of %s are %s %s", d->keys, out_size(d->bytes, bytes),
 		done, dir);
 	if (d->skipped)
-		tool_note(s->t, "%s: %" PRIu64 " links and special files in %s were left out; "
-			"replace them by files to have them, too",
-			s->what, d->skipped, dir);
+		tool_note(s->t, skipped, s->what, d->skipped, dir);
 	return TOOL_DONE;
 }
 
 int kv_import(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct kv_opts *o = opts;
-	const struct kv_dir_opts dir = { .prefix = o->prefix };
+	const struct kv_dir_opts dir = { .prefix = o->prefix, .flat = o->flat };
 	struct kv_dir_done done;
 	struct kv_store s;
 	int rc;
@@ -179,7 +181,9 @@ int kv_import(struct tool *t, const void *opts, int argc, char **argv)
 	if (!rc)
 		rc = kv_dir_import(&s, argv[0], &dir, &done);
 	if (!rc)
-		rc = show_done(&s, argv[0], &done, "put from");
+		rc = show_done(&s, argv[0], &done, "put from",
+			o->flat ? "%s: %" PRIu64 " links and special files in %s were left out"
+				: "%s: %" PRIu64 " special files in %s were left out");
 	kv_store_close(&s);
 	return rc;
 }
@@ -187,7 +191,8 @@ int kv_import(struct tool *t, const void *opts, int argc, char **argv)
 int kv_export(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct kv_opts *o = opts;
-	const struct kv_dir_opts dir = { .prefix = o->prefix, .force = o->force };
+	const struct kv_dir_opts dir = { .prefix = o->prefix, .force = o->force,
+		.flat = o->flat };
 	struct kv_dir_done done;
 	struct kv_store s;
 	int rc;
@@ -197,7 +202,8 @@ int kv_export(struct tool *t, const void *opts, int argc, char **argv)
 	if (!rc)
 		rc = kv_dir_export(&s, argv[0], &dir, &done);
 	if (!rc)
-		rc = show_done(&s, argv[0], &done, "files of");
+		rc = show_done(&s, argv[0], &done, "files of",
+			"%s: %" PRIu64 " links that lead out of %s were left out");
 	kv_store_close(&s);
 	return rc;
 }
