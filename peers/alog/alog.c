@@ -230,6 +230,7 @@ static void pages_done(struct alog *l, struct io *io, int64_t result)
 /* L8 */
 static void group_done(struct alog *l, struct io *io, int64_t result)
 {
+	l->stats.bad_flushes += result < 0;
 	switch (flush_is_back(l, io, result)) {
 	case FLUSH_GOOD:
 		break;
@@ -291,4 +292,5 @@ void alog_stats(const struct alog *l, struct alog_stats *stats)
 	stats->zones = l->z.used;
 	stats->zones_free = zones_free(l);
 	stats->own_zones = l->own.used;
+	stats->warm = l->opening.warm;
 }

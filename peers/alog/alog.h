@@ -214,8 +214,14 @@ int alog_barrier_state(const struct alog *l, uint64_t barrier);
  * A value: alog_own(); write its pieces; alog_barrier() when all are answered; when that has
  * succeeded, append the record that names the run. So no record shows that has lost a piece. */
 
-/* nr ids, one behind the other. -EAGAIN: after a poll; -ENOSPC: no space, or no run is free. */
-int alog_own(struct alog *l, uint32_t nr, uint64_t *first) XSEG_MUST_CHECK;
+/* So many ids, one behind the other, of which nr are counted against the size of the log. -EAGAIN:
+ * after a poll; -ENOSPC: no space, or no run is free; -E2BIG: it never can be. */
+int alog_own(struct alog *l, uint32_t ids, uint32_t nr, uint64_t *first) XSEG_MUST_CHECK;
+/* So many of a run's ids are counted. The user writes to no more than the first nr. Errors as
+ * above; fewer can always be had. */
+int alog_own_count(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
+/* The run is of these ids alone; the user has written to none behind them. */
+int alog_own_cut(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
 /* XSEG_TARGET_MAX bytes. */
 void alog_own_target(const struct alog *l, uint64_t id, char *to);
 /* No record that counts names the run any more, and nobody reads it, or needs it for a record that
@@ -280,7 +286,9 @@ void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
+	uint64_t bad_flushes;	/* a FLUSH has failed: what was written to own zones may be lost */
 	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
+	bool warm;		/* the arena is that of the last opening before this one */
 };
 void alog_stats(const struct alog *l, struct alog_stats *stats);
 

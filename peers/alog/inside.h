@@ -98,9 +98,9 @@ struct own_run {
 	uint32_t nr, gone;			/* gone: deleted of them */
 	uint64_t from;				/* position when it was taken */
 	uint64_t after;				/* FREED: V2; DELETED: its number */
+	uint32_t counted;			/* zones, against the size of the log */
 	uint8_t state;
 	bool old;				/* of an earlier opening */
-	bool counted;				/* against the size of the log */
 };
 
 struct own_named {				/* in the head */
@@ -113,7 +113,10 @@ struct own {
 	uint64_t next, in, on_its_way;		/* ids: all below `in` are reserved */
 	uint64_t deleted, stable;		/* runs */
 	uint64_t retry_ns;
-	uint32_t used;				/* zones */
+	uint32_t used;				/* zones that are counted */
+	uint32_t top;				/* slots from here on are NONE */
+	uint32_t hint;				/* slots before are not NONE */
+	uint32_t taken;				/* runs that are neither NONE nor FOUND */
 	uint32_t ask;				/* ids that the next head reserves at least */
 	uint32_t wanted;			/* zones that alog_own() did not find */
 	uint64_t seen;				/* of stable and written, when none might go */

@@ -4,7 +4,8 @@
  * The old record verifies.
  *
  * The new record keeps the expiry and the client's flags of the old one; TOUCH changes the expiry
- * alone, and keeps the version.
+ * alone, and keeps the version. Of a large value only TOUCH makes a new record; it names the same
+ * zones.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -83,10 +84,13 @@ int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 
 	put->rec.expiry = old->expiry;
 	put->rec.client = old->client;
+	if (old->flags & ALOG_LARGE && w->c.kind != KV_TOUCH)
+		return w->c.kind == KV_APPEND || w->c.kind == KV_PREPEND ? -EFBIG : -EINVAL;
 	switch (w->c.kind) {
 	case KV_TOUCH:
 		put->rec.expiry = w->c.expiry;
 		put->rec.version = old->version;
+		put->rec.flags = old->flags & ALOG_LARGE;
 		memcpy(k->now.value, value, bytes);
 		break;
 	case KV_INCR:

@@ -260,7 +260,7 @@ static void malformed_batches_are_refused(void **state)
 	assert_int_equal(kr_change(c, 2, false), -EINVAL);	/* stands alone */
 	for (int what = 0; what < 8; what++) {
 		static const int result[] = { -EPROTO, -EINVAL, -EINVAL, -EINVAL, -EINVAL,
-			-EINVAL, -EFBIG, -EINVAL };
+			-EINVAL, -EINVAL, -EINVAL };
 
 		r = xseg_req_alloc(kr.port);
 		kw_batch(kr.seg, r, &kr.log, c, 1, false, kr_slot(0), KR_PAGES);
@@ -272,7 +272,7 @@ static void malformed_batches_are_refused(void **state)
 		case 3: w.key_bytes = 0; break;
 		case 4: w.kind = KV_NR_CHANGES; break;
 		case 5: w.value_bytes = UINT32_MAX - 3; break;
-		case 6: w.kind = KV_BEGIN; break;
+		case 6: w.kind = KV_NR_CHANGES + 1; break;
 		default: w.condition = 9;
 		}
 		xseg_req_write_data(kr.seg, r, at, &w, sizeof(w));
