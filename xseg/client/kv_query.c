@@ -22,6 +22,8 @@
 
 #define LOOKS 4u
 #define TRIES 32u
+/* of a scan: hundreds of keys, each of which kvd may have to read from the store */
+#define SCAN_PAGES 4u
 
 /* ---- the request ------------------------------------------------------------------------- */
 
@@ -68,7 +70,7 @@ static uint32_t first_guess(const struct xseg_kv_queue *q, const struct xseg_kv_
 	case XSEG_KV_OPEN:
 		return xs_kv_guess(&q->guess, xseg_hash(io->item.key, io->item.key_bytes));
 	case XSEG_KV_SCAN:
-		return least(io->item.value_bytes / KV_PAGE, room);
+		return least(io->item.value_bytes / KV_PAGE, least(room, SCAN_PAGES));
 	case XSEG_KV_BACKUP:
 		return XSEG_KV_BACKUP_BYTES / KV_PAGE;
 	default:

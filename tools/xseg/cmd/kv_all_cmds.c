@@ -47,6 +47,8 @@ const struct opt kv_import_table[] = {
 	OPT_KVD,
 	OPT_PREFIX("stands before each file's name in its key"),
 	OPT_FLAT("names are percent-encoded, as 'xseg kv export --flat' writes them"),
+	{ .name = "follow", .kind = OPT_BOOL, .off = AT(follow),
+	  .help = "put what symbolic links lead to that leave DIR, in their place" },
 	{ 0 },
 };
 const struct opt kv_export_table[] = {
@@ -171,7 +173,8 @@ static int show_done(const struct kv_store *s, const char *dir, const struct kv_
 int kv_import(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct kv_opts *o = opts;
-	const struct kv_dir_opts dir = { .prefix = o->prefix, .flat = o->flat };
+	const struct kv_dir_opts dir = { .prefix = o->prefix, .flat = o->flat,
+		.follow = o->follow };
 	struct kv_dir_done done;
 	struct kv_store s;
 	int rc;

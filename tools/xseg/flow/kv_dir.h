@@ -14,7 +14,8 @@
  *
  * Invariants
  *   D1  Nothing outside the directory is read or written: each part of a name is opened by itself,
- *       within the directory before it, and no symbolic link is followed.
+ *       within the directory before it, and no symbolic link is followed, but by an import that is
+ *       asked to.
  *   D2  A file has its own name only when all of its value is in it. No file is replaced without
  *       `force`.
  *   D3  No symbolic link is made that leads outside the directory. Its target is relative, and has
@@ -34,6 +35,7 @@
 struct kv_dir_opts {
 	const char *prefix;			/* of keys; "": all */
 	bool force, flat;
+	bool follow;				/* import: links that D3 does not allow */
 };
 
 struct kv_dir_done {
@@ -41,6 +43,9 @@ struct kv_dir_done {
 	/* import: neither file nor directory nor link; export: links that D3 does not allow */
 	uint64_t skipped;
 };
+
+/* D3, of a link below so many directories. */
+bool kv_dir_leads_inside(const char *target, uint32_t depth);
 
 int kv_dir_import(struct kv_store *s, const char *dir, const struct kv_dir_opts *o,
 	struct kv_dir_done *done);

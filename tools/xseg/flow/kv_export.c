@@ -217,7 +217,7 @@ static int write_file(const struct walk *w, const struct place *p, const uint8_t
 }
 
 /* D3 */
-static bool leads_inside(const char *target, uint32_t depth)
+bool kv_dir_leads_inside(const char *target, uint32_t depth)
 {
 	bool down = false;
 
@@ -247,7 +247,7 @@ static int make_link(const struct walk *w, const struct place *p, const uint8_t 
 		return -EXDEV;
 	memcpy(target, data, bytes);
 	target[bytes] = '\0';
-	if (!leads_inside(target, p->depth))
+	if (!kv_dir_leads_inside(target, p->depth))
 		return -EXDEV;
 	unlinkat(p->dir, PARTIAL, 0);
 	rc = symlinkat(target, p->dir, PARTIAL) ? -errno : name_it(w, p);

@@ -14,6 +14,8 @@
 #include "tools/xseg/flow/kv_value.h"
 #include "tools/xseg/text/key_text.h"
 
+#define FOLLOWED 8u				/* links to directories, one behind the other */
+
 struct walk {
 	struct kv_store *s;
 	const struct kv_dir_opts *o;
@@ -26,6 +28,7 @@ struct walk {
 	 * are joined */
 	char *name;
 	size_t used, room;
+	uint32_t followed;			/* links to directories on the way to it */
 };
 
 static int fail(const struct walk *w, int error, const char *name)
@@ -187,9 +190,10 @@ out_free:
 	return rc;
 }
 
-static int import_file(struct walk *w, int dir, const char *name)
+/* `how`: O_NOFOLLOW, or 0. */
+static int import_file(struct walk *w, int dir, const char *name, int how)
 {
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), rc;
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | how), rc;
 	uint8_t *data = NULL;
 	struct stat st;
 	int64_t n;
@@ -213,10 +217,42 @@ static int import_file(struct walk *w, int dir, const char *name)
 	return rc;
 }
 
+static int import_directory(struct walk *w, int dir, const char *name, int how);
+
+static uint32_t depth_of(const struct walk *w)
+{
+	uint32_t depth = 0;
+
+	for (const char *at = w->o->prefix; (at = strchr(at, '/')); at++)
+		depth++;
+	for (const char *at = w->name; (at = strchr(at, '/')); at++)
+		depth++;
+	return depth;
+}
+
+/* What a link leads to, in its place. -1: there is no such file or directory. */
+static int follow(struct walk *w, int dir, const char *name)
+{
+	struct stat st;
+	int rc = -1;
+
+	if (fstatat(dir, name, &st, 0))
+		return -1;
+	if (S_ISREG(st.st_mode))
+		return import_file(w, dir, name, 0);
+	if (S_ISDIR(st.st_mode) && w->followed < FOLLOWED) {
+		w->followed++;
+		rc = import_directory(w, dir, name, 0);
+		w->followed--;
+	}
+	return rc;
+}
+
 static int import_link(struct walk *w, int dir, const char *name)
 {
 	char *target = malloc(PATH_MAX);
 	ssize_t n = target ? readlinkat(dir, name, target, PATH_MAX) : -1;
+	int rc = -1;
 
 	if (n < 0 || n == PATH_MAX) {
 		int error = !target ? ENOMEM : n < 0 ? errno : ENAMETOOLONG;
@@ -224,12 +260,16 @@ static int import_link(struct walk *w, int dir, const char *name)
 		free(target);
 		return fail(w, error, w->name);
 	}
-	return add(w, (uint8_t *)target, (uint64_t)n, KV_DIR_LINK);
+	target[n] = '\0';
+	if (w->o->follow && !kv_dir_leads_inside(target, depth_of(w)))
+		rc = follow(w, dir, name);
+	if (rc < 0)
+		return add(w, (uint8_t *)target, (uint64_t)n, KV_DIR_LINK);
+	free(target);
+	return rc;
 }
 
 /* ---- directories ------------------------------------------------------------------------- */
-
-static int import_directory(struct walk *w, int fd);
 
 /* The directory of a name that was cut. */
 static bool goes_on(const struct walk *w, const char *name)
@@ -243,26 +283,17 @@ static bool goes_on(const struct walk *w, const char *name)
 static int import_entry(struct walk *w, int dir, const char *name)
 {
 	struct stat st;
-	int fd;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? TOOL_DONE : fail(w, errno, w->name);
 	if (S_ISREG(st.st_mode))
-		return import_file(w, dir, name);
+		return import_file(w, dir, name, O_NOFOLLOW);
 	if (S_ISLNK(st.st_mode) && !w->o->flat)
 		return import_link(w, dir, name);
-	if (!S_ISDIR(st.st_mode)) {
-		w->done->skipped++;
-		return TOOL_DONE;
-	}
-	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return fail(w, errno, w->name);
-	if (goes_on(w, name))
-		w->used--;
-	else if (!name_add(w, "/", 1))
-		return fail(w, ENOMEM, w->name);
-	return import_directory(w, fd);
+	if (S_ISDIR(st.st_mode))
+		return import_directory(w, dir, name, O_NOFOLLOW);
+	w->done->skipped++;
+	return TOOL_DONE;
 }
 
 static bool is_ours(const char *name)
@@ -272,7 +303,7 @@ static bool is_ours(const char *name)
 }
 
 /* Closes fd. */
-static int import_directory(struct walk *w, int fd)
+static int import_all(struct walk *w, int fd)
 {
 	DIR *d = fdopendir(fd);
 	size_t used = w->used;
@@ -306,6 +337,22 @@ static int import_directory(struct walk *w, int fd)
 	return rc;
 }
 
+/* D1. The path is that of the directory. */
+static int import_directory(struct walk *w, int dir, const char *name, int how)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | how);
+
+	if (fd < 0)
+		return fail(w, errno, w->name);
+	if (goes_on(w, name)) {
+		w->used--;
+	} else if (!name_add(w, "/", 1)) {
+		close(fd);
+		return fail(w, ENOMEM, w->name);
+	}
+	return import_all(w, fd);
+}
+
 int kv_dir_import(struct kv_store *s, const char *dir, const struct kv_dir_opts *o,
 	struct kv_dir_done *done)
 {
@@ -316,7 +363,7 @@ int kv_dir_import(struct kv_store *s, const char *dir, const struct kv_dir_opts 
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(&w, errno, "the directory");
-	rc = import_directory(&w, fd);
+	rc = import_all(&w, fd);
 	if (!rc && w.nr)
 		rc = group_put(&w);
 	group_free(&w);

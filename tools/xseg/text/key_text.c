@@ -117,14 +117,14 @@ static bool is_no_name(const uint8_t *part, size_t bytes)
 {
 	static const char partial[] = KEY_TEXT_PARTIAL;
 
-	return bytes == 0 || memchr(part, 0, bytes) || memchr(part, '/', bytes) ||
+	return bytes == 0 || memchr(part, 0, bytes) ||
 	       (part[0] == '.' && bytes <= 2 && part[bytes - 1] == '.') ||
 	       (bytes == sizeof(partial) - 1 && !memcmp(part, partial, bytes));
 }
 
 static bool is_coded(uint8_t byte, bool first)
 {
-	return byte == 0 || byte == '/' || byte == '%' || (byte == '.' && first);
+	return byte == 0 || byte == '%' || (byte == '.' && first);
 }
 
 static void encode_part(const uint8_t *part, size_t bytes, char *text)

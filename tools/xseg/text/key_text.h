@@ -34,7 +34,7 @@ int64_t key_text_decode(const char *text, size_t len, uint8_t *key);
  * "%". `text` has KEY_TEXT_BYTES(bytes) + 1 bytes. */
 const char *key_text_part(const void *part, size_t bytes, char *text);
 /* The part of a key that has this name, which key_text_part() leads back to. `part` has room for
- * `len` bytes. Returns how many bytes it has; it may have slashes, which no directory stands for. */
+ * `len` bytes. Returns how many bytes it has. */
 size_t key_text_of_part(const char *text, size_t len, uint8_t *part);
 
 /* Sets the member NAME, or NAME_base64. */
