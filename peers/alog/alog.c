@@ -114,6 +114,7 @@ struct alog *alog_create(const struct alog_config *cfg, const struct alog_user *
 	l->scratch = scratch;
 	l->head_page = l->scratch + cfg->zone_bytes;
 	l->record_max = cost.record_max;
+	l->repair.named = true;
 	l->z.step = cfg->zones / 4 < 4 ? 4 : cfg->zones / 4;
 	if (l->z.step > ALOG_STEP)
 		l->z.step = ALOG_STEP;

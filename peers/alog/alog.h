@@ -12,7 +12,7 @@
  * Life: alog_create -> alog_poll until alog_serves() or alog_failed() -> append, force, poll ...
  *   -> alog_destroy. A kill may come anywhere, and power may fail at any time.
  *
- * Rules: L1 (flush.c), L2 and L8 (repair.c), L3 (zone.c), L4 (open.c), L5, L6 and L7 (grave.c). The
+ * Rules: L1 (flush.c), L2, L8 and L9 (repair.c), L3 (zone.c), L4 (open.c), L5, L6 and L7 (grave.c). The
  * design, and how it was attacked: docs/design/alog.md.
  */
 #ifndef PEERS_ALOG_H

@@ -46,6 +46,27 @@ static bool is_dying(struct alog *l, struct zone *z)
 	return l->head.in.mark >= z->mark;
 }
 
+/* L9: the zones in doubt are dying from the next head on, and those before them in the list, since
+ * L7 needs the order. Their copies and superseders are before `stable`. The mark of that head. */
+uint64_t grave_name(struct alog *l, uint64_t stable)
+{
+	struct graves *g = &l->g;
+	uint64_t mark = head_want(l);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < g->nr; i++)
+		if (l->z.table[g->list[(g->from + i) % l->z.nr]].doomed)
+			nr = i + 1;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct zone *z = &l->z.table[g->list[(g->from + i) % l->z.nr]];
+
+		assert(z->after <= stable);
+		bit_set(l->z.dying, l, z->id, true);
+		z->mark = mark;
+	}
+	return mark;
+}
+
 /* While there is space no flush is sent for deletions alone. */
 static void ask_for_flush(struct alog *l, const struct zone *z)
 {

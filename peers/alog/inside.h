@@ -125,6 +125,7 @@ struct own {
 
 struct group {
 	uint64_t target;
+	uint64_t written;			/* when it was sent: all before is covered */
 	uint64_t deleted, own_deleted;		/* DELETEs answered when it was sent */
 	uint64_t barrier;			/* barriers wanted when it was sent */
 	bool used, sent;
@@ -137,7 +138,10 @@ struct repair {
 	bool fua;				/* L8: until a FLUSH succeeds */
 	uint64_t flush_ns;			/* fua: when a FLUSH is tried again */
 	uint64_t hold;				/* promises stop here ... */
-	uint64_t until;				/* ... until this is written */
+	uint64_t until;	/* ... until this is written, and the zones are `named` */
+	bool named;				/* L9: the head says that they are dying */
+	uint64_t covered;			/* stable then; 0: copies may be lost */
+	uint64_t mark;				/* of that head */
 	uint64_t at;				/* the zone that is next */
 	uint64_t retry_ns, pause_ns;
 };
@@ -348,6 +352,7 @@ void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from,
 	uint64_t begun);
 void tail_zero_rest(const struct alog *l, uint64_t k);	/* T6 */
 void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
+void tail_keep(struct alog *l);			/* T7: no page is lent any more */
 void tail_publish(struct alog *l, uint64_t end);
 void tail_release(struct alog *l);		/* T5: lent pages that are not needed any more */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image);
@@ -380,7 +385,6 @@ void write_advance(struct alog *l);
 bool flush_pump(struct alog *l);
 enum flush_end { FLUSH_GOOD, FLUSH_BAD, FLUSH_PROBED, FLUSH_PROBED_BAD };
 enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
-uint64_t flush_capped(const struct alog *l, uint64_t pos);
 void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 
 /* ---- marks.c ---- */
@@ -482,6 +486,7 @@ bool choose_pump(struct alog *l);
 
 /* ---- grave.c ---- */
 void grave_add(struct alog *l, struct zone *z);
+uint64_t grave_name(struct alog *l, uint64_t stable);
 bool grave_pump(struct alog *l);
 void grave_done(struct alog *l, struct io *io, int64_t result);
 

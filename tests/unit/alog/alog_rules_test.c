@@ -357,6 +357,7 @@ static void if_space_is_short_a_head_makes_it_stable(void **state)
 	struct alog_config cfg = { .prefix = "log", .zones = 10, .zone_bytes = 8 * ALOG_PAGE,
 		.tail_pages = 64, .reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5, .own = 8 };
 	uint64_t a, b, first;
+	uint32_t nr;
 
 	(void)state;
 	rig = ar_create(4711, &cfg);
@@ -368,7 +369,8 @@ static void if_space_is_short_a_head_makes_it_stable(void **state)
 	ar_settle(rig);
 	assert_null(ar_zone(rig, a)->now);
 	assert_non_null(ar_zone(rig, b)->now);
-	assert_int_equal(alog_own(rig->log, stats().zones_free - cfg.reserve + 1, &first), -EAGAIN);
+	nr = stats().zones_free - cfg.reserve + 1;
+	assert_int_equal(alog_own(rig->log, nr, nr, &first), -EAGAIN);
 	ar_settle(rig);
 	assert_null(ar_zone(rig, b)->now);
 }
