@@ -1,4 +1,5 @@
-/* batch - the parsing of a change: copied once, then checked.
+/* batch - the parsing of a change: copied once, then checked. The value of a put that stands alone is
+ * left in the client's pages: it is copied to where its record will stand, and checked there (lay.c).
  *
  * Contract: kvd's thread. All that is read afterwards is kvd's own copy, so a client that changes
  * its pages meanwhile changes nothing (R5 of docs/design/segment.md). Nothing is changed here.
@@ -16,6 +17,8 @@
 #include "xtypes/xcrc.h"
 
 #define SEEN_SLOTS 2048u			/* twice KV_BATCH_MAX and a little */
+#define ONE_BYTES  ((uint32_t)(sizeof(struct kv_batch) + sizeof(struct kv_change)))
+#define LEFT_LEAST 256u				/* bytes of a value that is not copied here */
 
 static bool is_within(uint32_t at, uint32_t bytes, uint32_t size)
 {
@@ -62,7 +65,7 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		w->c.expiry = expiry_from_now(k, c->expiry);
 	w->key = k->now.batch + c->key_at;
 	w->value = k->now.batch + c->value_at;
-	if (has_value(c->kind) && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
+	if (has_value(c->kind) && !w->left && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
 					  c->data_crc)
 		return -EPROTO;
 	kvd_identity(k, w->key, c->key_bytes, w->id);
@@ -87,17 +90,44 @@ static bool has_twins(const struct kvd *k, uint32_t nr)
 	return false;
 }
 
+/* A value that stands behind all else. */
+static bool may_be_left(const struct kv_batch *b, const struct kv_change *c, uint32_t size)
+{
+	return b->nr == 1 && c->kind == KV_PUT && c->value_bytes >= LEFT_LEAST &&
+	       is_within(c->value_at, c->value_bytes, size) && c->value_at >= ONE_BYTES &&
+	       is_within(c->key_at, c->key_bytes, c->value_at);
+}
+
+/* The whole batch, or all but the value that is left. */
+static bool copy_batch(struct kvd *k, const struct xreq *r)
+{
+	struct kv_batch b;
+	struct kv_change c;
+	uint32_t bytes = k->now.batch_bytes;
+	bool left;
+
+	xseg_req_read_data(k->peer.seg, r, 0, k->now.batch, ONE_BYTES);
+	memcpy(&b, k->now.batch, sizeof(b));
+	memcpy(&c, k->now.batch + sizeof(b), sizeof(c));
+	left = may_be_left(&b, &c, bytes);
+	if (left)
+		bytes = c.value_at;
+	xseg_req_read_data(k->peer.seg, r, ONE_BYTES, k->now.batch + ONE_BYTES, bytes - ONE_BYTES);
+	return left;
+}
+
 int kvd_batch_parse(struct kvd *k, const struct xreq *r)
 {
 	struct kv_batch b;
-	uint32_t least = sizeof(b) + sizeof(struct kv_change);
+	uint32_t least = ONE_BYTES;
+	bool left;
 	int rc;
 
 	if (r->offset || r->size < least || r->size > XSEG_REQ_BYTES ||
 		r->nr_pages < xseg_req_span(0, r->size))
 		return -EINVAL;
 	k->now.batch_bytes = r->size;
-	xseg_req_read_data(k->peer.seg, r, 0, k->now.batch, r->size);
+	left = copy_batch(k, r);
 	memcpy(&b, k->now.batch, sizeof(b));
 	if (b.magic != KV_BATCH_MAGIC || !b.nr || b.nr > KV_BATCH_MAX ||
 		!is_within(sizeof(b), b.nr * (uint32_t)sizeof(struct kv_change), r->size))
@@ -105,7 +135,7 @@ int kvd_batch_parse(struct kvd *k, const struct xreq *r)
 	for (uint32_t i = 0; i < b.nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
 
-		*w = (struct kvd_work){ .result = 0 };
+		*w = (struct kvd_work){ .left = left };
 		memcpy(&w->c, k->now.batch + sizeof(b) + i * sizeof(w->c), sizeof(w->c));
 		rc = check(k, w, b.nr);
 		if (rc)

@@ -173,13 +173,14 @@ static uint32_t sum(struct xseg_kv_queue *q, const struct kv_slot *s, uint32_t c
 	for (; bytes; at += n, bytes -= n) {
 		const uint8_t *from = piece_at(q, s, at, bytes, &n);
 
-		crc = xcrc32c(crc, from, n);
 		copied = least(n, room);
-		if (copied) {
-			memcpy(to, from, copied);
+		if (copied)
+			crc = xcrc32c_copy(crc, to, from, copied);
+		if (copied < n)
+			crc = xcrc32c(crc, from + copied, n - copied);
+		if (copied)
 			to += copied;
-			room -= copied;
-		}
+		room -= copied;
 	}
 	return crc;
 }
