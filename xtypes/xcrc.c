@@ -9,6 +9,7 @@
  */
 #include "xtypes/xcrc.h"
 
+#include <stdbool.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -106,45 +107,90 @@ BY_FOLDING static inline __m128i fold_four(__m512i x)
 	return _mm_xor_si128(a, b);
 }
 
-/* Of at least WIDE bytes. */
-BY_FOLDING static uint32_t by_folding(uint32_t crc, const void *data, size_t len)
+/* The next 64 bytes; they are copied if `to` is not NULL. */
+BY_FOLDING static inline __attribute__((always_inline)) __m512i take(
+	const uint8_t *p, uint8_t *to, size_t at)
 {
-	const uint8_t *p = data;
-	__m512i by = _mm512_loadu_si512(factor[4]), a = _mm512_loadu_si512(p),
-		b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128),
-		d = _mm512_loadu_si512(p + 192);
+	__m512i x = _mm512_loadu_si512(p + at);
+
+	if (to)
+		_mm512_storeu_si512(to + at, x);
+	return x;
+}
+
+/* Whole rounds and blocks of 64 bytes, of which there are WIDE bytes at least. The rest is left. */
+BY_FOLDING static inline __attribute__((always_inline)) uint32_t fold_all(
+	uint32_t crc, const uint8_t *p, uint8_t *to, size_t len)
+{
+	__m512i by = _mm512_loadu_si512(factor[4]), a = take(p, to, 0), b = take(p, to, 64),
+		c = take(p, to, 128), d = take(p, to, 192);
 	__m128i rest;
+	size_t at = WIDE;
 
 	a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
-	for (p += WIDE, len -= WIDE; len >= WIDE; p += WIDE, len -= WIDE) {
-		a = fold(a, by, _mm512_loadu_si512(p));
-		b = fold(b, by, _mm512_loadu_si512(p + 64));
-		c = fold(c, by, _mm512_loadu_si512(p + 128));
-		d = fold(d, by, _mm512_loadu_si512(p + 192));
+	for (; at + WIDE <= len; at += WIDE) {
+		a = fold(a, by, take(p, to, at));
+		b = fold(b, by, take(p, to, at + 64));
+		c = fold(c, by, take(p, to, at + 128));
+		d = fold(d, by, take(p, to, at + 192));
 	}
 	d = fold(a, _mm512_loadu_si512(factor[3]), d);
 	d = fold(b, _mm512_loadu_si512(factor[2]), d);
 	by = _mm512_loadu_si512(factor[1]);
 	d = fold(c, by, d);
-	for (; len >= 64; p += 64, len -= 64)
-		d = fold(d, by, _mm512_loadu_si512(p));
+	for (; at + 64 <= len; at += 64)
+		d = fold(d, by, take(p, to, at));
 	rest = fold_four(d);
 	crc = (uint32_t)__builtin_ia32_crc32di(0, (uint64_t)_mm_cvtsi128_si64(rest));
-	crc = (uint32_t)__builtin_ia32_crc32di(crc, (uint64_t)_mm_extract_epi64(rest, 1));
-	return with_instruction(~crc, p, len);
+	return ~(uint32_t)__builtin_ia32_crc32di(crc, (uint64_t)_mm_extract_epi64(rest, 1));
+}
+
+BY_FOLDING static uint32_t by_folding(uint32_t crc, const uint8_t *p, size_t len)
+{
+	size_t whole = len / 64 * 64;
+
+	return with_instruction(fold_all(crc, p, NULL, whole), p + whole, len - whole);
+}
+
+BY_FOLDING static uint32_t copy_by_folding(uint32_t crc, uint8_t *to, const uint8_t *p, size_t len)
+{
+	size_t whole = len / 64 * 64;
+
+	crc = fold_all(crc, p, to, whole);
+	memcpy(to + whole, p + whole, len - whole);
+	return with_instruction(crc, to + whole, len - whole);
+}
+
+static bool can_fold(size_t len)
+{
+	return len >= WIDE && __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("vpclmulqdq");
 }
 
 uint32_t xcrc32c(uint32_t crc, const void *data, size_t len)
 {
-	if (len >= WIDE && __builtin_cpu_supports("avx512f") &&
-		__builtin_cpu_supports("vpclmulqdq"))
+	if (can_fold(len))
 		return by_folding(crc, data, len);
 	return __builtin_cpu_supports("sse4.2") ? with_instruction(crc, data, len)
 						: xcrc32c_table(crc, data, len);
+}
+
+uint32_t xcrc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
+{
+	if (can_fold(len))
+		return copy_by_folding(crc, to, from, len);
+	memcpy(to, from, len);
+	return xcrc32c(crc, to, len);
 }
 #else
 uint32_t xcrc32c(uint32_t crc, const void *data, size_t len)
 {
 	return xcrc32c_table(crc, data, len);
+}
+
+uint32_t xcrc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+	return xcrc32c_table(crc, to, len);
 }
 #endif

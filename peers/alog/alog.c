@@ -202,8 +202,7 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	io_retry(l);
 	for (uint32_t i = 0; i < ROUNDS && did; i++)
 		did = pump(l);
-	for (uint32_t i = 0; i < ALOG_IOS; i++)
-		did |= l->io[i].wanted;
+	did |= l->io_wanted > 0;
 	/* it may have been wanted after the head's turn */
 	did |= l->head.wanted && !l->head.out && now_ns >= l->head.retry_ns && l->io_free;
 	if (did)

@@ -153,6 +153,7 @@ uint64_t alog_zone_of(const struct alog_config *cfg, const char *target);
 struct alog_put {
 	struct xrecord rec;	/* sequence and flags are the log's; version 0: the sequence */
 	const void *key, *value;
+	bool laid;				/* the value stands where alog_lay() has said */
 };
 
 /* Where a record stands. */
@@ -171,6 +172,10 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
  * sequence and place are noted before. The next append has just this place. Errors as above. */
 int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struct alog_place *at)
 	XSEG_MUST_CHECK;
+/* Where byte number `at` of the next append will stand, and how many behind it side by side. So a
+ * value can be copied there, and looked at, before it is appended. What was laid and is not
+ * appended then means nothing. NULL: the value has to be copied by the append. */
+void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint32_t *bytes);
 /* A log that evicts: the zone that was closed first is emptied now, though there is space. False:
  * there is none. */
 bool alog_evict(struct alog *l);

@@ -117,7 +117,10 @@ static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags
 	if (lent) {
 		put_lent(l, lent, behind, place + bytes, pos, begun);
 	} else {
-		tail_put(l, pos, behind, put->value, rec.value_bytes, begun);
+		if (put->laid)
+			tail_skip(l, pos, behind, rec.value_bytes, begun);
+		else
+			tail_put(l, pos, behind, put->value, rec.value_bytes, begun);
 		behind += rec.value_bytes;
 		tail_put(l, pos, behind, NULL, place + bytes - behind, begun);
 	}
@@ -191,6 +194,18 @@ int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struc
 	*at = (struct alog_place){ .zone = l->z.open->id, .sequence = l->s.sequence,
 		.place = l->z.open->end, .end = l->s.end + bytes, .bytes = bytes };
 	return 0;
+}
+
+/* Bytes of a page that is out must not change but by an append, which sends the page again. */
+void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint32_t *bytes)
+{
+	uint64_t pos = l->s.end + at, k = pos / ALOG_PAGE;
+
+	assert(next->zone == l->z.open->id && next->place == l->z.open->end);
+	if (k < l->s.next_page && tail_state(l, k)->out)
+		return NULL;
+	*bytes = ALOG_PAGE - pos % ALOG_PAGE;
+	return tail_page(l, k) + pos % ALOG_PAGE;
 }
 
 /* The least room that such a record needs wherever the log goes on. */

@@ -312,6 +312,7 @@ struct alog {
 
 	struct io *io, *io_free;
 	uint32_t io_out[IO_NR_KINDS];
+	uint32_t io_wanted;			/* of them io.wanted */
 	struct alog_stats stats;
 	uint8_t words[ALOG_USER_BYTES];
 };
@@ -350,6 +351,7 @@ struct page_state *tail_state(const struct alog *l, uint64_t k);
 void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun);
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun);
+void tail_skip(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes, uint64_t begun);
 void tail_zero_rest(const struct alog *l, uint64_t k);	/* T6 */
 void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
 void tail_keep(struct alog *l);			/* T7: no page is lent any more */

@@ -134,29 +134,52 @@ void tail_zero_rest(const struct alog *l, uint64_t k)
 		zero_up_to(l, k, ALOG_PAGE);
 }
 
-/* Copies bytes to *pos, which is place zone_at of the open zone, and moves *pos. Pages are opened
- * as they are reached. Nothing counts before tail_publish(). */
+/* Fills bytes at *pos, which is place zone_at of the open zone, up to the end of the page, and moves
+ * *pos. The page is opened if it is reached. Returns how many, and where they stand. Nothing counts
+ * before tail_publish(). */
+static uint32_t fill_part(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes,
+	uint64_t begun, uint8_t **at)
+{
+	uint64_t k = *pos / ALOG_PAGE;
+	uint32_t from = zone_at % ALOG_PAGE,
+		 part = bytes < ALOG_PAGE - from ? bytes : ALOG_PAGE - from;
+
+	if (k == l->s.next_page)
+		tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
+	zero_up_to(l, k, from);
+	tail_state(l, k)->fill = (uint16_t)(from + part);
+	*at = tail_page(l, k) + from;
+	*pos += part;
+	return part;
+}
+
+/* `from` NULL: zeroes. */
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun)
 {
 	const uint8_t *data = from;
 	uint32_t part;
-	uint64_t k;
+	uint8_t *at;
 
-	for (; bytes; bytes -= part, zone_at += part, *pos += part) {
-		k = *pos / ALOG_PAGE;
-		if (k == l->s.next_page)
-			tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
-		part = ALOG_PAGE - zone_at % ALOG_PAGE;
-		if (part > bytes)
-			part = bytes;
-		zero_up_to(l, k, zone_at % ALOG_PAGE);
+	for (; bytes; bytes -= part, zone_at += part) {
+		part = fill_part(l, pos, zone_at, bytes, begun, &at);
 		if (data) {
-			memcpy(tail_page(l, k) + zone_at % ALOG_PAGE, data, part);
+			memcpy(at, data, part);
 			data += part;
+		} else {
+			memset(at, 0, part);
 		}
-		tail_state(l, k)->fill = (uint16_t)(zone_at % ALOG_PAGE + part);
 	}
+}
+
+/* The bytes are there already (alog_lay()). */
+void tail_skip(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes, uint64_t begun)
+{
+	uint32_t part;
+	uint8_t *at;
+
+	for (; bytes; bytes -= part, zone_at += part)
+		part = fill_part(l, pos, zone_at, bytes, begun, &at);
 }
 
 /* release: a slot with a zone and without `lent` has its content in the ring; the partner is the

@@ -366,6 +366,8 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct makin
 				      : alog_next(k->log, m->bytes, m->nr, m->tombstones, &next);
 	if (rc == -ENOSPC)
 		return refuse(k, false);
+	if (!rc && k->now.work[0].left)
+		rc = kvd_lay(k, r, &next);
 	if (rc)
 		return rc == -E2BIG ? -EFBIG : rc;
 	make(k, r, nr, m, &next);

@@ -372,6 +372,7 @@ const struct peer_class kvd_class = {
 	.init = kvd_init,
 	.recover = kvd_recover,
 	.recovered = kvd_recovered,
+	.prefetch = kvd_prefetch,
 	.request = kvd_request,
 	.reply = kvd_reply,
 	.poll = kvd_poll,

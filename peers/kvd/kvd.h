@@ -15,10 +15,9 @@
  *   part.c      PART
  *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
  *   scan.c      SCAN
- *   parse.c     the parsing of queries and changes
+ *   parse.c     the parsing of queries and changes; what they will need is prefetched
  *   change.c    changes: conditions, the append, answers, and changes that a predecessor began
- *   begun.c     changes that a predecessor had begun
- *   value.c     new values that are made of old ones: APPEND, INCR and so on
+ *   value.c     new values that are made of old ones: APPEND, INCR and so on; a put's to the log
  *   record.c    reads of kvd's own, and whether a record verifies
  *   preload.c   reading zones at the start
  *   verify.c    the command that reads all
@@ -392,6 +391,7 @@ struct kvd_work {
 	struct kv_change c;
 	uint64_t id[2];
 	const uint8_t *key, *value;		/* in k->batch */
+	bool left;				/* the value is not: it is in the request (kvd_lay()) */
 	struct index_entry e;			/* of its identity, if `known` */
 	bool known, present;			/* present: it has a record that has not expired */
 	bool does;				/* it is appended */
@@ -431,12 +431,19 @@ void kvd_parts_poll(struct kvd *k);
 void kvd_keep_begin(struct kvd *k);
 bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
 
+/* ---- value.c: to the log ---- */
+/* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
+int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) XSEG_MUST_CHECK;
+
+/* ---- parse.c: ahead ---- */
+void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 void kvd_flush(struct kvd *k, struct xreq *r);
-/* ---- begun.c ---- */
+/* ---- logged.c: begun changes ---- */
 /* The notes of a change: where its first record stands. */
 enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
 /* One that a predecessor had STARTED or APPLIED. */

@@ -1,4 +1,6 @@
-/* parse - the parsing of requests: copied once, then checked; and the outcomes of changes.
+/* parse - the parsing of requests: copied once, then checked; and the outcomes of changes. The value
+ * of a put that stands alone is left in the client's pages: it is copied to where its record will
+ * stand, and checked there (kvd_lay()).
  *
  * Contract: kvd's thread. All that is read afterwards is kvd's own copy, so a client that changes
  * its pages meanwhile changes nothing (R5 of docs/design/segment.md).
@@ -17,6 +19,61 @@
 #include "xtypes/xcrc.h"
 
 #define SEEN_SLOTS 2048u			/* twice KV_BATCH_MAX and a little */
+#define ONE_BYTES  ((uint32_t)(sizeof(struct kv_batch) + sizeof(struct kv_change)))
+#define LEFT_LEAST 256u				/* bytes of a value that is not copied here */
+
+/* ---- what a batch of requests will need: prefetched, before any is handled ---- */
+
+/* The page in which a request begins to say what it wants. NULL: it is malformed, or has none. */
+static const uint8_t *words_of(const struct kvd *k, const struct xreq *r)
+{
+	uint32_t nr = r->nr_pages, at = r->op == XSEG_OP_READ ? r->size / XSEG_PAGE_SIZE : 0;
+
+	if ((r->op != XSEG_OP_READ && r->op != XSEG_OP_WRITE) || at >= nr || nr > XSEG_REQ_PAGES)
+		return NULL;
+	return xseg_req_page(k->peer.seg, r, at);
+}
+
+/* The key of a query, or of the first change. NULL: it is not in the page. */
+static const uint8_t *key_of(const struct xreq *r, const uint8_t *page, uint32_t *bytes)
+{
+	struct kv_query q;
+	struct kv_change c;
+	uint32_t at = sizeof(q);
+
+	if (r->op == XSEG_OP_READ) {
+		memcpy(&q, page, sizeof(q));
+		*bytes = q.key_bytes;
+	} else {
+		memcpy(&c, page + sizeof(struct kv_batch), sizeof(c));
+		at = c.key_at;
+		*bytes = c.key_bytes;
+	}
+	return at < XSEG_PAGE_SIZE && *bytes <= XSEG_PAGE_SIZE - at ? page + at : NULL;
+}
+
+void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+{
+	struct kvd *k = kvd_of(pp->peer);
+	const uint8_t *page[PEER_TAKE], *key;
+	uint32_t bytes;
+	uint64_t id[2];
+
+	if (k->state != KVD_OPEN)
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		page[i] = words_of(k, r[i]);
+		for (uint32_t at = 0; page[i] && at < 192; at += 64)
+			__builtin_prefetch(page[i] + at);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		key = page[i] ? key_of(r[i], page[i], &bytes) : NULL;
+		if (!key)
+			continue;
+		kvd_identity(k, key, bytes, id);
+		index_prefetch(&k->index, id[0]);
+	}
+}
 
 /* ---- queries ---- */
 
@@ -96,7 +153,7 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		w->c.expiry = expiry_from_now(k, c->expiry);
 	w->key = k->now.batch + c->key_at;
 	w->value = k->now.batch + c->value_at;
-	if (has_value(c->kind) && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
+	if (has_value(c->kind) && !w->left && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
 					  c->data_crc)
 		return -EPROTO;
 	kvd_identity(k, w->key, c->key_bytes, w->id);
@@ -131,17 +188,44 @@ uint8_t kvd_kind_of(struct kvd *k, const struct xreq *r)
 	return kind;
 }
 
+/* A value that stands behind all else. */
+static bool may_be_left(const struct kv_batch *b, const struct kv_change *c, uint32_t size)
+{
+	return b->nr == 1 && c->kind == KV_PUT && c->value_bytes >= LEFT_LEAST &&
+	       is_within(c->value_at, c->value_bytes, size) && c->value_at >= ONE_BYTES &&
+	       is_within(c->key_at, c->key_bytes, c->value_at);
+}
+
+/* The whole batch, or all but the value that is left. */
+static bool copy_batch(struct kvd *k, const struct xreq *r)
+{
+	struct kv_batch b;
+	struct kv_change c;
+	uint32_t bytes = k->now.batch_bytes;
+	bool left;
+
+	xseg_req_read_data(k->peer.seg, r, 0, k->now.batch, ONE_BYTES);
+	memcpy(&b, k->now.batch, sizeof(b));
+	memcpy(&c, k->now.batch + sizeof(b), sizeof(c));
+	left = may_be_left(&b, &c, bytes);
+	if (left)
+		bytes = c.value_at;
+	xseg_req_read_data(k->peer.seg, r, ONE_BYTES, k->now.batch + ONE_BYTES, bytes - ONE_BYTES);
+	return left;
+}
+
 int kvd_batch_parse(struct kvd *k, const struct xreq *r)
 {
 	struct kv_batch b;
-	uint32_t least = sizeof(b) + sizeof(struct kv_change);
+	uint32_t least = ONE_BYTES;
+	bool left;
 	int rc;
 
 	if (r->offset || r->size < least || r->size > XSEG_REQ_BYTES ||
 		r->nr_pages < xseg_req_span(0, r->size))
 		return -EINVAL;
 	k->now.batch_bytes = r->size;
-	xseg_req_read_data(k->peer.seg, r, 0, k->now.batch, r->size);
+	left = copy_batch(k, r);
 	memcpy(&b, k->now.batch, sizeof(b));
 	if (b.magic != KV_BATCH_MAGIC || !b.nr || b.nr > KV_BATCH_MAX ||
 		!is_within(sizeof(b), b.nr * (uint32_t)sizeof(struct kv_change), r->size))
@@ -149,7 +233,7 @@ int kvd_batch_parse(struct kvd *k, const struct xreq *r)
 	for (uint32_t i = 0; i < b.nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
 
-		*w = (struct kvd_work){ .result = 0 };
+		*w = (struct kvd_work){ .left = left };
 		memcpy(&w->c, k->now.batch + sizeof(b) + i * sizeof(w->c), sizeof(w->c));
 		rc = check(k, w, b.nr);
 		if (rc)

@@ -167,10 +167,9 @@ static void write_change(
 	c->value_bytes = (uint32_t)value;
 	c->result = UNTOLD;
 	memcpy(mem + c->key_at, item->key, item->key_bytes);
+	c->data_crc = xcrc32c(0, mem + c->key_at, item->key_bytes);
 	if (value)
-		memcpy(mem + c->value_at, item->value, value);
-	c->data_crc = xcrc32c(xcrc32c(0, mem + c->key_at, item->key_bytes), mem + c->value_at,
-		value);
+		c->data_crc = xcrc32c_copy(c->data_crc, mem + c->value_at, item->value, value);
 }
 
 void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_io *io)

@@ -176,13 +176,14 @@ uint32_t xs_kv_answer_sum(struct xseg_kv_queue *q, const struct kv_slot *s, uint
 	for (; bytes; at += n, bytes -= n) {
 		const uint8_t *from = piece_at(q, s, at, bytes, &n);
 
-		crc = xcrc32c(crc, from, n);
 		copied = least(n, room);
-		if (copied) {
-			memcpy(to, from, copied);
+		if (copied)
+			crc = xcrc32c_copy(crc, to, from, copied);
+		if (copied < n)
+			crc = xcrc32c(crc, from + copied, n - copied);
+		if (copied)
 			to += copied;
-			room -= copied;
-		}
+		room -= copied;
 	}
 	return crc;
 }
@@ -204,6 +205,27 @@ static struct noted notes_of(struct xseg_kv_queue *q, const struct kv_slot *s)
 		.zone = xseg_req_note(q->client.seg, s->r, KV_NOTE_ZONE),
 		.time = xseg_req_note(q->client.seg, s->r, KV_NOTE_TIME),
 		.epoch = epoch >> 24, .begin = (uint32_t)(epoch & 0xffffff) };
+}
+
+/* What a larger record needs comes while its first pages are read. */
+#define AHEAD_BYTES 8192u
+#define LINE	    64u
+
+void xs_kv_get_prefetch(struct xseg_kv_queue *q, const struct kv_slot *s, bool all)
+{
+	struct noted note = notes_of(q, s);
+	uint64_t end = s->io->own.asked * (uint64_t)KV_PAGE;
+	uint32_t n, bytes = note.begin < end ? least(note.bytes, end - note.begin) : 0;
+
+	if (s->r->result <= 0 || (all && s->io->flags & XSEG_KV_UNCHECKED && !s->io->item.value))
+		return;
+	bytes = least(bytes, all ? AHEAD_BYTES : 2 * LINE);
+	for (uint32_t at = note.begin; bytes; at += n, bytes -= n) {
+		const uint8_t *from = piece_at(q, s, at, bytes, &n);
+
+		for (uint32_t i = 0; i < n; i += LINE)
+			__builtin_prefetch(from + i, 0, 2);
+	}
 }
 
 static uint32_t pages_of(uint32_t begin, uint32_t bytes)

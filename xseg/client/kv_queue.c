@@ -349,9 +349,33 @@ static bool op_end(struct xseg_kv_queue *q, struct kv_slot *s)
 	}
 }
 
+/* Their first lines are on their way together. */
+static void see_ahead(struct xs_client *c, struct xreq *const *r, uint32_t nr)
+{
+	struct xseg_kv_queue *q = (struct xseg_kv_queue *)c;
+	const struct kv_slot *s;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		s = r[i]->cookie;
+		if (s->io->op == XSEG_KV_GET)
+			xs_kv_get_prefetch(q, s, false);
+	}
+	q->ahead = r;
+	q->nr_ahead = nr;
+}
+
+/* All lines of the next one come while this one is looked at. */
 static bool end_one(struct xs_client *c, struct xreq *r)
 {
-	return op_end((struct xseg_kv_queue *)c, r->cookie);
+	struct xseg_kv_queue *q = (struct xseg_kv_queue *)c;
+	const struct kv_slot *next;
+
+	if (--q->nr_ahead) {
+		next = (*++q->ahead)->cookie;
+		if (next->io->op == XSEG_KV_GET)
+			xs_kv_get_prefetch(q, next, true);
+	}
+	return op_end(q, r->cookie);
 }
 
 static void send_more(struct xs_client *c)
@@ -364,7 +388,7 @@ static void send_more(struct xs_client *c)
 
 static uint32_t advance(struct xs_client *c)
 {
-	return xs_client_take(c, end_one, send_more);
+	return xs_client_take(c, see_ahead, end_one, send_more);
 }
 
 static void lose(struct xs_client *c)
