@@ -70,7 +70,7 @@ hint()
 # try MUTANT: one line of report.sh
 try()
 {
-	local name tree line program begin built failed='(not ok - seed |\[  FAILED  \] [a-z]|ERROR: |.*: Assertion |seed [0-9]+: )'
+	local name tree line program begin built failed='(not ok - seed |\[  (FAILED|ERROR ) *\] [a-z]|ERROR: |.*: Assertion |seed [0-9]+: )'
 	name=$(basename "$1" .mutant)
 	program=$(say "$1" test)
 	program=${program#unit/}
