@@ -342,8 +342,9 @@ KILL_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_lend xseg_re
 	     xseg_req_submit xseg_req_exchange xseg_page_owner_set xseg_page_owner_swap bucket_set \
 	     bucket_set_at bucket_leave
 $(BUILD)/tests/cached_kill_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(KILL_WRAPS))
-# In this one an idle port polls when it is kicked (tests/rig/cached_rig.c).
-$(BUILD)/tests/cached_resize_test: private LDFLAGS += -Wl,--wrap=peer_port_kick
+# In these an idle port polls when it is kicked (tests/rig/cached_rig.c).
+$(BUILD)/tests/cached_read_test $(BUILD)/tests/cached_resize_test: \
+		private LDFLAGS += -Wl,--wrap=peer_port_kick
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # In these no tick wakes a reactor, and in the last one nothing a client (tests/rig/no_tick.h).

@@ -408,10 +408,12 @@ static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, 
 				break;
 		at[i] = n;
 		if (n > nr)
-			error = complain(v, key, "an answer says %s (version %" PRIu64 "), from %"
-				PRIu64 " to %" PRIu64 ", which it was not; %u changes, the last "
-				"version is %" PRIu64, what_was_seen(s), s->version, s->begin, s->end,
-				nr, k->state[first + nr].version);
+			error = complain(v, key,
+				"an answer says %s (version %" PRIu64 "), from %" PRIu64
+				" to %" PRIu64 ", which it was not; %u changes, the last "
+				"version is %" PRIu64,
+				what_was_seen(s), s->version, s->begin, s->end, nr,
+				k->state[first + nr].version);
 		else if (s->what == VSEEN_ABSENT && k->state[first + n].present &&
 			 s->end < k->state[first + n].gone_at)
 			k->state[first + n].gone_at = s->end;
@@ -676,9 +678,10 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	else
 		q.found = true;
 	if (!q.found)
-		return complain(v, key, "after %s it shows %s (version %" PRIu64 "), which it "
-			"cannot be; the last settled version is %" PRIu64 "%s, of %u states, and %u "
-			"changes were answered since, %u of them for sure; %u were out",
+		return complain(v, key,
+			"after %s it shows %s (version %" PRIu64 "), which it cannot be; the last "
+			"settled version is %" PRIu64 "%s, of %u states, and %u changes were "
+			"answered since, %u of them for sure; %u were out",
 			power_lost ? "a loss of power" : "the death of its clients",
 			what_was_seen(seen), seen->version, versions_now(v, key)->version,
 			versions_now(v, key)->promised ? " (promised)" : "", k->nr_states, q.done,

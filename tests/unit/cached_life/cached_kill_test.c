@@ -1,5 +1,5 @@
-/* cached_kill_test - cached is killed at each of its steps. Its successor completes the request, and
- * keeps all other data.
+/* cached_kill_test - cached is killed at each of its steps. Its successor completes the request,
+ * and keeps all other data.
  *
  * The linker leads the calls by which cached changes the segment through here (--wrap, see the
  * Makefile). A scene is run once for each of them, and dies there. That call is the last one that
