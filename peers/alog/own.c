@@ -125,6 +125,8 @@ int alog_own(struct alog *l, uint32_t ids, uint32_t nr, uint64_t *first)
 		return -EAGAIN;
 	if (o->taken >= l->cfg.own) {
 		l->g.want_flush |= o->deleted != o->stable;
+		if (own_leaves(l))
+			ask_for_flush(l);
 		return o->deleted != o->stable || own_leaves(l) ? -EAGAIN : -ENOSPC;
 	}
 	if (zones_free(l) < nr + l->cfg.reserve)
