@@ -56,7 +56,7 @@ static int fail_key(const struct walk *w, const struct xseg_kv_item *item, int r
 			"%s %s: file %.80s exists; name another directory, or add --force to "
 			"replace files",
 			w->s->what, w->dir, name);
-	if (rc == -ENOTDIR || rc == -EISDIR || rc == -ELOOP)
+	if (!w->o->flat && (rc == -ENOTDIR || rc == -EISDIR || rc == -ELOOP))
 		return tool_fail(TOOL_REFUSED,
 			"%s %s: key %.80s needs a file and a directory of one name; add --flat, "
 			"which makes no directories of keys",
