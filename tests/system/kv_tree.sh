@@ -51,7 +51,14 @@ sys.exit(a != b)
 END
 }
 # empty: no key is left
-empty() { xseg kv list | sed 's/ /%20/g' | while read -r key; do xseg -s "$XSEG_SEGMENT" --quiet kv delete --encoded "$key"; done; [ "$(xseg kv list)" = "no keys" ]; }
+empty()
+{
+	xseg kv list | sed 's/ /%20/g; s/^-/%2D/' >keys
+	while read -r key; do
+		xseg --quiet kv delete --encoded "$key" </dev/null
+	done <keys
+	[ "$(xseg kv list)" = "no keys" ]
+}
 
 # ---- a tree with all that may be in one ----
 
@@ -157,7 +164,7 @@ ln -s ../outside evil/a
 expect_err 4 "needs a file and a directory" "a link is not followed" xseg kv export evil --force
 is "and nothing is behind it" "$(ls outside)" $'dir\nfile'
 t "all is deleted" empty
-for key in ../up /root // .. . a//b a/./b '%00' 'a%00/b' 'a/' 'a/%00'; do
+for key in ../up /root // .. . a//b a/./b '%00' 'a%00/b' 'b/' 'a/%00'; do
 	printf '%s' "$key" | xseg --quiet kv put --encoded "$key"
 done
 all=$(xseg --json kv list | jq -cS 'map(del(.version)) | sort_by(.key, .key_base64)')
@@ -178,6 +185,7 @@ for dir in /usr/share/doc/[a-c]*; do
 	[ "$(du -s doc | cut -f1)" -lt "$(bound 8000 60000)" ] || break
 	cp -a "$dir" doc/ 2>/dev/null
 done
+find doc -xtype l -delete
 t "a part of /usr/share/doc is imported, with --follow" xseg kv import doc --follow
 t "it is exported" xseg kv export doc2
 t "and equal" diff -r doc doc2
