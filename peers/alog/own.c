@@ -30,6 +30,9 @@
 
 #include "peers/alog/inside.h"
 
+/* More ids than that are not one run of a head that verifies. */
+#define MAX_FOUND(l) (2 * (l)->cfg.zones + ALOG_STEP)
+
 static struct own_run *add(struct alog *l, uint64_t first, uint32_t nr, enum own_state state)
 {
 	struct own *o = &l->own;
@@ -80,9 +83,22 @@ static bool cut_out(struct alog *l, struct own_run *run, uint64_t first, uint32_
 
 /* ---- the head ---- */
 
+/* What openings reserved one after the other, and did not use, is one run: else openings that are
+ * killed soon fill the head with names. */
+static bool extend(struct alog *l, uint64_t first, uint32_t nr)
+{
+	struct own_run *run = first > 1 ? find(l, first - 1, 1) : NULL;
+
+	if (!run || run->state != OWN_FOUND || run->first + run->nr != first ||
+		run->nr + nr > MAX_FOUND(l))
+		return false;
+	run->nr += nr;
+	return true;
+}
+
 void own_found(struct alog *l, uint64_t first, uint32_t nr)
 {
-	if (nr && nr <= 2 * l->cfg.zones + ALOG_STEP)
+	if (nr && nr <= MAX_FOUND(l) && !extend(l, first, nr))
 		add(l, first, nr, OWN_FOUND);
 }
 
@@ -125,6 +141,8 @@ int alog_own(struct alog *l, uint32_t ids, uint32_t nr, uint64_t *first)
 		return -EAGAIN;
 	if (o->taken >= l->cfg.own) {
 		l->g.want_flush |= o->deleted != o->stable;
+		if (own_leaves(l))
+			ask_for_flush(l);
 		return o->deleted != o->stable || own_leaves(l) ? -EAGAIN : -ENOSPC;
 	}
 	if (zones_free(l) < nr + l->cfg.reserve)

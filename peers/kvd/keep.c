@@ -8,8 +8,8 @@
  * Contract: kvd's thread, state KEEPING. The log is not polled, so no record moves meanwhile.
  *
  * Invariants
- *   K1  Nothing is deleted before each record was looked at. If a record cannot be read, nothing is
- *       deleted before the next opening: its run is not known.
+ *   K1  Nothing is deleted before each record was looked at. If a record cannot be read, or the log
+ *       has found damage, nothing is deleted before the next opening: a run may be named there.
  *   K2  Handles count if the arena is that of the last opening (alog_stats.warm): another segment
  *       may have opened the log since, and deleted their zones.
  *   K3  A run that is named and has a writer's handle was put: a COMMIT was killed before it was
@@ -161,7 +161,6 @@ void kvd_keep_begin(struct kvd *k)
 			kvd_read_put(k, &k->jobs.job[i]);
 	large_begin(&l->t);
 	l->slot = index_from(&k->index, 0);
-	l->unread = 0;
 	for (uint32_t i = 0; i < KVD_KEEPERS; i++) {
 		l->job[i] = (struct kvd_job){ .run = run_keep };
 		next_slot(k, &l->job[i]);
@@ -185,8 +184,8 @@ bool kvd_keep_poll(struct kvd *k)
 		return false;
 	adopt_all(k);
 	if (l->unread)
-		log_error("%s: %u records of large values cannot be read: no zone of a large value "
-			"is given back before the next start", k->peer.name, l->unread);
+		log_error("%s: its log is damaged in %u places: zones of large values that no record "
+			"names are kept until the next start", k->peer.name, l->unread);
 	else
 		alog_own_swept(k->log);
 	return true;

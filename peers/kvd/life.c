@@ -253,6 +253,7 @@ static bool make_log(struct kvd *k)
 	uint8_t *at = k->mem.base + WORDS_BYTES;
 
 	user.ctx = k;
+	k->large.unread = 0;
 	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
 	return k->log && index_begin(&k->index) == 0;
 }

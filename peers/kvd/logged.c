@@ -269,6 +269,8 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 	const char *name = k->peer.name;
 	unsigned long long z = zone;
 
+	if (k->state == KVD_OPENING)		/* K1 of keep.c */
+		k->large.unread += what == ALOG_BAD_RECORD || what == ALOG_BAD_HINTS;
 	switch (what) {
 	case ALOG_BAD_RECORD:
 		kvd_count(k, KS_BAD_RECORDS, 1);
