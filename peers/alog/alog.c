@@ -203,9 +203,8 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 		did = pump(l);
 	for (uint32_t i = 0; i < ALOG_IOS; i++)
 		did |= l->io[i].wanted;
-	/* a mark may have come after the head's turn */
-	did |= l->head.mark > l->head.in.mark && l->head.wanted && !l->head.out &&
-	       now_ns >= l->head.retry_ns && l->io_free;
+	/* it may have become wanted after the head's turn */
+	did |= l->head.wanted && !l->head.out && now_ns >= l->head.retry_ns && l->io_free;
 	if (did)
 		return now_ns;
 	earlier(&next, now_ns, l->head.retry_ns);
