@@ -368,12 +368,13 @@ static void read_answer(struct verified *v, const char *text)
 	v->records = client_number(text, "records");
 	v->bytes = client_number(text, "bytes");
 	v->live = client_number(text, "live");
-	v->bad = client_number(text, "bad");
 	v->bad_live = client_number(text, "bad_live");
 	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
 		line = strtok_r(NULL, "\n", &save))
-		if (!strncmp(line, "bad=+", 5))
+		if (!strncmp(line, "bad=+", 5))	/* a place; the number has the same key */
 			json_array_append_new(v->places, json_string(line + 4));
+		else if (!strncmp(line, "bad=", 4))
+			v->bad = strtoull(line + 4, NULL, 10);
 	free(copy);
 }
 

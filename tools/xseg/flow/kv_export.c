@@ -56,7 +56,7 @@ static int fail_key(const struct walk *w, const struct xseg_kv_item *item, int r
 			"%s %s: file %.80s exists; name another directory, or add --force to "
 			"replace files",
 			w->s->what, w->dir, name);
-	if (rc == -ENOTDIR || rc == -EISDIR || rc == -ELOOP)
+	if (!w->o->flat && (rc == -ENOTDIR || rc == -EISDIR || rc == -ELOOP))
 		return tool_fail(TOOL_REFUSED,
 			"%s %s: key %.80s needs a file and a directory of one name; add --flat, "
 			"which makes no directories of keys",
@@ -112,6 +112,7 @@ static int find_flat(struct place *p, const struct xseg_kv_item *item, char *tex
 /* `bytes` of the key: without the slash at its end if it is an empty directory's. */
 static int find_in_tree(struct place *p, const uint8_t *key, size_t bytes, char *text)
 {
+	bool alone = !memchr(key, '/', bytes);
 	const char *rest;
 	int rc = 0;
 
@@ -119,7 +120,7 @@ static int find_in_tree(struct place *p, const uint8_t *key, size_t bytes, char 
 		const uint8_t *slash = memchr(key, '/', bytes);
 		size_t part = slash ? (size_t)(slash - key) : bytes;
 
-		key_text_part(key, part, text);
+		key_text_part(key, part, alone, text);
 		rc = enter_long(p, text, KV_DIR_NAME, &rest);
 		if (rc)
 			return rc;

@@ -96,21 +96,18 @@ static bool name_add(struct walk *w, const char *text, size_t len)
 	return true;
 }
 
-/* Each part of the path by itself. The name "%" alone is no key of no bytes. */
+/* Each part of the path by itself. */
 static size_t key_of_tree(const struct walk *w, uint8_t *key)
 {
 	const char *at = w->name, *end = w->name + w->used;
+	bool alone = !*w->o->prefix && !memchr(at, '/', w->used);
 	uint8_t *to = key;
 
-	if (w->used == 1 && *at == '%' && !*w->o->prefix) {
-		*to = '%';
-		return 1;
-	}
 	while (at < end) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t part = (size_t)((slash ? slash : end) - at);
 
-		to += part ? key_text_of_part(at, part, to) : 0;
+		to += part ? key_text_of_part(at, part, alone, to) : 0;
 		at += part;
 		if (slash) {
 			*to++ = '/';

@@ -169,14 +169,14 @@ static int64_t decode_part(const uint8_t *text, size_t len, uint8_t *part)
 
 /* Whether the name stands for other bytes than its own: it leads to what no file can be called,
  * perhaps in several steps. The bytes at `scratch` are lost. */
-static bool is_encoded(const void *text, size_t len, uint8_t *scratch)
+static bool is_encoded(const void *text, size_t len, bool alone, uint8_t *scratch)
 {
 	int64_t n = (int64_t)len;
 
 	memmove(scratch, text, len);
 	while (memchr(scratch, '%', (size_t)n)) {
 		n = decode_part(scratch, (size_t)n, scratch);
-		if (n < 0)
+		if (n < 0 || (n == 0 && alone))
 			return false;
 		if (is_no_name(scratch, (size_t)n))
 			return true;
@@ -184,9 +184,9 @@ static bool is_encoded(const void *text, size_t len, uint8_t *scratch)
 	return false;
 }
 
-const char *key_text_part(const void *part, size_t bytes, char *text)
+const char *key_text_part(const void *part, size_t bytes, bool alone, char *text)
 {
-	if (is_no_name(part, bytes) || is_encoded(part, bytes, (uint8_t *)text)) {
+	if (is_no_name(part, bytes) || is_encoded(part, bytes, alone, (uint8_t *)text)) {
 		encode_part(part, bytes, text);
 	} else {
 		memcpy(text, part, bytes);
@@ -195,9 +195,9 @@ const char *key_text_part(const void *part, size_t bytes, char *text)
 	return text;
 }
 
-size_t key_text_of_part(const char *text, size_t len, uint8_t *part)
+size_t key_text_of_part(const char *text, size_t len, bool alone, uint8_t *part)
 {
-	if (is_encoded(text, len, part))
+	if (is_encoded(text, len, alone, part))
 		return (size_t)decode_part((const uint8_t *)text, len, part);
 	memcpy(part, text, len);
 	return len;

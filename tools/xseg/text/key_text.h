@@ -31,11 +31,12 @@ const char *key_text_name(const void *key, uint32_t bytes, char *text);
 int64_t key_text_decode(const char *text, size_t len, uint8_t *key);
 
 /* A part of a key, between slashes, as the name of a file or a directory. The part of no bytes is
- * "%". `text` has KEY_TEXT_BYTES(bytes) + 1 bytes. */
-const char *key_text_part(const void *part, size_t bytes, char *text);
+ * "%", but for a key without slashes (`alone`), which has bytes. `text` has
+ * KEY_TEXT_BYTES(bytes) + 1 bytes. */
+const char *key_text_part(const void *part, size_t bytes, bool alone, char *text);
 /* The part of a key that has this name, which key_text_part() leads back to. `part` has room for
  * `len` bytes. Returns how many bytes it has. */
-size_t key_text_of_part(const char *text, size_t len, uint8_t *part);
+size_t key_text_of_part(const char *text, size_t len, bool alone, uint8_t *part);
 
 /* Sets the member NAME, or NAME_base64. */
 void key_text_json(json_t *object, const char *name, const void *data, size_t bytes);
