@@ -211,6 +211,7 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	earlier(&next, now_ns, l->reader.active ? l->reader.again_ns : 0);
 	earlier(&next, now_ns, l->repair.retry_ns);
 	earlier(&next, now_ns, l->repair.flush_ns);
+	earlier(&next, now_ns, l->s.again_ns);
 	earlier(&next, now_ns, l->g.retry_ns);
 	earlier(&next, now_ns, l->own.retry_ns);
 	earlier(&next, now_ns, walk_patience(l));
@@ -222,7 +223,11 @@ static void pages_done(struct alog *l, struct io *io, int64_t result)
 {
 	struct failed_run run = write_done(l, io, result);
 
-	if (run.zone)				/* 0: none, or it was dropped meanwhile */
+	if (!run.zone)				/* none, or it was dropped meanwhile */
+		return;
+	if (repair_waits(l))
+		write_again(l, &run);
+	else
 		repair_begin(l, run.zone, run.zone, run.hold, false);
 }
 

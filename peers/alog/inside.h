@@ -144,6 +144,7 @@ struct repair {
 	uint64_t mark;				/* of that head */
 	uint64_t at;				/* the zone that is next */
 	uint64_t retry_ns, pause_ns;
+	uint32_t again;				/* R1: writes that were sent again, in a row */
 };
 
 /* What the scratch is used for: one at a time. */
@@ -243,6 +244,7 @@ struct stream {
 	uint64_t next_page;			/* that has no slot yet */
 	uint64_t end, written, stable;
 	uint64_t send_from;			/* page: all before it has been sent */
+	uint64_t again_ns;			/* a failed write is sent again then */
 	uint64_t push, force;			/* wanted: written, stable */
 	uint64_t flush_sent;			/* `end` when the last FLUSH was sent */
 	uint64_t recovered;			/* `end` of a predecessor's tail */
@@ -379,8 +381,11 @@ bool write_pump(struct alog *l);
 /* zone 0: none has failed; else promises stop at `hold`. */
 struct failed_run {
 	uint64_t zone, hold;
+	uint64_t from;				/* page of the stream */
+	uint32_t nr;
 };
 struct failed_run write_done(struct alog *l, struct io *io, int64_t result);
+void write_again(struct alog *l, const struct failed_run *run);	/* after a pause */
 void write_advance(struct alog *l);
 
 /* ---- flush.c ---- */
@@ -418,6 +423,7 @@ bool space_is_hopeless(const struct alog *l);	/* compaction cannot make a free z
 /* ---- repair.c ---- */
 void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bool fua);
 bool repair_pump(struct alog *l);
+bool repair_waits(struct alog *l);		/* R1: a failed write is to be sent again */
 void repair_probed(struct alog *l, bool ok);	/* fua: the FLUSH that was tried is answered */
 
 /* ---- head.c ---- */

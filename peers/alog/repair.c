@@ -20,7 +20,13 @@
  * The range of ids is in the arena before anything is done about it, and leaves it when the last of
  * these zones is deleted. A successor that finds a range begins in WAIT.
  *
+ * A store may fail for hours, and each round of copies begins a zone. So a round that has failed for
+ * long only sends its writes again.
+ *
  * Invariants
+ *   R1  When the pauses are at their longest, or few zones are left, a write that fails is sent
+ *       again. What the store may lose of it is overwritten then. A bad place is left after AGAIN
+ *       of these, as long as there are zones for copies of all that is live.
  *   L2  A failed append closes its zone, and is appended anew before anything at or behind its
  *       place is promised (G1 of flush.c). No zone at or behind the failed one is called flushed
  *       before the failed one is dying in the head (`doomed` in zone.c, grave.c).
@@ -34,6 +40,26 @@
 #include <errno.h>
 
 #include "peers/alog/inside.h"
+
+#define AGAIN	    32u
+#define SPARE_ZONES 8u				/* zones that copies leave with gaps */
+
+/* R1: the table has no room for one more round beside all that is live. */
+static bool is_short(const struct alog *l)
+{
+	return l->z.used + l->z.live_bytes / l->cfg.zone_bytes + SPARE_ZONES >= l->z.nr;
+}
+
+bool repair_waits(struct alog *l)
+{
+	struct repair *r = &l->repair;
+	bool late = r->pause_ns >= ALOG_RETRY_MAX_NS && r->again < AGAIN;
+
+	if (r->state == REPAIR_WAIT || r->state == REPAIR_TAIL || (!late && !is_short(l)))
+		return false;
+	r->again++;
+	return true;
+}
 
 void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bool fua)
 {
@@ -56,6 +82,7 @@ void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bo
 	}
 	r->state = REPAIR_WAIT;
 	r->fua |= fua;
+	r->again = 0;
 	r->until = UINT64_MAX;
 	l->stats.repairs++;
 	for (uint32_t i = 0; i < l->z.nr; i++) {

@@ -7,6 +7,7 @@
  *   W1  `written` is a prefix: all pages before it were answered without an error, with all that
  *       was appended to them.
  *   W2  A page of a failed write is not sent again. repair.c appends its records anew and drops it.
+ *       But if it has failed to do so for long, that page is sent again (R1 of repair.c).
  */
 #include <assert.h>
 #include <errno.h>
@@ -78,7 +79,7 @@ bool write_pump(struct alog *l)
 	struct io *io;
 	uint32_t nr;
 
-	if (l->repair.state == REPAIR_TAIL)
+	if (l->repair.state == REPAIR_TAIL || l->now < l->s.again_ns)
 		return false;
 	for (; k < l->s.next_page; k += nr) {
 		nr = 1;
@@ -125,12 +126,26 @@ void write_advance(struct alog *l)
 static struct failed_run run_failed(struct alog *l, const struct io *io)
 {
 	uint64_t k = io->from;
-	struct failed_run run = { .zone = tail_slot(l, k)->zone };
+	struct failed_run run = { .zone = tail_slot(l, k)->zone, .from = k,
+		.nr = io->pub.nr_pages };
 
 	for (uint32_t i = 0; i < io->pub.nr_pages; i++)
 		tail_state(l, k + i)->failed = tail_slot(l, k + i)->zone != 0;
 	run.hold = k * ALOG_PAGE - tail_slot(l, k)->back;
 	return run;
+}
+
+void write_again(struct alog *l, const struct failed_run *run)
+{
+	for (uint32_t i = 0; i < run->nr; i++) {
+		struct page_state *s = tail_state(l, run->from + i);
+
+		s->failed = false;
+		s->sent = s->acked;
+	}
+	if (l->s.send_from > run->from)
+		l->s.send_from = run->from;
+	l->s.again_ns = l->now + ALOG_RETRY_MAX_NS;
 }
 
 struct failed_run write_done(struct alog *l, struct io *io, int64_t result)

@@ -284,9 +284,14 @@ static int64_t do_flush(struct ar *a, struct ar_out *out)
 	return 0;
 }
 
+static bool is_good(const struct ar *a, const struct alog_io *io)
+{
+	return a->heads_are_good && (io->op != XSEG_OP_WRITE || strstr(io->target, "head"));
+}
+
 static int64_t do_write(struct ar *a, struct ar_out *out)
 {
-	if (a->fail_write && ar_random(a, 1000) < a->fail_write) {
+	if (a->fail_write && !is_good(a, out->io) && ar_random(a, 1000) < a->fail_write) {
 		if (ar_random(a, 2) && out->io->op == XSEG_OP_WRITE)
 			do_change(a, out);	/* it may have come through all the same */
 		if (out->op)
