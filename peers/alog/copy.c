@@ -14,6 +14,8 @@
  *   C4  The user hears of each copy before anything else happens to the record.
  *   C5  If a record that a repair has to copy is not there any more, an older one of its identity
  *       may count again. So the log is to be opened anew, and the zones in doubt are scanned.
+ *   C6  A compaction without credit keeps the scratch. So it goes on without credit while a walk
+ *       waits for the scratch, or a caller for what it frees: no append may come that pays for it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -294,6 +296,16 @@ static void end_zone(struct alog *l)
 	l->job = JOB_NONE;
 }
 
+/* C6 */
+static bool has_to_wait(const struct alog *l)
+{
+	const struct copier *c = &l->copier;
+	bool walk_waits = l->w.state.active && !l->w.state.waits;
+
+	return c->why == COPY_COMPACT && !l->credit && !walk_waits && c->zone->live &&
+	       !c->zone->sick && zones_free(l) > l->cfg.reserve + l->own.wanted;
+}
+
 bool copy_pump(struct alog *l)
 {
 	struct copier *c = &l->copier;
@@ -304,8 +316,7 @@ bool copy_pump(struct alog *l)
 	if (l->job != JOB_COPY || c->state != COPY_RUN)
 		return false;
 	for (uint32_t i = 0; i < STEPS; i++) {
-		if (c->why == COPY_COMPACT && !l->credit && c->zone->live && !c->zone->sick &&
-			zones_free(l) > l->cfg.reserve + l->own.wanted)
+		if (has_to_wait(l))
 			return i > 0;
 		before = c->scan;
 		next = c->picked.next;

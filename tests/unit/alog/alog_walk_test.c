@@ -193,6 +193,46 @@ static void no_zone_goes_before_it_was_told(void **state)
 		assert_true(!ar_zone(rig, zone) || !ar_zone(rig, zone)->now);
 }
 
+/* At rest: a compaction may stand, as it has no credit. */
+static void a_compaction_without_credit_is_in_no_walks_way(void **state)
+{
+	uint32_t walks = 0;
+
+	(void)state;
+	begin_sized(16, 8);
+	put_many(44, 6500);
+	for (uint32_t i = 0; i < 2000; i++) {
+		ar_put_now(rig, i % 8 ? 47 : ar_random(rig, 44), i % 8 ? 300 : 6500, false);
+		ar_force_now(rig);
+		ar_settle(rig);
+		if (!ar_backup(rig, 0))
+			continue;
+		ar_settle(rig);
+		assert_int_equal(rig->backup.over, 1);
+		walks++;
+	}
+	assert_int_equal(walks, 2000);
+	assert_true(stats().zones_deleted > 10);
+}
+
+static void a_compaction_without_credit_is_in_no_evictions_way(void **state)
+{
+	(void)state;
+	begin_sized(16, 8);
+	put_many(44, 6500);
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t tries = 0;
+
+		ar_put_now(rig, i % 8 ? 47 : ar_random(rig, 44), i % 8 ? 300 : 6500, false);
+		ar_force_now(rig);
+		ar_settle(rig);
+		while (alog_evict(rig->log) && tries++ < 10)
+			ar_settle(rig);
+		assert_in_range(tries, 0, 9);	/* a log that does not evict has to say so */
+	}
+	assert_true(stats().zones_deleted > 10);
+}
+
 static void a_repair_breaks_a_backup(void **state)
 {
 	(void)state;
@@ -394,6 +434,8 @@ int main(void)
 		RULE(a_walk_that_is_stopped_tells_nothing_more),
 		RULE(a_hold_whose_user_is_slow_gives_way_to_callers),
 		RULE(no_zone_goes_before_it_was_told),
+		RULE(a_compaction_without_credit_is_in_no_walks_way),
+		RULE(a_compaction_without_credit_is_in_no_evictions_way),
 		RULE(a_repair_breaks_a_backup),
 		RULE(a_page_that_is_written_while_its_zone_is_read_is_told),
 		RULE(verify_tells_flipped_bits_of_records_headers_and_hints),
