@@ -12,8 +12,8 @@
 # may abort before it says FAILED, so its first ERROR counts, an assertion of the code, and the seed
 # of a random test with its error.
 #
-# One line a mutant names what caught it, the message, and the seconds that the build and the search
-# took. A mutant that survives is a hole in the tests. A mutant that does not fit, or does not
+# One line a mutant names what caught it, the message, and the seconds of CPU that the build and the
+# search took. A mutant that survives is a hole in the tests. A mutant that does not fit, or does not
 # compile, must follow the code. Objects that a mutant does not touch are taken from $BUILD, which is
 # made first.
 . "$(dirname "$0")/../lib/report.sh"
@@ -67,15 +67,20 @@ hint()
 	[ "${seed:-0}" -le 20 ] || [ "$seed" = "$(say "$1" seed)" ] || echo ", name \`seed: $seed\`"
 }
 
+# cpu FILE: the seconds that programs had taken, of what `times` wrote there
+cpu()
+{
+	sed -n '2s,[ms], ,gp' "$1" | awk '{ printf "%d", $1 * 60 + $2 + $3 * 60 + $4 + 0.5 }'
+}
+
 # try MUTANT: one line of report.sh
 try()
 {
-	local name tree line program begin built failed='(not ok - seed |\[  (FAILED|ERROR ) *\] [a-z]|ERROR: |.*: Assertion |seed [0-9]+: )'
+	local name tree line program built failed='(not ok - seed |\[  (FAILED|ERROR ) *\] [a-z]|ERROR: |.*: Assertion |seed [0-9]+: )'
 	name=$(basename "$1" .mutant)
 	program=$(say "$1" test)
 	program=${program#unit/}
 	tree=$work/$name
-	begin=$SECONDS
 	if ! copy_tree "$tree" ${program:+tests/unit} >"$tree.log" 2>&1; then
 		not_ok "$name is caught" "$tree.log"
 	elif ! tests/sim/mutate.py "$tree" "$1" >"$tree.log" 2>&1; then
@@ -84,17 +89,19 @@ try()
 	elif ! make -C "$tree" BUILD=build "build/tests/${program:-sim}" >"$tree.log" 2>&1; then
 		echo "$1 does not compile" >>"$tree.log"
 		not_ok "$name is caught" "$tree.log"
-	elif built=$SECONDS && search "$tree" "$1" >"$tree.log" 2>&1; then
+	elif times >"$tree.built" && search "$tree" "$1" >"$tree.log" 2>&1; then
 		head -n 1 "$1" >>"$tree.log"
 		not_ok "$name survives ${program:-$SEEDS seeds}: a hole in it" "$tree.log"
 	elif line=$(grep -aEm1 "^$failed" "$tree.log"); then
-		ok "$name is caught ($((built - begin)) + $((SECONDS - built)) s)$(hint "$1" "$line"): ${line#not ok - }"
+		times >"$tree.done"
+		built=$(cpu "$tree.built")
+		ok "$name is caught ($built + $(($(cpu "$tree.done") - built)) s)$(hint "$1" "$line"): ${line#not ok - }"
 	else
 		not_ok "$name is caught" "$tree.log"
 	fi | cut -c 1-240
 	rm -rf "$tree"
 }
-export -f try search say hint copy_tree ok not_ok
+export -f try search say hint cpu copy_tree ok not_ok
 
 need python3
 make -s "BUILD=${BUILD#"$root"/}" "${BUILD#"$root"/}/tests/sim" >"$work/log" 2>&1 ||

@@ -78,6 +78,13 @@ def read_mutant(path):
     return hunks
 
 
+def check_test(path, tree):
+    """The test that it names is there."""
+    named = re.search(r"^test: unit/(\w+)$", path.read_text(), re.MULTILINE)
+    if named and not any(tree.glob(f"tests/unit/*/{named[1]}.c")):
+        raise Misfit(f"there is no unit/{named[1]}")
+
+
 def place_of(hunk, sources, definitions):
     """The one place that fits: (path, line)."""
     name, lines = hunk
@@ -126,6 +133,8 @@ def main(args):
     for path in mutants:
         try:
             changed = mutate(path, sources, definitions)
+            if check:
+                check_test(path, tree)
         except Misfit as why:
             print(f"{path}: {why}")
             failed = True
