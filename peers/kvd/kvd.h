@@ -226,9 +226,11 @@ struct kvd_large {				/* large.c */
 	uint32_t unread;			/* records that could not be read */
 };
 
-/* Of the zone that is being emptied: how much of it was kept for having been got. */
+/* Of the zone that is being emptied: how much of it was kept for having been got, and
+ * up to which place that was decided. */
 struct kvd_evicted {
 	uint64_t zone, kept;
+	uint32_t upto;
 };
 
 struct kvd {

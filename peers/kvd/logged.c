@@ -153,7 +153,8 @@ static void become_ghost(struct kvd *k, uint64_t slot, struct index_entry *e)
 		index_remove(&k->index, slot);
 }
 
-/* I4. Full, and it was not got since it was last looked at. */
+/* I4. Full, and it was not got since it was last looked at. The log asks again for a record that it
+ * cannot copy yet: it counts once. */
 static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 	const struct index_entry *e)
 {
@@ -161,11 +162,16 @@ static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hin
 		return false;
 	if (k->evicted.zone != zone) {
 		k->evicted.zone = zone;
-		k->evicted.kept = 0;
+		k->evicted.kept = k->evicted.upto = 0;
 	}
-	if (!e->hit || k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
+	if (!e->hit)
+		return true;
+	if (hint->place < k->evicted.upto)
+		return false;
+	if (k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
 		return true;
 	k->evicted.kept += hint->bytes;
+	k->evicted.upto = hint->place + hint->bytes;
 	return false;
 }
 
