@@ -2,7 +2,7 @@
 # kvd_points.sh - kvd dies at each of its kill points under a load that sees what is lost or done
 # twice; on a cache, which dies now and then, and on a store in files. The supervisor starts them
 # again.
-# timeout: 200
+# timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
 [ -x "$BUILD/kill/bin/kvd" ] ||
 	skip_all "there are no programs with kill points; 'make kill-build' makes them"
