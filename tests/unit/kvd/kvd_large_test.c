@@ -11,6 +11,7 @@
 
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
+#include "tests/rig/long.h"
 
 #define PIECE (256u << 10)
 #define MAX   (16u * PIECE)			/* of a value here */
@@ -728,6 +729,92 @@ static void a_value_is_put_once_though_kvd_dies(void **state)
 	}
 }
 
+/* In the middle of a callback. */
+enum kill_at { AT_NONE, AT_OUTCOME, AT_FORGET };
+static enum kill_at kill_at;
+static jmp_buf killed;
+
+void __real_kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number);
+void __wrap_kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number);
+void __real_large_forget(struct large *l, uint64_t number);
+void __wrap_large_forget(struct large *l, uint64_t number);
+
+static void may_die(enum kill_at at)
+{
+	if (kill_at != at)
+		return;
+	kill_at = AT_NONE;
+	longjmp(killed, 1);
+}
+
+void __wrap_kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number)
+{
+	may_die(AT_OUTCOME);
+	__real_kvd_outcome(k, r, i, result, bytes, version, number);
+}
+
+void __wrap_large_forget(struct large *l, uint64_t number)
+{
+	may_die(AT_FORGET);
+	__real_large_forget(l, number);
+}
+
+static int change_killed_at(struct kw_change *c, enum kill_at at)
+{
+	struct xreq *volatile r = xseg_req_alloc(kr.port);
+	struct xreq *back;
+
+	assert_true(kw_batch(kr.seg, r, &kr.log, c, 1, false, kr_slot(0), KR_PAGES) > 0);
+	kr_submit(r);
+	kill_at = at;
+	if (!setjmp(killed)) {
+		kr_settle();
+		fail_msg("it did not come there");
+	}
+	kr_kill();
+	assert_int_equal(kr_open(""), 0);
+	while (!(back = kr_reply()))
+		kr_step();
+	assert_int_equal(back->result, back->size);
+	kw_outcomes(kr.seg, back, c, 1);
+	xseg_req_free(kr.port, back);
+	kr_settle();
+	return c->result;
+}
+
+/* V2 of large.c, K3 of keep.c. */
+static void what_was_done_and_not_told_is_not_done_again(void **state)
+{
+	struct kw_change c = change(KV_BEGIN, "key");
+	uint64_t handle;
+
+	(void)state;
+	c.total = PIECE;
+	assert_int_equal(change_killed_at(&c, AT_OUTCOME), 0);
+	handle = c.number;
+	assert_int_equal(handles(), 1);
+	put_parts(handle, 1, PIECE);
+	c = commit("key", handle, 1, PIECE);
+	c.condition = KV_IF_ABSENT;
+	assert_int_equal(change_killed_at(&c, AT_FORGET), 0);
+	assert_int_equal(handles(), 0);
+	assert_true(is_value("key", 1, PIECE));
+	c = change(KV_HOLD, "key");
+	assert_int_equal(change_killed_at(&c, AT_OUTCOME), 0);
+	assert_int_equal(handles(), 1);
+	assert_true(held_is(c.number, 1, PIECE));
+	assert_int_equal(begin_value("two", PIECE, &handle), 0);
+	c = change(KV_DROP, "");
+	c.handle = handle;
+	assert_int_equal(change_killed_at(&c, AT_OUTCOME), -EBADF);
+	assert_int_equal(handles(), 1);
+	clean_up();
+	assert_int_equal(objects(), 1);
+}
+
 static void parts_that_were_out_when_kvd_died_are_done(void **state)
 {
 	struct kw_change c;
@@ -1149,6 +1236,197 @@ static void a_backup_gives_way_to_a_value_that_needs_room(void **state)
 	assert_int_equal(back_up(&f, 1, MAX), -ESTALE);
 }
 
+/* ---- random lives ---- */
+
+#define KEYS	4u
+#define HISTORY 400u
+
+/* All that the key has had since what is stable; the last is the newest. 0: it is not there. */
+static struct life {
+	uint32_t seed[HISTORY], nr, stable;
+} life[KEYS];
+static uint64_t random_state, test_seed;
+
+static uint32_t rnd(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state >> 11) % below;
+}
+
+static uint64_t total_of(uint32_t seed)
+{
+	return (uint64_t)(seed % 3) * PIECE + 1 + seed * 977 % PIECE;
+}
+
+static const char *key_of(uint32_t k)
+{
+	static const char *const names[KEYS] = { "a", "b", "c", "d" };
+
+	return names[k];
+}
+
+static void has_now(uint32_t k, uint32_t seed, bool stable)
+{
+	struct life *l = &life[k];
+
+	assert_true(l->nr < HISTORY);
+	l->seed[l->nr++] = seed;
+	if (stable)
+		for (uint32_t i = 0; i < KEYS; i++)
+			life[i].stable = life[i].nr - 1;
+}
+
+/* Of a record that the store has failed to flush the outcome is an error, and not known. */
+static void put_at_random(uint32_t k, uint32_t seed)
+{
+	struct kw_change c = change(KV_BEGIN, key_of(k));
+	bool fua = rnd(3) == 0;
+	uint64_t handle;
+	int rc;
+
+	c.total = rnd(4) ? total_of(seed) : 0;
+	rc = rnd(5) ? kr_change(&c, 1, false) : (int)change_with_kill(&c, rnd(6));
+	if (rc == -ENOSPC)
+		return;
+	assert_int_equal(rc, 0);
+	handle = c.number;
+	for (uint64_t at = 0; at < total_of(seed); at += PIECE) {
+		put_part(handle, seed, at, piece_of(total_of(seed), at));
+		if (rnd(10) == 0) {
+			kr_kill();
+			kr_start("");
+		}
+	}
+	c = commit(key_of(k), handle, seed, total_of(seed));
+	rc = rnd(4) ? kr_change(&c, 1, fua) : (int)change_with_kill(&c, rnd(20));
+	if (rc == 0)
+		has_now(k, seed, false);
+	else
+		assert_true(rc == -EIO || rc == -ENOSPC || rc == -EBADF);
+	if (rc)
+		drop(handle);
+}
+
+static uint32_t seed_shown(uint32_t k, bool newest)
+{
+	struct life *l = &life[k];
+
+	for (uint32_t i = l->nr; i-- > (newest ? l->nr - 1 : l->stable);)
+		if (l->seed[i] ? is_value(key_of(k), l->seed[i], total_of(l->seed[i]))
+			       : kr_has(key_of(k), NULL))
+			return l->seed[i];
+	fail_msg("seed %llu: key %u: no value that it may have", (unsigned long long)test_seed, k);
+	return 0;
+}
+
+static void check_lives(bool cut)
+{
+	for (uint32_t k = 0; k < KEYS; k++) {
+		uint32_t seed = seed_shown(k, !cut);
+
+		if (cut)
+			life[k] = (struct life){ .seed = { seed }, .nr = 1 };
+	}
+}
+
+/* Nothing is left but what records name. */
+static void check_zones(void)
+{
+	uint32_t want = 0;
+
+	set_fault("");
+	kr_pass(20 * KVD_SECOND);
+	clean_up();
+	clean_up();
+	for (uint32_t k = 0; k < KEYS; k++) {
+		uint32_t seed = life[k].seed[life[k].nr - 1];
+
+		want += seed ? (uint32_t)((total_of(seed) + PIECE - 1) / PIECE) : 0;
+	}
+	if (zones() != want || objects() != want || handles())
+		fail_msg("seed %llu: %u zones, %u objects, %u are named",
+			(unsigned long long)test_seed, zones(), objects(), want);
+}
+
+static void flush_at_random(void)
+{
+	if (kr_flush() == 0)
+		for (uint32_t k = 0; k < KEYS; k++)
+			life[k].stable = life[k].nr - 1;
+}
+
+static void live(uint64_t seed)
+{
+	uint32_t value = 1;
+
+	test_seed = seed;
+	random_state = seed * 0x9e3779b97f4a7c15ull + 1;
+	kr_begin("track_flush=yes");
+	kr_start("");
+	for (uint32_t k = 0; k < KEYS; k++)
+		life[k] = (struct life){ .nr = 1 };
+	for (uint32_t i = 0; i < 60; i++) {
+		uint32_t k = rnd(KEYS);
+
+		set_fault("");
+		if (seed % 3 == 0 && rnd(2)) {
+			set_fault("flush:0.2:EIO");
+			set_fault("write:0.02:EIO");
+		}
+		switch (rnd(12)) {
+		case 0:
+			flush_at_random();
+			break;
+		case 1:
+			if (kr_delete(key_of(k)) == 0)
+				has_now(k, 0, false);
+			break;
+		case 2:
+			kr_power_cut();
+			set_fault("");
+			kr_start("");
+			check_lives(true);
+			break;
+		case 3:
+			set_fault("");
+			kr_stop();
+			kr_start("");
+			break;
+		case 4:
+			check_zones();
+			break;
+		case 5:
+			kr_kill();
+			kr_start("");
+			break;
+		case 6:
+			kr_pass(rnd(3) * KVD_SECOND);
+			break;
+		default:
+			put_at_random(k, value++);
+		}
+		if (rnd(4) == 0)
+			check_lives(false);
+	}
+	set_fault("");
+	check_lives(false);
+	check_zones();
+	kr_end();
+}
+
+static void whatever_happens_large_values_are_whole(void **state)
+{
+	const char *one = getenv("SEED");
+	uint64_t from = one ? strtoull(one, NULL, 10) : 1;
+	uint64_t nr = one ? 1 : in_short(2000, 9);
+
+	(void)state;
+	for (uint64_t s = from; s < from + nr; s++)
+		live(s);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -1172,6 +1450,7 @@ int main(void)
 		T(a_flush_that_failed_fails_the_put),
 		T(a_part_that_failed_fails_the_put),
 		T(a_value_is_put_once_though_kvd_dies),
+		T(what_was_done_and_not_told_is_not_done_again),
 		T(parts_that_were_out_when_kvd_died_are_done),
 		T(what_a_client_that_died_had_begun_goes),
 		T(a_value_that_was_begun_is_gone_after_a_loss_of_power),
@@ -1185,6 +1464,7 @@ int main(void)
 		T(a_backup_has_large_values_as_they_were),
 		T(a_backup_gives_way_to_a_value_that_needs_room),
 		T(nothing_goes_if_a_record_cannot_be_read),
+		cmocka_unit_test(whatever_happens_large_values_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
