@@ -728,6 +728,92 @@ static void a_value_is_put_once_though_kvd_dies(void **state)
 	}
 }
 
+/* In the middle of a callback. */
+enum kill_at { AT_NONE, AT_OUTCOME, AT_FORGET };
+static enum kill_at kill_at;
+static jmp_buf killed;
+
+void __real_kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number);
+void __wrap_kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number);
+void __real_large_forget(struct large *l, uint64_t number);
+void __wrap_large_forget(struct large *l, uint64_t number);
+
+static void may_die(enum kill_at at)
+{
+	if (kill_at != at)
+		return;
+	kill_at = AT_NONE;
+	longjmp(killed, 1);
+}
+
+void __wrap_kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number)
+{
+	may_die(AT_OUTCOME);
+	__real_kvd_outcome(k, r, i, result, bytes, version, number);
+}
+
+void __wrap_large_forget(struct large *l, uint64_t number)
+{
+	may_die(AT_FORGET);
+	__real_large_forget(l, number);
+}
+
+static int change_killed_at(struct kw_change *c, enum kill_at at)
+{
+	struct xreq *volatile r = xseg_req_alloc(kr.port);
+	struct xreq *back;
+
+	assert_true(kw_batch(kr.seg, r, &kr.log, c, 1, false, kr_slot(0), KR_PAGES) > 0);
+	kr_submit(r);
+	kill_at = at;
+	if (!setjmp(killed)) {
+		kr_settle();
+		fail_msg("it did not come there");
+	}
+	kr_kill();
+	assert_int_equal(kr_open(""), 0);
+	while (!(back = kr_reply()))
+		kr_step();
+	assert_int_equal(back->result, back->size);
+	kw_outcomes(kr.seg, back, c, 1);
+	xseg_req_free(kr.port, back);
+	kr_settle();
+	return c->result;
+}
+
+/* V2 of large.c, K3 of keep.c. */
+static void what_was_done_and_not_told_is_not_done_again(void **state)
+{
+	struct kw_change c = change(KV_BEGIN, "key");
+	uint64_t handle;
+
+	(void)state;
+	c.total = PIECE;
+	assert_int_equal(change_killed_at(&c, AT_OUTCOME), 0);
+	handle = c.number;
+	assert_int_equal(handles(), 1);
+	put_parts(handle, 1, PIECE);
+	c = commit("key", handle, 1, PIECE);
+	c.condition = KV_IF_ABSENT;
+	assert_int_equal(change_killed_at(&c, AT_FORGET), 0);
+	assert_int_equal(handles(), 0);
+	assert_true(is_value("key", 1, PIECE));
+	c = change(KV_HOLD, "key");
+	assert_int_equal(change_killed_at(&c, AT_OUTCOME), 0);
+	assert_int_equal(handles(), 1);
+	assert_true(held_is(c.number, 1, PIECE));
+	assert_int_equal(begin_value("two", PIECE, &handle), 0);
+	c = change(KV_DROP, "");
+	c.handle = handle;
+	assert_int_equal(change_killed_at(&c, AT_OUTCOME), -EBADF);
+	assert_int_equal(handles(), 1);
+	clean_up();
+	assert_int_equal(objects(), 1);
+}
+
 static void parts_that_were_out_when_kvd_died_are_done(void **state)
 {
 	struct kw_change c;
@@ -1172,6 +1258,7 @@ int main(void)
 		T(a_flush_that_failed_fails_the_put),
 		T(a_part_that_failed_fails_the_put),
 		T(a_value_is_put_once_though_kvd_dies),
+		T(what_was_done_and_not_told_is_not_done_again),
 		T(parts_that_were_out_when_kvd_died_are_done),
 		T(what_a_client_that_died_had_begun_goes),
 		T(a_value_that_was_begun_is_gone_after_a_loss_of_power),
