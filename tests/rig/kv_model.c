@@ -162,8 +162,11 @@ static void spoil_list(const struct key *k, uint8_t *image)
 	uint32_t at = xrecord_data_at(k->place, k->key_bytes, k->rec.flags);
 	struct xrecord rec = k->rec;
 	struct xrecord_header h;
+	struct kv_large large;
 
-	((struct kv_large *)(image + at + k->key_bytes))->nr_pieces++;
+	memcpy(&large, image + at + k->key_bytes, sizeof(large));
+	large.nr_pieces++;
+	memcpy(image + at + k->key_bytes, &large, sizeof(large));
 	rec.data_crc = xcrc32c(0, image + at, k->key_bytes + k->value_bytes);
 	xrecord_encode(&rec, xrecord_seed(uuid, k->zone, EPOCH), k->place, &h);
 	memcpy(image, &h, sizeof(h));
@@ -429,7 +432,7 @@ static int commit(struct kv_change *c, struct key *k, const uint8_t *sums)
 		atomic_store(&m.pub.fault, KVF_NONE);
 		return -EIO;
 	}
-	rc = kvmodel_large_commit(c->handle, c->total, (const uint32_t *)sums, c->value_bytes);
+	rc = kvmodel_large_commit(c->handle, c->total, sums, c->value_bytes);
 	if (rc < 0)
 		return (int)rc;
 	large = calloc(1, sizeof(*large) + c->value_bytes);

@@ -116,21 +116,24 @@ int kvmodel_large_part(uint64_t handle, uint64_t offset, const uint8_t *data, ui
 }
 
 int64_t kvmodel_large_commit(
-	uint64_t handle, uint64_t bytes, const uint32_t *sums, uint32_t sums_bytes)
+	uint64_t handle, uint64_t bytes, const uint8_t *sums, uint32_t sums_bytes)
 {
 	uint64_t nr = (bytes + KVMODEL_PIECE - 1) / KVMODEL_PIECE, number;
 	struct value *v;
+	uint32_t crc;
 
 	if (!is_handle(handle) || !handles[handle - 1].puts)
 		return -EBADF;
 	number = handles[handle - 1].value;
 	v = value_of(number);
-	if (nr * sizeof(*sums) != sums_bytes || bytes > v->room)
+	if (nr * sizeof(crc) != sums_bytes || bytes > v->room)
 		return -EINVAL;
-	for (uint64_t i = 0, at = 0; i < nr; i++, at += KVMODEL_PIECE)
-		if (sums[i] != xcrc32c(0, v->data + at,
-				       bytes - at < KVMODEL_PIECE ? bytes - at : KVMODEL_PIECE))
+	for (uint64_t i = 0, at = 0; i < nr; i++, at += KVMODEL_PIECE) {
+		memcpy(&crc, sums + i * sizeof(crc), sizeof(crc));
+		if (crc != xcrc32c(0, v->data + at,
+				   bytes - at < KVMODEL_PIECE ? bytes - at : KVMODEL_PIECE))
 			return -EINVAL;
+	}
 	v->bytes = bytes;
 	v->named = true;
 	kvmodel_large_drop(handle);

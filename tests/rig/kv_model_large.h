@@ -21,7 +21,7 @@ int64_t kvmodel_large_begin(uint64_t total);
 int kvmodel_large_part(uint64_t handle, uint64_t offset, const uint8_t *data, uint32_t bytes);
 /* The value of the handle is `bytes` long, with these sums. Returns its number. */
 int64_t kvmodel_large_commit(
-	uint64_t handle, uint64_t bytes, const uint32_t *sums, uint32_t sums_bytes);
+	uint64_t handle, uint64_t bytes, const uint8_t *sums, uint32_t sums_bytes);
 /* A key has no longer the value of that number. */
 void kvmodel_large_gone(uint64_t nr);
 int64_t kvmodel_large_hold(uint64_t nr);
