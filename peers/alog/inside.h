@@ -54,6 +54,7 @@ struct alog_arena {
 struct page_state {
 	uint16_t fill, sent, acked;
 	bool out, failed;
+	bool fresh;				/* not only copies are in it */
 };
 
 enum io_kind {

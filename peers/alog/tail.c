@@ -401,7 +401,7 @@ int tail_recover(struct alog *l)
 			(slot->zone && (slot->zone < l->head.lowest ||
 					       slot->zone >= l->head.next_id)))
 			return -EPROTO;
-		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE };
+		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE, .fresh = true };
 	}
 	fill_lent(l, first, last);
 	for (uint64_t k = first; k < last; k++) {

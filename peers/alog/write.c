@@ -1,7 +1,8 @@
 /* write - pages of the tail go below.
  *
  * Contract: see inside.h. Pages go in runs of neighbours, each page once when it is full, and the
- * last one also when `push` is behind its begin. One write of a page is out at a time.
+ * last one also when `push` is behind its begin. One write of a page is out at a time. A cache below
+ * need not keep pages that have copies and no other records.
  *
  * Invariants
  *   W1  `written` is a prefix: all pages before it were answered without an error, with all that
@@ -36,12 +37,13 @@ static uint32_t wanted(const struct alog *l, uint64_t k)
 static uint32_t run_length(const struct alog *l, uint64_t k)
 {
 	const struct alog_slot *slot = tail_slot(l, k), *next;
+	bool fresh = tail_state(l, k)->fresh;
 	uint32_t nr = 1;
 
 	for (; nr < RUN_PAGES && k + nr < l->s.next_page && wanted(l, k + nr); nr++) {
 		next = tail_slot(l, k + nr);
 		if (next->zone != slot->zone || next->page != slot->page + nr ||
-			!next->lent != !slot->lent)
+			!next->lent != !slot->lent || tail_state(l, k + nr)->fresh != fresh)
 			break;
 	}
 	return nr;
@@ -55,6 +57,7 @@ static void send_run(struct alog *l, struct io *io, uint64_t k, uint32_t nr)
 	io->pub.fua = l->repair.fua;
 	io->pub.offset = slot->page * ALOG_PAGE;
 	io->pub.lent = slot->lent != 0;
+	io->pub.once = !tail_state(l, k)->fresh;
 	io->from = k;
 	io_target(l, io, slot->zone);
 	for (uint32_t i = 0; i < nr; i++) {

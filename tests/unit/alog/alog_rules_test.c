@@ -413,6 +413,51 @@ static void an_expired_record_is_copied_as_a_tombstone_that_hides_older_ones(voi
 	}
 }
 
+/* ---- copies ---- */
+
+/* Pages that are out, and need not be kept below. */
+static uint32_t pages_out(bool once)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < rig->nr_out; i++)
+		if (rig->out[i].io->op == XSEG_OP_WRITE && rig->out[i].io->once == once &&
+			!strstr(rig->out[i].io->target, "head"))
+			nr += rig->out[i].io->nr_pages;
+	return nr;
+}
+
+/* Key 1 is in the zone that was closed first, which is emptied. */
+static void a_cache_need_not_keep_copies(void **state)
+{
+	struct alog_config cfg = { .prefix = "log", .zones = 20, .zone_bytes = 8 * ALOG_PAGE,
+		.tail_pages = 64, .reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5, .evicts = true };
+	uint64_t zone;
+
+	(void)state;
+	rig = ar_create(4711, &cfg);
+	assert_true(ar_open(rig));
+	ar_put_now(rig, 1, 12000, false);
+	zone = rig->index[1].zone;
+	for (uint32_t k = 2; rig->index[k - 1].zone == zone; k++)
+		ar_put_now(rig, k, 4000, false);
+	ar_force_now(rig);
+	assert_true(alog_evict(rig->log));
+	for (uint32_t i = 0; i < 20; i++) {
+		ar_poll(rig);
+		if (out_of(XSEG_OP_READ))
+			answer(XSEG_OP_READ);
+	}
+	assert_int_not_equal(rig->index[1].zone, zone);
+	ar_put_now(rig, 20, 9000, false);	/* it begins in the last page of the copies */
+	alog_push(rig->log, alog_end(rig->log));
+	ar_poll(rig);
+	assert_in_range(pages_out(true), 3, 7);
+	assert_in_range(pages_out(false), 3, 4);
+	ar_settle(rig);
+	ar_check_values(rig);
+}
+
 /* ---- L8 ---- */
 
 static void one_failed_flush_is_not_for_ever(void **state)
@@ -610,6 +655,7 @@ int main(void)
 		RULE(a_zone_that_hid_records_goes_when_their_deletion_is_stable),
 		RULE(if_space_is_short_a_head_makes_it_stable),
 		RULE(an_expired_record_is_copied_as_a_tombstone_that_hides_older_ones),
+		RULE(a_cache_need_not_keep_copies),
 		RULE(one_failed_flush_is_not_for_ever),
 		RULE(a_full_log_refuses_puts_and_takes_deletions),
 		RULE(a_tail_that_is_full_makes_appends_wait),
