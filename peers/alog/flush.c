@@ -1,8 +1,8 @@
 /* flush - groups of forced appends, and the stable part of the log.
  *
  * Contract: see inside.h. A group is a FLUSH for all that is appended when the group begins. It is
- * sent when all of that is written. Two groups may be out, so that one collects while the other is
- * at the store.
+ * sent when all of that is written. Several may be out: a put that came too late for one need not wait
+ * until it is back.
  *
  * Invariants
  *   L1  A FLUSH is sent for a position only when `written` has reached it, and nothing before the
@@ -33,12 +33,20 @@ static bool barrier_wanted(const struct alog *l)
 {
 	uint64_t covered = l->s.barrier_over;
 
-	for (int i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
 		if (l->group[i].used && !l->group[i].sent)
 			return false;
 		else if (l->group[i].used && l->group[i].barrier > covered)
 			covered = l->group[i].barrier;
 	return l->s.barrier > covered;
+}
+
+static bool groups_are_out(const struct alog *l)
+{
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
+		if (l->group[i].used)
+			return true;
+	return false;
 }
 
 static bool is_wanted(const struct alog *l)
@@ -47,10 +55,10 @@ static bool is_wanted(const struct alog *l)
 
 	if (!l->repair.named && l->repair.covered > covered)
 		covered = l->repair.covered;	/* it is on its way */
-	for (int i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
 		if (l->group[i].used && l->group[i].target > covered)
 			covered = l->group[i].target;
-	if (l->g.want_flush && !l->group[0].used && !l->group[1].used)
+	if (l->g.want_flush && !groups_are_out(l))
 		return true;
 	if (barrier_wanted(l))
 		return true;
@@ -59,10 +67,15 @@ static bool is_wanted(const struct alog *l)
 
 static bool begin_group(struct alog *l)
 {
-	struct group *g = !l->group[0].used ? &l->group[0] : &l->group[1];
-	const struct group *other = g == &l->group[0] ? &l->group[1] : &l->group[0];
+	struct group *g = NULL;
 
-	if (g->used || (other->used && !other->sent) || l->repair.fua || !is_wanted(l))
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++) {
+		if (l->group[i].used && !l->group[i].sent)
+			return false;
+		if (!l->group[i].used)
+			g = &l->group[i];
+	}
+	if (!g || l->repair.fua || !is_wanted(l))
 		return false;
 	*g = (struct group){ .target = l->s.end, .used = true };
 	if (l->s.push < g->target)
@@ -95,7 +108,7 @@ static bool send_group(struct alog *l, uint8_t which)
 static bool probe(struct alog *l)
 {
 	if (!l->repair.fua || l->repair.state != REPAIR_NONE || l->now < l->repair.flush_ns ||
-		l->group[0].used || l->group[1].used || l->g.nr)
+		groups_are_out(l) || l->g.nr)
 		return false;
 	l->group[0] = (struct group){ .target = l->s.written, .used = true };
 	return send_group(l, 0);
@@ -108,7 +121,7 @@ bool flush_pump(struct alog *l)
 	if (l->repair.fua && l->s.push < l->s.force)
 		l->s.push = l->s.force;
 	did |= probe(l);
-	for (uint8_t i = 0; i < 2; i++)
+	for (uint8_t i = 0; i < ALOG_GROUPS; i++)
 		did |= send_group(l, i);
 	return did;
 }
@@ -157,7 +170,7 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 		return result >= 0 ? FLUSH_PROBED : FLUSH_PROBED_BAD;
 	if (result >= 0)
 		return FLUSH_GOOD;
-	for (int i = 0; i < 2; i++)		/* the repair covers those that did not go out */
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)	/* the repair covers those that did not go out */
 		if (!l->group[i].sent)
 			l->group[i].used = false;
 	return FLUSH_BAD;

@@ -15,6 +15,7 @@
 #include "peers/alog/alog.h"
 
 #define ALOG_IOS	  32u		/* requests at a time, at most */
+#define ALOG_GROUPS	  4u			/* FLUSHes at a time */
 #define ALOG_READ_IOS	  4u
 #define ALOG_STEP	  64u		/* ids that a head reserves ahead, at most */
 #define ALOG_SPAN_EXTRA	  1024u		/* ids of openings that reserve and then die */
@@ -300,7 +301,7 @@ struct alog {
 	struct zones z;
 	struct graves g;
 	struct own own;
-	struct group group[2];
+	struct group group[ALOG_GROUPS];
 	struct repair repair;
 	enum job job;
 	struct copier copier;
