@@ -130,8 +130,9 @@ void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
- * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO:
- * words of the arena cannot be; -EIO: it has served, and the store has lost what it had answered.
+ * opened the log since this arena was written; -EINVAL: the log has another geometry;
+ * -EPROTONOSUPPORT: its form is that of another version; -EPROTO: words of the arena cannot be;
+ * -EIO: it has served, and the store has lost what it had answered.
  * Then the log is to be destroyed when no request is out, and created again: older versions of what
  * was lost may show. */
 int alog_failed(const struct alog *l);
@@ -204,6 +205,10 @@ uint64_t alog_stable(const struct alog *l);	/* all before survives a loss of pow
 void alog_push(struct alog *l, uint64_t pos);
 /* A flush is wanted for this position. alog_stable() shows when it is done. */
 void alog_force(struct alog *l, uint64_t pos);
+/* The last zone gets its hints, as if it were full; for a user that stops, when all is stable. The
+ * next opening then need not scan it, and calls a bad record in it damage. False: not all of it has
+ * been appended. */
+bool alog_seal(struct alog *l) XSEG_MUST_CHECK;
 /* All is written, and nothing is out. */
 bool alog_idle(const struct alog *l);
 

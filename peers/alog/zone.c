@@ -6,6 +6,7 @@
  *   FREE     OPEN      an append finds no open zone                      zone_begin
  *   FREE     CLOSED    the opening finds it in the store                 open.c
  *   OPEN     SEALING   the next record does not fit                      append_ready
+ *   OPEN     SEALING   the user stops                                    alog_seal
  *   OPEN     CLOSED    it failed, or the tail is short: without hints    zone_close
  *   SEALING  CLOSED    hints and footer are appended; or it failed       zone_seal, zone_close
  *   CLOSED   EMPTY     all live records of it are copied                 grave_add
@@ -202,6 +203,11 @@ bool zone_seal(struct alog *l)
 	}
 	closed(l, true);
 	return true;
+}
+
+bool alog_seal(struct alog *l)
+{
+	return !l->z.open || (l->z.open->state == ZONE_OPEN && !l->z.open->nr_hints) || zone_seal(l);
 }
 
 /* ---- how much space there is -------------------------------------------------------------- */

@@ -218,7 +218,8 @@ static void go_on(struct kvd *k)
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
-/* All is to be below and stable, and then the head says so: the next opening reads hints alone.
+/* All is to be below and stable, the last zone with its hints, and then the head says so: the next
+ * opening reads hints alone.
  * True: the log was asked for more. */
 static bool settle(struct kvd *k)
 {
@@ -230,6 +231,10 @@ static bool settle(struct kvd *k)
 	bool asks = false;
 
 	k->settled = false;
+	if (!busy && !k->head_asked && alog_stable(k->log) >= end) {
+		busy = !alog_seal(k->log);
+		end = alog_end(k->log);
+	}
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
 		asks = k->settle_end != end;
 		k->settle_end = end;

@@ -635,6 +635,53 @@ static void a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other(void **
 	assert_int_not_equal(rig->damages[ALOG_BAD_RECORD] + rig->damages[ALOG_HOLE], 0);
 }
 
+static void a_zone_that_is_sealed_for_a_stop_is_opened_by_its_hints(void **state)
+{
+	(void)state;
+	begin();
+	assert_true(alog_seal(rig->log));		/* there is none */
+	ar_put_now(rig, 3, 200, false);
+	ar_put_now(rig, 4, 200, false);
+	ar_force_now(rig);
+	assert_true(alog_seal(rig->log));
+	assert_true(alog_seal(rig->log));
+	ar_force_now(rig);
+	alog_words_write(rig->log);
+	ar_settle(rig);
+	ar_kill(rig);
+	memset(rig->arena, 0, rig->cost.arena_bytes);	/* a stop gives it back */
+	assert_true(ar_open(rig));
+	assert_int_equal(stats().opened_by_hints, 1);
+	assert_int_equal(rig->index[3].type, ALOG_VALUE);
+	assert_int_equal(rig->index[4].type, ALOG_VALUE);
+}
+
+static void a_head_of_another_version_is_told_apart(void **state)
+{
+	static const char *const names[] = { "+log:head.0", "+log:head.1" };
+
+	(void)state;
+	begin();
+	put_many(40, 700);
+	for (int i = 0; i < 2; i++) {
+		alog_words_write(rig->log);
+		ar_force_now(rig);
+	}
+	ar_kill(rig);
+	for (int i = 0; i < 2; i++) {
+		struct ar_object *o = ar_find(rig, names[i], false);
+
+		assert_memory_equal(o->now + 16, "XSGLOG01", 8);
+		memcpy(o->now + 16, "XSGLOG77", 8);
+	}
+	rig->log = alog_create(&rig->cfg, &rig->user, rig->arena, rig->scratch);
+	for (int i = 0; i < 20; i++) {
+		alog_poll(rig->log, 1);
+		ar_step(rig);
+	}
+	assert_int_equal(alog_failed(rig->log), -EPROTONOSUPPORT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -663,6 +710,8 @@ int main(void)
 		RULE(the_log_opens_with_one_head_and_not_with_none),
 		RULE(a_tail_whose_log_was_opened_elsewhere_is_refused),
 		RULE(a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other),
+		RULE(a_zone_that_is_sealed_for_a_stop_is_opened_by_its_hints),
+		RULE(a_head_of_another_version_is_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

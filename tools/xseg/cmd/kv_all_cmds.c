@@ -363,18 +363,19 @@ static int verify_group(
 
 static void read_answer(struct verified *v, const char *text)
 {
+	/* behind the lines of damaged places, which have words of the same names */
+	const char *sums = strstr(text, "records=");
 	char *copy = strdup(text), *line, *save = NULL;
 
-	v->records = client_number(text, "records");
-	v->bytes = client_number(text, "bytes");
-	v->live = client_number(text, "live");
-	v->bad_live = client_number(text, "bad_live");
+	v->records = sums ? client_number(sums, "records") : 0;
+	v->bytes = sums ? client_number(sums, "bytes") : 0;
+	v->live = sums ? client_number(sums, "live") : 0;
+	v->bad = sums ? client_number(sums, "bad") : 0;
+	v->bad_live = sums ? client_number(sums, "bad_live") : 0;
 	for (line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
 		line = strtok_r(NULL, "\n", &save))
-		if (!strncmp(line, "bad=+", 5))	/* a place; the number has the same key */
+		if (!strncmp(line, "bad=+", 5))
 			json_array_append_new(v->places, json_string(line + 4));
-		else if (!strncmp(line, "bad=", 4))
-			v->bad = strtoull(line + 4, NULL, 10);
 	free(copy);
 }
 

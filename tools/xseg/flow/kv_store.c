@@ -14,11 +14,20 @@
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+/* Errors by which a kvd says that it cannot open its log. */
+static bool is_of_log(int rc)
+{
+	return rc == -EBADMSG || rc == -EPROTONOSUPPORT || rc == -EINVAL || rc == -ESTALE ||
+	       rc == -EPROTO;
+}
+
 static int fail_open(const struct kv_store *s, int rc, const struct xseg_error *err)
 {
 	return tool_fail_errno(rc, err,
 		rc == -ENOSPC || rc == -ENOMEM
 			? "stop a client, or make the segment larger with 'xseg create --memory'"
+			: is_of_log(rc)
+			? "its log cannot be opened; the log of the stack says why, and what to do"
 			: "'xseg status' shows the peers",
 		"%s", s->what);
 }
