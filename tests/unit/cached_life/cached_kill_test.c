@@ -2,18 +2,21 @@
  * and keeps all other data.
  *
  * The linker leads the calls by which cached changes the segment through here (--wrap, see the
- * Makefile). A scene is run once for each of them, and dies there. That call is the last one that
- * cached makes, or the first one that it does not make. tests/sim/cut.c does so at random.
+ * Makefile). A scene is run once for each of them, and cached dies there. That call is the last one
+ * that it makes, or the first one that it does not make. A long test does so with the successor,
+ * too. tests/sim/cut.c kills at random.
  *
- * The scene acts on buckets 1 and 2 of "a", which have four buckets with the data OLD.
+ * The scene acts on buckets 1 and 2 of "a", which has four buckets with the data OLD.
  */
 #include "tests/rig/cached_rig.h"
+#include "tests/rig/long.h"
 
 #include "xseg/internal.h"
 
 #define OLD	   5u
 #define NEW	   6u
 #define STEPS_MAX  500u
+#define NEVER	   UINT32_MAX
 #define IDLE_MAX   8u
 
 /* ---- death ---- */
@@ -151,25 +154,19 @@ static void check_data(unsigned seed)
 	crig_expect_data("a", B(3), B(1), OLD);
 }
 
-/* False: all was done before it could die. */
-static bool dies_and_returns(const struct scene *s, uint32_t left)
+/* Cached dies after so many points. False: all was done before. */
+static bool dies(const struct scene *s, const struct crig_io *io, uint32_t left)
 {
-	struct crig_io *io;
-	bool died;
+	if (!dies_after(left))
+		return false;
+	check_started(io);
+	crig_kill();
+	assert_int_equal(crig_open(s->options), 0);
+	return true;
+}
 
-	crig_up(s->options);
-	crig_expect(crig_write("a", 0, B(4), OLD), B(4));
-	io = s->send();
-	died = dies_after(left);
-	if (died) {
-		check_started(io);
-		crig_kill();
-		assert_int_equal(crig_open(s->options), 0);
-		crig_settle();
-	}
-	if (!io->done || io->result != s->result)
-		fail_msg("killed after %u points: answered %d (%lld)", left, io->done,
-			(long long)io->result);
+static void check_end(const struct scene *s, struct crig_io *io)
+{
 	if (s->after)
 		s->after(io);
 	check_data(s->seed);
@@ -179,17 +176,40 @@ static bool dies_and_returns(const struct scene *s, uint32_t left)
 	crig_expect(crig_flush(0), 0);
 	assert_true(s->seed == 0 || crig_stable("a", B(1), B(2), s->seed));
 	check_data(s->seed);
+}
+
+/* Cached dies after `first` points, and its successor after `second` ones. Returns how many of them
+ * died. */
+static uint32_t deaths(const struct scene *s, uint32_t first, uint32_t second)
+{
+	struct crig_io *io;
+	uint32_t nr;
+
+	crig_up(s->options);
+	crig_expect(crig_write("a", 0, B(4), OLD), B(4));
+	io = s->send();
+	nr = dies(s, io, first);
+	if (nr)
+		nr += dies(s, io, second);
+	crig_settle();
+	if (!io->done || io->result != s->result)
+		fail_msg("killed after %u and %u points: answered %d (%lld)", first, second,
+			io->done, (long long)io->result);
+	check_end(s, io);
 	assert_int_equal(crig_down(NULL), 0);
-	return died;
+	return nr;
 }
 
 static void dies_at_each_step(const struct scene *s)
 {
-	uint32_t left = 0;
+	uint32_t first = 0, second;
 
-	while (dies_and_returns(s, left))
-		assert_true(++left < STEPS_MAX);
-	assert_true(left > 4);			/* it could die somewhere */
+	for (; deaths(s, first, NEVER); first++) {
+		for (second = 0; is_long() && deaths(s, first, second) == 2; second++)
+			assert_true(second < STEPS_MAX);
+		assert_true(first < STEPS_MAX);
+	}
+	assert_true(first > 4);			/* it could die somewhere */
 }
 
 /* ---- writes ---- */
