@@ -191,6 +191,8 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	}
 	k->log_out--;
 	XKILL(KVD_LOG_ANSWERED);
+	if (c.io->op == XSEG_OP_FLUSH && result < 0)
+		large_fail_writers(&k->large.t);	/* V1 of large.c */
 	alog_done(k->log, c.io, result);
 }
 
@@ -265,6 +267,13 @@ static bool is_due(struct kvd *k)
 					       (is_stopping(k) && settle(k)));
 }
 
+/* The log may have gone on in its poll as they need it. */
+static bool waits_for_log(const struct kvd *k)
+{
+	return k->q.waiting.first || k->q.begins.first || k->q.parts.first ||
+	       (large_may_leave(&k->large.t) && !k->large.t.kept);
+}
+
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
@@ -274,6 +283,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (k->state == KVD_BROKEN) {
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
+		answer_all(k, &k->q.begins);
+		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
 	}
 	if (k->state == KVD_KEEPING)		/* its reads are out, or cannot be sent */
@@ -282,15 +293,16 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		go_on(k);
 		larges = kvd_larges_poll(k);
 	}
-	next = peer_earlier(larges, alog_poll(k->log, pp->now_ns));
-	if (k->state == KVD_OPEN && k->q.waiting.first) {
+	next = alog_poll(k->log, pp->now_ns);
+	if (k->state == KVD_OPEN && waits_for_log(k)) {
 		kvd_changes_poll(k);
+		larges = kvd_larges_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
 	}
 	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
-	return peer_earlier(next, k->sync_at_ns);
+	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
