@@ -572,6 +572,7 @@ static int64_t change(struct xseg *seg, struct xreq *r)
 
 static int64_t answer_to(struct xseg *seg, struct xreq *r)
 {
+	atomic_fetch_add(&m.pub.once, r->flags & XSEG_REQ_ONCE ? 1 : 0);
 	switch (r->op) {
 	case XSEG_OP_READ:
 		return query(seg, r);
