@@ -229,7 +229,6 @@ static void pages_done(struct alog *l, struct io *io, int64_t result)
 /* L8 */
 static void group_done(struct alog *l, struct io *io, int64_t result)
 {
-	l->stats.bad_flushes += result < 0;
 	switch (flush_is_back(l, io, result)) {
 	case FLUSH_GOOD:
 		break;

@@ -286,7 +286,6 @@ void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
-	uint64_t bad_flushes;	/* a FLUSH has failed: what was written to own zones may be lost */
 	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
 	bool warm;		/* the arena is that of the last opening before this one */
 };

@@ -191,6 +191,8 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	}
 	k->log_out--;
 	XKILL(KVD_LOG_ANSWERED);
+	if (c.io->op == XSEG_OP_FLUSH && result < 0)
+		large_fail_writers(&k->large.t);	/* V1 of large.c */
 	alog_done(k->log, c.io, result);
 }
 

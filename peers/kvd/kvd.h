@@ -144,7 +144,7 @@ struct kvd_context {
 	struct kvd_read *read;
 	struct xreq *part;			/* a client's, of which it is the write */
 	struct large_run *run;			/* of the part */
-	uint64_t number;			/* COMMIT: the handle */
+	uint64_t number;			/* the handle; of a COMMIT, too */
 };
 
 struct kvd_options {

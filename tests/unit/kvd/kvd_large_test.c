@@ -11,6 +11,7 @@
 
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
+#include "tests/rig/long.h"
 
 #define PIECE (256u << 10)
 #define MAX   (16u * PIECE)			/* of a value here */
@@ -1235,9 +1236,198 @@ static void a_backup_gives_way_to_a_value_that_needs_room(void **state)
 	assert_int_equal(back_up(&f, 1, MAX), -ESTALE);
 }
 
+/* ---- random lives ---- */
+
+#define KEYS	4u
+#define HISTORY 400u
+
+/* All that the key has had since what is stable; the last is the newest. 0: it is not there. */
+static struct life {
+	uint32_t seed[HISTORY], nr, stable;
+} life[KEYS];
+static uint64_t random_state, test_seed;
+
+static uint32_t rnd(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state >> 11) % below;
+}
+
+static uint64_t total_of(uint32_t seed)
+{
+	return (uint64_t)(seed % 3) * PIECE + 1 + seed * 977 % PIECE;
+}
+
+static const char *key_of(uint32_t k)
+{
+	static const char *const names[KEYS] = { "a", "b", "c", "d" };
+
+	return names[k];
+}
+
+static void has_now(uint32_t k, uint32_t seed, bool stable)
+{
+	struct life *l = &life[k];
+
+	assert_true(l->nr < HISTORY);
+	l->seed[l->nr++] = seed;
+	if (stable)
+		for (uint32_t i = 0; i < KEYS; i++)
+			life[i].stable = life[i].nr - 1;
+}
+
+/* Of a record that the store has failed to flush the outcome is an error, and not known. */
+static void put_at_random(uint32_t k, uint32_t seed)
+{
+	struct kw_change c = change(KV_BEGIN, key_of(k));
+	bool fua = rnd(3) == 0;
+	uint64_t handle;
+	int rc;
+
+	c.total = rnd(4) ? total_of(seed) : 0;
+	rc = rnd(5) ? kr_change(&c, 1, false) : (int)change_with_kill(&c, rnd(6));
+	if (rc == -ENOSPC)
+		return;
+	assert_int_equal(rc, 0);
+	handle = c.number;
+	for (uint64_t at = 0; at < total_of(seed); at += PIECE) {
+		put_part(handle, seed, at, piece_of(total_of(seed), at));
+		if (rnd(10) == 0) {
+			kr_kill();
+			kr_start("");
+		}
+	}
+	c = commit(key_of(k), handle, seed, total_of(seed));
+	rc = rnd(4) ? kr_change(&c, 1, fua) : (int)change_with_kill(&c, rnd(20));
+	if (rc == 0)
+		has_now(k, seed, false);
+	else
+		assert_true(rc == -EIO || rc == -ENOSPC || rc == -EBADF);
+	if (rc)
+		drop(handle);
+}
+
+static uint32_t seed_shown(uint32_t k, bool newest)
+{
+	struct life *l = &life[k];
+
+	for (uint32_t i = l->nr; i-- > (newest ? l->nr - 1 : l->stable);)
+		if (l->seed[i] ? is_value(key_of(k), l->seed[i], total_of(l->seed[i]))
+			       : kr_has(key_of(k), NULL))
+			return l->seed[i];
+	fail_msg("seed %llu: key %u: no value that it may have", (unsigned long long)test_seed, k);
+	return 0;
+}
+
+static void check_lives(bool cut)
+{
+	for (uint32_t k = 0; k < KEYS; k++) {
+		uint32_t seed = seed_shown(k, !cut);
+
+		if (cut)
+			life[k] = (struct life){ .seed = { seed }, .nr = 1 };
+	}
+}
+
+/* Nothing is left but what records name. */
+static void check_zones(void)
+{
+	uint32_t want = 0;
+
+	set_fault("");
+	kr_pass(20 * KVD_SECOND);
+	clean_up();
+	clean_up();
+	for (uint32_t k = 0; k < KEYS; k++) {
+		uint32_t seed = life[k].seed[life[k].nr - 1];
+
+		want += seed ? (uint32_t)((total_of(seed) + PIECE - 1) / PIECE) : 0;
+	}
+	if (zones() != want || objects() != want || handles())
+		fail_msg("seed %llu: %u zones, %u objects, %u are named",
+			(unsigned long long)test_seed, zones(), objects(), want);
+}
+
+static void flush_at_random(void)
+{
+	if (kr_flush() == 0)
+		for (uint32_t k = 0; k < KEYS; k++)
+			life[k].stable = life[k].nr - 1;
+}
+
+static void live(uint64_t seed)
+{
+	uint32_t value = 1;
+
+	test_seed = seed;
+	random_state = seed * 0x9e3779b97f4a7c15ull + 1;
+	kr_begin("track_flush=yes");
+	kr_start("");
+	for (uint32_t k = 0; k < KEYS; k++)
+		life[k] = (struct life){ .nr = 1 };
+	for (uint32_t i = 0; i < 60; i++) {
+		uint32_t k = rnd(KEYS);
+
+		set_fault("");
+		if (seed % 3 == 0 && rnd(2)) {
+			set_fault("flush:0.2:EIO");
+			set_fault("write:0.02:EIO");
+		}
+		switch (rnd(12)) {
+		case 0:
+			flush_at_random();
+			break;
+		case 1:
+			if (kr_delete(key_of(k)) == 0)
+				has_now(k, 0, false);
+			break;
+		case 2:
+			kr_power_cut();
+			set_fault("");
+			kr_start("");
+			check_lives(true);
+			break;
+		case 3:
+			set_fault("");
+			kr_stop();
+			kr_start("");
+			break;
+		case 4:
+			check_zones();
+			break;
+		case 5:
+			kr_kill();
+			kr_start("");
+			break;
+		case 6:
+			kr_pass(rnd(3) * KVD_SECOND);
+			break;
+		default:
+			put_at_random(k, value++);
+		}
+		if (rnd(4) == 0)
+			check_lives(false);
+	}
+	set_fault("");
+	check_lives(false);
+	check_zones();
+	kr_end();
+}
+
+static uint64_t first_seed = 1, last_seed;
+
+static void whatever_happens_large_values_are_whole(void **state)
+{
+	(void)state;
+	for (uint64_t s = first_seed; s <= last_seed; s++)
+		live(s);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_large_value_is_put_and_read),
@@ -1272,7 +1462,15 @@ int main(void)
 		T(a_backup_has_large_values_as_they_were),
 		T(a_backup_gives_way_to_a_value_that_needs_room),
 		T(nothing_goes_if_a_record_cannot_be_read),
+		cmocka_unit_test(whatever_happens_large_values_are_whole),
 	};
 
+	last_seed = in_short(500, 9);
+	if (argc > 1) {
+		first_seed = last_seed = strtoull(argv[1], NULL, 0);
+		cmocka_set_test_filter("whatever*");
+	}
+	if (argc > 2)
+		last_seed = strtoull(argv[2], NULL, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
