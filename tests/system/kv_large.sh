@@ -2,7 +2,7 @@
 # kv_large.sh - values of many MiB by `xseg kv`: from pipes and back with bounded memory, while kvd,
 # the cache and programs are killed; backups and damage.
 # tags: san
-# timeout: 150
+# timeout: 240
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
 need xseg kvd cached filed jq cmp python3
