@@ -76,6 +76,7 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	struct index_entry e = { .count = 1 };
 
 	kvd_change_found(k, zone, hint);
+	k->time.used |= hint->expiry != 0;
 	if (slot == INDEX_NONE) {
 		point(&e, zone, hint);
 		slot = index_insert(ix, hint->identity, &e);
@@ -116,6 +117,7 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	e.bytes = at->bytes;
 	e.type = tombstone ? INDEX_TOMBSTONE : INDEX_VALUE;
 	e.expires = expires;
+	k->time.used |= expires;
 	e.hit = e.bad = false;
 	if (slot != INDEX_NONE) {
 		index_set(&k->index, slot, &e);
@@ -202,7 +204,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 		was_value = e.type == INDEX_VALUE;
 		point(&e, to_zone, to);
 		if (was_value && e.type == INDEX_TOMBSTONE) {
-			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time.s);
+			kvd_count(k, KS_EXPIRED, from->expiry && kvd_is_expired(k, from->expiry));
 			e.expires = false;
 		}
 	}
