@@ -152,6 +152,11 @@ bool alog_serves(const struct alog *l)
 	return serves(l);
 }
 
+bool alog_is_warm(const struct alog *l)
+{
+	return l->opening.warm;
+}
+
 bool alog_salvages(const struct alog *l)
 {
 	return salvages(l);

@@ -129,6 +129,8 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns);
 void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
+/* The arena is that of the last opening, so nothing of it was lost to a loss of power. */
+bool alog_is_warm(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
  * opened the log since this arena was written; -EINVAL: the log has another geometry;
  * -EPROTONOSUPPORT: its form is that of another version; -EPROTO: words of the arena cannot be;

@@ -152,7 +152,8 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 {
 	struct kvd *k = kvd_of(pp->peer);
 
-	if (k->state == KVD_OPEN)
+	kvd_see_date(k);
+	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k))
 		kvd_serve(k, r);
 	else if (k->state == KVD_BROKEN)
 		peer_answer(pp, r, k->error);
@@ -216,7 +217,7 @@ static void go_on(struct kvd *k)
 		kvd_change(k, r);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
-	while (k->q.held.first)
+	while (k->q.held.first && !kvd_time_lags(k))
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
@@ -243,7 +244,7 @@ static bool settle(struct kvd *k)
 		alog_force(k->log, end);
 		k->head_asked = false;
 	} else if (!busy && !k->head_asked) {
-		kvd_date_write(k);
+		kvd_date_end(k);
 		asks = k->head_asked = true;
 	} else {
 		k->settled = !busy && alog_words_stable(k->log);
@@ -302,6 +303,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
+	if (k->state == KVD_OPEN && k->q.held.first)
+		next = peer_earlier(next, k->time.held_ns);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 

@@ -97,7 +97,7 @@ struct kvd_arena {
 struct kvd_words {
 	uint64_t magic;
 	uint8_t secret[16];			/* of the hash */
-	uint64_t time_s;
+	uint64_t time_s;			/* D2 of date.c */
 };
 _Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
 
@@ -186,7 +186,11 @@ struct kvd_now {
 };
 
 struct kvd_time {				/* date.c */
-	uint64_t s, written;			/* kvd's; and as of the last write of the head */
+	uint64_t s;				/* kvd's */
+	uint64_t until, asked;	/* D2: the head has; a head on its way has; 0: none is */
+	uint64_t held_ns;			/* D3: until then requests wait */
+	bool used;				/* D4: a record expires */
+	bool ends;				/* kvd stops */
 };
 
 struct kvd_preload {
@@ -330,8 +334,12 @@ void kvd_life_poll(struct kvd *k);		/* the state */
 uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */
+#define KVD_AHEAD_S 8u				/* D2 */
 void kvd_see_date(struct kvd *k);
-void kvd_date_write(struct kvd *k);		/* the head is to have the time */
+void kvd_date_begin(struct kvd *k);		/* the log is open */
+void kvd_date_end(struct kvd *k);		/* the head is to have the time, and no later one */
+uint64_t kvd_time(const struct kvd *k);		/* D2: by which records are judged */
+bool kvd_time_lags(struct kvd *k);		/* D3: requests have to wait */
 /* An expiry of 0 is never. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 

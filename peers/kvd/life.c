@@ -339,9 +339,7 @@ static void be_known(struct kvd *k)
 	const struct kvd_words *w = alog_words(k->log);
 
 	memcpy(k->secret, w->secret, sizeof(k->secret));
-	k->time.written = w->time_s;
-	if (k->time.s < w->time_s)
-		k->time.s = w->time_s;
+	kvd_date_begin(k);
 	index_begun(&k->index);
 	k->state = KVD_KEEPING;
 	kvd_keep_begin(k);

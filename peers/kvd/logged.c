@@ -85,6 +85,7 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	struct index_entry e = { .count = 1 };
 
 	kvd_change_found(k, zone, hint);
+	k->time.used |= hint->expiry != 0;
 	if (slot == INDEX_NONE) {
 		point(&e, zone, hint);
 		slot = index_insert(ix, hint->identity, &e);
@@ -126,6 +127,7 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	e.type = rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
 	e.expires = rec->expiry != 0;
 	e.large = rec->flags & ALOG_LARGE;
+	k->time.used |= e.expires;
 	e.hit = e.bad = false;
 	if (slot != INDEX_NONE) {
 		index_set(&k->index, slot, &e);
@@ -229,7 +231,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 			lose_large(k, from->identity, &e);
 		point(&e, to_zone, to);
 		if (was_value && e.type == INDEX_TOMBSTONE) {
-			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time.s);
+			kvd_count(k, KS_EXPIRED, from->expiry && kvd_is_expired(k, from->expiry));
 			e.expires = false;
 		}
 	}
