@@ -48,7 +48,9 @@ by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
 by_form many_keys 10000000 40000
 by_form spill_mib 256 64
-by_form spill_time 300s 3s
+by_form spill_time 300s 2s
+by_form amp_live "50 70 90" 50
+by_form amp_rounds 8 2
 by_form paced_time 3s 300ms
 by_form verified_ios 200000 4000
 columns="system rw bs depth data round = iops mean_ns p50_ns p99_ns errors"
@@ -375,10 +377,10 @@ amplification()		# PERCENT
 	keys=$(keys_in $((64 - reserve)) "$1" 1048576)
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=fill --iodepth="$fill_depth"
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
-		--number_ios=$((keys * 8))
+		--number_ios=$((keys * amp_rounds))
 	before=$(on amp info '[.appended_bytes, .puts]')
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
-		--number_ios=$((keys * 8)) --randseed=7
+		--number_ios=$((keys * amp_rounds)) --randseed=7
 	after=$(on amp info '[.appended_bytes, .puts, .zones_free]')
 	free=$(jq '.[2]' <<<"$after")
 	once "amp_$1" "$(jq -n "$after as \$a | $before as \$b | (\$a[0] - \$b[0]) / (\$a[1] - \$b[1]) / 1104")" \
@@ -481,7 +483,7 @@ while next_round; do
 done
 ! has deep || verify
 ! has many || many
-! has compact || each amplification "50 70 90"
+! has compact || each amplification "$amp_live"
 ! has spill || spill
 times >"$times_file"
 verified=$(verified)

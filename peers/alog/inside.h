@@ -158,7 +158,7 @@ struct scan {
 	bool chains;				/* whole chains only */
 };
 
-/* A compaction by the hints (pick.c). */
+/* A compaction by the hints (copy.c). */
 struct picked {
 	bool on;				/* else the zone is scanned */
 	bool in_chain;				/* the record before goes on in the next one */
@@ -461,21 +461,11 @@ bool open_pump(struct alog *l);
 void open_deleted(struct alog *l, struct io *io, int64_t result);
 
 /* ---- copy.c ---- */
+/* Number i of the nr hints in the scratch; the user hears of one some places behind it. */
+struct alog_hint pick_hint(const struct alog *l, uint32_t nr, uint32_t i);
 bool copy_begin(struct alog *l, struct zone *z, enum copy_why why);
 bool copy_pump(struct alog *l);
 void copy_stop(struct alog *l);
-
-/* ---- pick.c ---- */
-bool pick_can(const struct zone *z);
-/* The scratch has the end of the zone. False: its hints do not verify. */
-bool pick_begin(struct alog *l, const struct zone *z);
-bool pick_is_empty(const struct alog *l);	/* no page is to be read */
-/* The next record. END: there is none; BAD: it is to be copied, and is not whole. If *verdict is
- * DEAD, *rec may be empty. */
-enum scan_found pick_next(struct alog *l, struct alog_hint *hint, struct xrecord *rec,
-	enum alog_verdict *verdict);
-/* Number i of the nr hints in the scratch; the user hears of one some places behind it. */
-struct alog_hint pick_hint(const struct alog *l, uint32_t nr, uint32_t i);
 
 /* ---- choose.c ---- */
 bool choose_pump(struct alog *l);

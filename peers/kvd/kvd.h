@@ -335,6 +335,8 @@ void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
 /* ---- parse.c ---- */
 /* The struct of a query, and its key into k->key. */
 int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
+/* The lines that they need first, and those of the index, are asked for. */
+void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 
 /* ---- scan.c ---- */
 void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
@@ -345,7 +347,7 @@ struct kvd_work {
 	struct kv_change c;
 	uint64_t id[2];
 	const uint8_t *key, *value;		/* in k->batch */
-	bool left;				/* the value is not: it is in the request (lay.c) */
+	bool left;				/* the value is not: it is in the request */
 	struct index_entry e;			/* of its identity, if `known` */
 	bool known, present;			/* present: it has a record that has not expired */
 	bool does;				/* it is appended */
@@ -354,13 +356,8 @@ struct kvd_work {
 };
 /* Copies and checks a batch: k->work has its changes. Returns how many, or an error. */
 int kvd_batch_parse(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
-
-/* ---- lay.c ---- */
 /* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
 int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) XSEG_MUST_CHECK;
-
-/* ---- ahead.c ---- */
-void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
