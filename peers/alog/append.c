@@ -137,6 +137,7 @@ void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, con
 	struct alog_place *at)
 {
 	uint64_t begun = l->s.end, pos = begun;
+	bool fresh = !put[0].rec.sequence;
 	uint8_t flags;
 
 	assert(l->z.open->state == ZONE_OPEN);
@@ -148,6 +149,8 @@ void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, con
 	}
 	assert(l->z.open->end <= alog_hints_at(l->cfg.zone_bytes, l->z.open->nr_hints));
 	tail_publish(l, pos);
+	for (uint64_t k = begun / ALOG_PAGE; k * ALOG_PAGE < pos; k++)
+		tail_state(l, k)->fresh |= fresh;
 	for (uint32_t i = 0; i < nr; i++)
 		at[i].end = pos;
 	l->stats.records += nr;

@@ -7,7 +7,8 @@
  * Invariants
  *   L1  A FLUSH is sent for a position only when `written` has reached it, and nothing before the
  *       position waits for a repair. So `stable` is a prefix of the stream.
- *   G1  While a repair is under way no position behind its begin becomes stable.
+ *   G1  While a repair is under way no position behind its begin becomes stable, nor before the
+ *       zones that it left are dying in the head (L9 of repair.c).
  *   G2  With `fua` each page is stable when its write is answered, and a FLUSH is only tried.
  */
 #include <errno.h>
@@ -15,15 +16,11 @@
 
 #include "peers/alog/inside.h"
 
-uint64_t flush_capped(const struct alog *l, uint64_t pos)
-{
-	return l->repair.state != REPAIR_NONE && pos > l->repair.hold ? l->repair.hold : pos;
-}
-
 /* G1 */
 void flush_stable(struct alog *l, uint64_t pos)
 {
-	pos = flush_capped(l, pos);
+	if (!l->repair.named && pos > l->repair.hold)
+		pos = l->repair.hold;
 	if (l->s.stable >= pos)
 		return;
 	l->s.stable = pos;
@@ -56,6 +53,8 @@ static bool is_wanted(const struct alog *l)
 {
 	uint64_t covered = l->s.stable;
 
+	if (!l->repair.named && l->repair.covered > covered)
+		covered = l->repair.covered;	/* it is on its way */
 	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
 		if (l->group[i].used && l->group[i].target > covered)
 			covered = l->group[i].target;
@@ -93,6 +92,7 @@ static bool send_group(struct alog *l, uint8_t which)
 		!(io = io_get(l, IO_FLUSH)))
 		return false;
 	g->sent = true;
+	g->written = l->s.written;
 	g->deleted = l->g.deleted;
 	g->own_deleted = l->own.deleted;
 	g->barrier = l->s.barrier;
@@ -137,6 +137,16 @@ static void barriers_over(struct alog *l, uint64_t until, bool bad)
 	}
 }
 
+/* L9: the copies of a repair are stable. It was sent when they were written. */
+static void cover(struct alog *l, const struct group *was)
+{
+	struct repair *r = &l->repair;
+
+	if (!r->named && r->state == REPAIR_NONE && was->written >= r->until &&
+		was->target > r->covered)
+		r->covered = was->target;
+}
+
 enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 {
 	struct group *g = &l->group[io->which];
@@ -146,6 +156,7 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 	io_put(l, io);
 	l->stats.flushes++;
 	if (result >= 0) {
+		cover(l, &was);
 		flush_stable(l, was.target);
 		l->s.flushed = true;
 		l->g.want_flush = false;
@@ -186,7 +197,9 @@ uint64_t alog_end(const struct alog *l)
 
 uint64_t alog_written(const struct alog *l)
 {
-	return flush_capped(l, l->s.written);
+	const struct repair *r = &l->repair;
+
+	return r->state != REPAIR_NONE && l->s.written > r->hold ? r->hold : l->s.written;
 }
 
 uint64_t alog_stable(const struct alog *l)

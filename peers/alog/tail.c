@@ -24,6 +24,8 @@
  *   T6  Bytes of a page behind its `fill` mean nothing. They are zeroed before the page is sent, and
  *       before the open zone is closed in it: so a successor, which knows `end` alone, finds no
  *       old bytes in a page before the last.
+ *   T7  While a repair drops pages no slot is lent: its content is copied into the ring before. Else
+ *       a kill could undo a lent record, when the record that it supersedes is dropped already.
  */
 #include <assert.h>
 #include <errno.h>
@@ -180,18 +182,6 @@ void tail_skip(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes, 
 		part = fill_part(l, pos, zone_at, bytes, begun, &at);
 }
 
-/* A page of the user is the next page of the stream. */
-void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun)
-{
-	uint64_t k = l->s.next_page;
-
-	assert(*pos == k * ALOG_PAGE && zone_at % ALOG_PAGE == 0);
-	tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
-	tail_slot(l, k)->lent = page + 1;
-	tail_state(l, k)->fill = ALOG_PAGE;
-	*pos += ALOG_PAGE;
-}
-
 /* release: a slot with a zone and without `lent` has its content in the ring; the partner is the
  * kernel, from which a successor learns of the death. */
 static void give_up(struct alog_slot *slot)
@@ -206,6 +196,29 @@ static void keep_content(struct alog *l, uint64_t k)
 	memcpy(tail_page(l, k), tail_content(l, k), ALOG_PAGE);
 	atomic_thread_fence(memory_order_release);	/* as in give_up() */
 	tail_slot(l, k)->lent = 0;
+}
+
+/* A page of the user is the next page of the stream. */
+void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun)
+{
+	uint64_t k = l->s.next_page;
+
+	assert(*pos == k * ALOG_PAGE && zone_at % ALOG_PAGE == 0);
+	tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
+	tail_slot(l, k)->lent = page + 1;
+	tail_state(l, k)->fill = ALOG_PAGE;
+	*pos += ALOG_PAGE;
+	if (l->repair.state >= REPAIR_TAIL)
+		keep_content(l, k);		/* T7 */
+}
+
+/* T7 */
+void tail_keep(struct alog *l)
+{
+	for (uint64_t k = l->s.lent_from; k < l->s.next_page; k++)
+		if (tail_slot(l, k)->lent)
+			keep_content(l, k);
+	l->s.lent_from = l->s.next_page;
 }
 
 /* T5 */
@@ -388,7 +401,7 @@ int tail_recover(struct alog *l)
 			(slot->zone && (slot->zone < l->head.lowest ||
 					       slot->zone >= l->head.next_id)))
 			return -EPROTO;
-		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE };
+		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE, .fresh = true };
 	}
 	fill_lent(l, first, last);
 	for (uint64_t k = first; k < last; k++) {

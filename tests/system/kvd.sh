@@ -85,6 +85,8 @@ t "the peers are sound" xseg check
 # ---- the same data after a stop, and after a kill ----
 
 t "kvd is stopped" xseg peer stop kv
+xseg status >stopped.txt
+t "status says so, and what starts it" grep -q "kv: stopped; .xseg peer start kv. starts it" stopped.txt
 t "and started" xseg peer start kv
 t "a value is still there" says "> hello world" get a
 t "kvd is killed" xseg peer kill kv

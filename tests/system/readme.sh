@@ -3,9 +3,9 @@
 #
 # The blocks marked sh from the heading on are one script, run by `bash -e` in order. Only the
 # segment's name, the programs' path and the tour's directory are changed.
-# timeout: 150
+# timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host xbench volumed cached filed
+need xseg xseg-host xbench volumed kvd cached filed
 
 readme=$root/README.md
 export XDG_STATE_HOME=$TMP

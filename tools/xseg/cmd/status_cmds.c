@@ -420,6 +420,20 @@ static void print_caches(const json_t *j)
 	}
 }
 
+/* Why the figures of a peer are unknown. */
+static void print_unknown(const json_t *j, const char *name)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	size_t i;
+
+	json_array_foreach(peers, i, p)
+		if (!strcmp(out_text(p, "name"), name) && !strcmp(out_text(p, "state"), "stopped")) {
+			printf("stopped; 'xseg peer start %s' starts it\n", name);
+			return;
+		}
+	printf("unknown: it does not answer\n");
+}
+
 static const char *pool_text(const char *owner)
 {
 	static const struct {
@@ -449,7 +463,7 @@ static void print_pools(const json_t *j)
 			printf("%s, prefix %s: %s\n", out_text(p, "pool"), out_text(p, "prefix"),
 			       pool_text(out_text(p, "owner")));
 		else
-			printf("unknown: it does not answer\n");
+			print_unknown(j, out_text(p, "name"));
 	}
 }
 
@@ -462,7 +476,7 @@ static void print_stores(const json_t *j)
 	json_array_foreach(stores, i, p) {
 		printf("%-12s%s: ", i ? "" : "values", out_text(p, "name"));
 		if (!json_is_string(json_object_get(p, "state")))
-			printf("unknown: it does not answer\n");
+			print_unknown(j, out_text(p, "name"));
 		else
 			printf("%s, %" PRIu64 " of %" PRIu64 " keys, %s of %s live, %s dirty\n",
 				out_text(p, "state"), out_int(p, "keys"), out_int(p, "keys_max"),
@@ -485,7 +499,7 @@ static void print_files(const json_t *j)
 		attributes = json_object_get(p, "attributes");
 		printf("%-12s%s: ", i ? "" : "files", out_text(p, "name"));
 		if (!json_is_boolean(attributes))
-			printf("unknown: it does not answer\n");
+			print_unknown(j, out_text(p, "name"));
 		else if (json_is_true(attributes))
 			printf("swapped and short files are noticed, flipped bits by a file system "
 			       "with checksums only\n");

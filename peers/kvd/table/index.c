@@ -1,12 +1,12 @@
 /* index - see index.h. A slot is 8 bytes of hash, 2 more, 3 of the zone, and a word:
  *
- *   bits     0..18  19..37  38..57  58..59  60       61   62     63
- *   meaning  place  bytes   count   type    expires  hit  bad    in use
+ *   bits     0..18  19..37  38..56  57     58..59  60       61   62     63
+ *   meaning  place  bytes   count   large  type    expires  hit  bad    in use
  *
  * The zone's id is kept modulo 2^24. Ids of one log differ by less, since alog keeps its zones
  * within a span of four times their number and a little.
  */
-#include "peers/kvd/index.h"
+#include "peers/kvd/table/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -199,7 +199,7 @@ void index_get(const struct index *ix, uint64_t slot, struct index_entry *e)
 	*e = (struct index_entry){ .zone = zone_of(ix, zone), .place = (w & 0x7ffff) * 8,
 		.bytes = (w >> 19 & 0x7ffff) * 8, .count = w >> 38 & INDEX_COUNT_MAX,
 		.type = w >> 58 & 3, .expires = w >> 60 & 1, .hit = w >> 61 & 1,
-		.bad = w >> 62 & 1 };
+		.bad = w >> 62 & 1, .large = w >> 57 & 1 };
 }
 
 static void count(struct index *ix, const struct index_entry *e, int64_t by)
@@ -216,7 +216,8 @@ static void store(struct index *ix, uint64_t slot, const struct index_entry *e)
 {
 	uint32_t zone = (uint32_t)(e->zone & ((1u << ZONE_BITS) - 1));
 	uint64_t w = USED | e->place / 8 | (uint64_t)(e->bytes / 8) << 19 |
-		     (uint64_t)e->count << 38 | (uint64_t)e->type << 58 |
+		     (uint64_t)e->count << 38 | (uint64_t)e->large << 57 |
+		     (uint64_t)e->type << 58 |
 		     (uint64_t)e->expires << 60 | (uint64_t)e->hit << 61 |
 		     (uint64_t)e->bad << 62;
 
