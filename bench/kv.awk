@@ -74,12 +74,12 @@ function once_line(what, word, figure)
 		printf "%-58s %10.1f\n", what, figure
 }
 
-function at_most(what, word, bar, text,	got)
+function at_most(what, word, most, text,	got)
 {
 	if (!(word in time))
 		return
 	got = median(time[word])
-	wanted(what, sprintf(text, got), got <= bar)
+	wanted(what, sprintf(text, got), got <= most)
 }
 
 function paced_line(rw, part)
