@@ -4,7 +4,8 @@
 #
 # Usage: bench/kv.sh [--quick]
 # Environment: BENCH_SECONDS (0.5, of one run), BENCH_PARTS (some of them: deep single forced
-#   preload kill many compact spill; else all)
+#   preload kill many compact spill; else all), BENCH_MANY (10000000, the keys of `many`),
+#   BENCH_SPILL (300s, the time of `spill`)
 #
 # In each round:
 #   deep, single  One client on its own CPU does 4 KiB, or 1 KiB, at random, with 16 and with 1 in
@@ -30,7 +31,7 @@
 #            one that is not (`roomy`): the percentiles of both.
 # Once:
 #   many     the same keys as `kill`, ten million of them: the time to open the log from its hints,
-#            after a stop and after SIGKILL, and the memory of the process.
+#            and the memory of the process. All peers are in one, and get SIGKILL.
 #   compact  Uniform puts of 1 KiB in logs of 64 zones with 50, 70 and 90 % of them live: the bytes
 #            appended for each byte put, beside a greedy simulation with as many zones and as many
 #            of them free (greedy.awk).
@@ -49,6 +50,8 @@ by_form kill_keys 1000000 20000
 by_form many_keys 10000000 40000
 by_form spill_mib 256 64
 by_form spill_time 300s 2s
+many_keys=${BENCH_MANY:-$many_keys}
+spill_time=${BENCH_SPILL:-$spill_time}
 by_form amp_live "50 70 90" 50
 by_form amp_rounds 8 2
 by_form paced_time 3s 300ms
@@ -251,15 +254,15 @@ preload()
 	on preload quietly xseg down
 }
 
-# keys_up STACK KEYS: keys of 16 bytes with values of 100
+# keys_up STACK KEYS TOGETHER: keys of 16 bytes with values of 100
 keys_up()
 {
 	local mib=$(($2 * 256 / 1048576 + 64))
-	kv_up "$1" $((mib * 2 + 768)) "memd cached" < <(
+	kv_up "$1" $((mib * 2 + 768)) "$3" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $mib "$server_cpu"
 		peer kvd "downstream = cached" "size = ${mib}M" "keys = $(($2 + $2 / 10))" \
-			"cpus = $server_cpu"
+			"cpus = $server_cpu" "sync = never"
 	)
 	on "$1" measure "$tmp/fill.json" --kvd=kvd --keys="$2" --value_size=100 --rw=fill \
 		--iodepth="$fill_depth"
@@ -303,14 +306,10 @@ opened()
 many()
 {
 	local pid
-	keys_up many "$many_keys"
-	on many quietly xseg kv flush --kvd kvd
-	on many quietly xseg peer stop kvd --force
-	on many quietly xseg peer start kvd
-	opened many_stop
-	on many quietly xseg peer kill kvd
+	keys_up many "$many_keys" "memd cached kvd"
+	on many quietly xseg peer kill kvd --force
 	sleep 1
-	opened many_kill
+	opened many_open
 	pid=$(on many xseg --json peer list | jq '.[] | select(.name == "kvd") | .pid')
 	once many_keys "$(on many info .keys)"
 	once many_index "$(on many info .index_bytes)"
@@ -467,11 +466,17 @@ has()		# PART
 	[[ $parts == *" $1 "* ]]
 }
 
+# Some parts have no rates.
+collect()
+{
+	! { has deep || has single || has forced; } || table_of "$columns"
+}
+
 bench_begin xseg xseg-host xbench kvd
 : >"$once_file"
 ! { has deep || has single; } || rates_up
 ! has forced || forced_up
-! has kill || keys_up kill "$kill_keys"
+! has kill || keys_up kill "$kill_keys" "memd cached"
 ! has compact || paced_up
 while next_round; do
 	! has deep || rates 16
