@@ -78,8 +78,8 @@ function at_most(what, word, most, text,	got)
 {
 	if (!(word in time))
 		return
-	got = median(time[word])
-	wanted(what, sprintf(text, got), got <= most)
+	got = sprintf(text, median(time[word]))
+	wanted(what, got, got + 0 <= most)
 }
 
 function paced_line(rw, part)

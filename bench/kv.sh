@@ -34,7 +34,7 @@
 #            and the memory of the process. All peers are in one, and get SIGKILL.
 #   compact  Uniform puts of 1 KiB in logs of 64 zones with 50, 70 and 90 % of them live: the bytes
 #            appended for each byte put, beside a greedy simulation with as many zones and as many
-#            of them free (greedy.awk).
+#            of them free (greedy.awk): the most that were free at two looks.
 #   spill    20 % puts, values of 0.6 of the cache's memory, a log of 0.9: the bytes that reach the
 #            store, to the bytes put.
 #
@@ -377,11 +377,11 @@ amplification()		# PERCENT
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=fill --iodepth="$fill_depth"
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
 		--number_ios=$((keys * amp_rounds))
-	before=$(on amp info '[.appended_bytes, .puts]')
+	before=$(on amp info '[.appended_bytes, .puts, .zones_free]')
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
 		--number_ios=$((keys * amp_rounds)) --randseed=7
 	after=$(on amp info '[.appended_bytes, .puts, .zones_free]')
-	free=$(jq '.[2]' <<<"$after")
+	free=$(jq -n "[$after, $before] | map(.[2]) | max")
 	once "amp_$1" "$(jq -n "$after as \$a | $before as \$b | (\$a[0] - \$b[0]) / (\$a[1] - \$b[1]) / 1104")" \
 		"$(awk -v zones=64 -v free="$free" -v records=$(((1048576 - 168) / 1144)) \
 			-v keys="$keys" -f bench/greedy.awk)" "$free"
