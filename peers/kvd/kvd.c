@@ -66,7 +66,7 @@ static const struct opt kvd_opts[] = {
 	  .help = "its objects are named +NAME:...; default: the peer's name" },
 	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .max = 1ull << 42,
 	  .arg = "SIZE", .help = "of the log, in the store; must be given" },
-	{ .name = "keys", .kind = OPT_U64, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
+	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
 	  .help = "most keys that it can have; default: size / 1K" },
 	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names,
 	  .def = "refuse", .arg = "refuse|evict",

@@ -409,6 +409,20 @@ static void what_was_put_survives_a_kill_and_a_stop(void **state)
 	assert_true(kr_has("b", "2"));
 }
 
+static void a_flush_is_answered_when_all_is_stable(void **state)
+{
+	uint64_t end;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(kr_put("a", "1"), 0);
+		end = alog_end(kvd()->log);
+		assert_true(alog_stable(kvd()->log) < end);
+		assert_int_equal(kr_flush(), 0);
+		assert_true(alog_stable(kvd()->log) >= end);
+	}
+}
+
 /* A clean stop leaves nothing in the segment, and the next opening reads hints alone. */
 static void a_stop_leaves_no_arena(void **state)
 {
@@ -425,6 +439,27 @@ static void a_stop_leaves_no_arena(void **state)
 	alog_stats(kvd()->log, &s);
 	assert_true(s.zones > 0);
 	assert_int_equal(s.opened_by_hints, s.zones);
+}
+
+/* Not quiet: a request of kvd's own is at the peer below, and has pages of the arena. */
+static void a_kvd_whose_requests_are_out_is_not_quiet(void **state)
+{
+	uint64_t left;
+
+	(void)state;
+	assert_int_equal(kr_put("a", "1"), 0);
+	kr_stop();
+	kr.store_stands = true;
+	assert_int_equal(kr_open(""), 0);
+	for (int i = 0; i < 20; i++)
+		kr_step();
+	assert_true(kvd()->log_out > 0);
+	peer_stop(kr.kvd);
+	assert_false(kr.kvd->cls->quiesced(kr.kvd, &left));
+	kr.store_stands = false;
+	kr_stop();
+	kr_start("");
+	assert_true(kr_has("a", "1"));
 }
 
 /* Ids that a head reserves and nobody uses are no zones: memd reads them as zeroes. */
@@ -1111,7 +1146,9 @@ int main(void)
 		T(changes_of_a_key_are_one_after_the_other),
 		T(a_change_is_done_once_though_kvd_dies),
 		T(what_was_put_survives_a_kill_and_a_stop),
+		T(a_flush_is_answered_when_all_is_stable),
 		T(a_stop_leaves_no_arena),
+		T(a_kvd_whose_requests_are_out_is_not_quiet),
 		T(ids_that_were_not_used_are_no_zones),
 		T(a_put_is_answered_as_sync_says),
 		T(what_was_put_goes_below_after_the_time),
