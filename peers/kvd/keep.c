@@ -50,8 +50,7 @@ static void name(struct kvd *k, const struct xrecord *rec, const struct kv_large
 	large_name(&k->large.t, run, rec->identity);
 }
 
-/* An expired one may have lost its zones (expire_one() in large.c): by the time that the head has,
- * since a record that has expired by a later one may show again (D2 of date.c). */
+/* An expired one may have lost its zones (expire_one() in large.c). */
 static void take(struct kvd *k, struct kvd_job *j, uint64_t slot)
 {
 	const struct kvd_read *rd = j->read;
@@ -65,7 +64,7 @@ static void take(struct kvd *k, struct kvd_job *j, uint64_t slot)
 			&l)) {
 		kvd_record_bad(k, slot, &e);
 		k->large.unread++;
-	} else if (!rec.expiry || rec.expiry > k->time.written) {
+	} else if (!kvd_is_expired(k, rec.expiry)) {
 		name(k, &rec, &l);
 	}
 }
