@@ -234,7 +234,7 @@ struct kvd_large {				/* large.c */
  * up to which place that was decided. */
 struct kvd_evicted {
 	uint64_t zone, kept;
-	uint32_t upto;
+	uint32_t decided;
 };
 
 struct kvd {

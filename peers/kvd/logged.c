@@ -164,16 +164,16 @@ static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hin
 		return false;
 	if (k->evicted.zone != zone) {
 		k->evicted.zone = zone;
-		k->evicted.kept = k->evicted.upto = 0;
+		k->evicted.kept = k->evicted.decided = 0;
 	}
 	if (!e->hit)
 		return true;
-	if (hint->place < k->evicted.upto)
+	if (hint->place < k->evicted.decided)
 		return false;
 	if (k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
 		return true;
 	k->evicted.kept += hint->bytes;
-	k->evicted.upto = hint->place + hint->bytes;
+	k->evicted.decided = hint->place + hint->bytes;
 	return false;
 }
 
