@@ -48,7 +48,7 @@ by_form set_mib 64 16
 by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
 by_form many_keys 10000000 40000
-by_form spill_mib 256 64
+by_form spill_mib 256 128
 by_form spill_time 300s 2s
 many_keys=${BENCH_MANY:-$many_keys}
 spill_time=${BENCH_SPILL:-$spill_time}
