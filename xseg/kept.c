@@ -27,8 +27,8 @@
  *       stays void.
  *   C3  A peer in service needs no lock either to change its state, or its arena's epoch. So a void
  *       copy says which member is changing it. A mender leaves that of a living member. It claims
- *       any other before it looks at the word, and gives up if the claim is gone afterwards. Else it
- *       could make the copy of an older word, which the next mender would put back.
+ *       any other before it looks at the word, and gives up if the claim is gone afterwards. Else
+ *       it could make the copy of an older word, which the next mender would put back.
  */
 #include <string.h>
 
@@ -96,7 +96,8 @@ static uint64_t check_of(const struct xs_kept *k, const struct xseg *seg, uint64
 }
 
 /* C3. In place of the check; 0: nobody changes it. */
-enum { CHANGES = 0x6b657074, MENDS = 0x6d656e64 };
+enum { CHANGES = 0x6b657074,
+	MENDS = 0x6d656e64 };
 
 static uint64_t void_by(const struct xseg *seg, uint64_t what)
 {

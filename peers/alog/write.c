@@ -1,8 +1,8 @@
 /* write - pages of the tail go below.
  *
  * Contract: see inside.h. Pages go in runs of neighbours, each page once when it is full, and the
- * last one also when `push` is behind its begin. One write of a page is out at a time. A cache below
- * need not keep pages that have copies and no other records.
+ * last one also when `push` is behind its begin. One write of a page is out at a time. A cache
+ * below need not keep pages that have copies and no other records.
  *
  * Invariants
  *   W1  `written` is a prefix: all pages before it were answered without an error, with all that
@@ -129,8 +129,7 @@ void write_advance(struct alog *l)
 static struct failed_run run_failed(struct alog *l, const struct io *io)
 {
 	uint64_t k = io->from;
-	struct failed_run run = { .zone = tail_slot(l, k)->zone, .from = k,
-		.nr = io->pub.nr_pages };
+	struct failed_run run = { .zone = tail_slot(l, k)->zone, .from = k, .nr = io->pub.nr_pages };
 
 	for (uint32_t i = 0; i < io->pub.nr_pages; i++)
 		tail_state(l, k + i)->failed = tail_slot(l, k + i)->zone != 0;

@@ -7,9 +7,9 @@
  *   D1  Time never goes back (K9): it is the latest that the driver has said, or that this arena or
  *       the head of the log has. So nothing that has expired comes back.
  *   D2  No record is judged, by kvd or by a client, by a time that the head does not have. The head
- *       has a time KVD_AHEAD_S ahead of the present one, and is written when half of that is left. After a loss
- *       of power time goes on from there, wherever the date is. So what was seen to have expired
- *       stays away, and a value may expire that much too early then.
+ *       has a time KVD_AHEAD_S ahead of the present one, and is written when half of that is left.
+ *       After a loss of power time goes on from there, wherever the date is. So what was seen to
+ *       have expired stays away, and a value may expire that much too early then.
  *   D3  If the head is behind, because the date has jumped or nothing came for a while, requests
  *       wait for it. After HELD_NS they are served, by the time that the head has.
  *   D4  A log without records that expire needs none of this.
@@ -64,7 +64,7 @@ void kvd_date_begin(struct kvd *k)
 	k->time.until = w->time_s;
 	k->time.asked = 0;
 	if (!alog_is_warm(k->log))
-		go_on_to(k, w->time_s);		/* what was told last is not known */
+		go_on_to(k, w->time_s); /* what was told last is not known */
 }
 
 void kvd_date_end(struct kvd *k)

@@ -1,5 +1,5 @@
-/* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH; and the way of a
- * put's value from the client's pages to the end of the log.
+/* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH; and the way of
+ * a put's value from the client's pages to the end of the log.
  *
  * Contract: kvd's thread; pure but for k->now.value, which is the new value until the next call.
  * The old record verifies.
@@ -8,8 +8,8 @@
  * alone, and keeps the version. Of a large value only TOUCH makes a new record; it names the same
  * zones.
  *
- * The value of a put is copied once, to where its record will stand in the tail, and its CRC is made
- * of the copy on the way. If the CRC is wrong, nothing is appended, and what was copied means
+ * The value of a put is copied once, to where its record will stand in the tail, and its CRC is
+ * made of the copy on the way. If the CRC is wrong, nothing is appended, and what was copied means
  * nothing. A client that changes its pages meanwhile gets -EPROTO, or puts what was copied.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xcrc.h"
 
-#define DIGITS_MAX 20u				/* of 2^64 - 1 */
+#define DIGITS_MAX 20u /* of 2^64 - 1 */
 
 /* B3 of parse.c */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
