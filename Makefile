@@ -48,8 +48,13 @@ CC = gcc
 endif
 
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
+# gcc's own choice for up to 8 KiB are `rep movsq` and `rep stosq`, which take long to begin.
+STRINGS	 = $(if $(findstring clang,$(CC)),,$(if $(findstring x86_64,$(MAKE_HOST)),\
+	   -mmemcpy-strategy=unrolled_loop:32:noalign$(comma)libcall:-1:noalign \
+	   -mmemset-strategy=unrolled_loop:32:noalign$(comma)libcall:-1:noalign))
+comma	 = ,
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
-	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+	   $(STRINGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
 LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash -lsodium $(SOSD_LIBS) -lm
 
@@ -326,6 +331,10 @@ $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP
 $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
   $(BUILD)/tests/xbench_value_test: \
   $(call objs,$(filter bench/xbench/plan/% bench/xbench/oracle/%,$(XBENCH_SRC)))
+# This one is linked with the oracle of the simulator.
+$(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
+# In this one kvd is killed at these calls.
+$(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
@@ -333,8 +342,14 @@ $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 # This one damages what was looked at.
 $(BUILD)/tests/cached_adopt_test: private LDFLAGS += -Wl,--wrap=xseg_peer_adopt
-# In this one an idle port polls when it is kicked (tests/rig/cached_rig.c).
-$(BUILD)/tests/cached_resize_test: private LDFLAGS += -Wl,--wrap=peer_port_kick
+# This one kills cached at these calls.
+KILL_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_lend xseg_req_free \
+	     xseg_req_submit xseg_req_exchange xseg_page_owner_set xseg_page_owner_swap bucket_set \
+	     bucket_set_at bucket_leave
+$(BUILD)/tests/cached_kill_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(KILL_WRAPS))
+# In these an idle port polls when it is kicked (tests/rig/cached_rig.c).
+$(BUILD)/tests/cached_read_test $(BUILD)/tests/cached_resize_test: \
+		private LDFLAGS += -Wl,--wrap=peer_port_kick
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # In these no tick wakes a reactor, and in the last one nothing a client (tests/rig/no_tick.h).

@@ -1,8 +1,7 @@
 # kv.awk - the report of kv.sh (see lib.awk). Keys are SYSTEM RW BS DEPTH DATA.
 #
-# Variables: times_file (a line a round: round, ms until kvd serves, ms until all is in the cache,
-# misses after that, ms of the slowest get, ms of opening, bytes of the index, keys), verified (the
-# last lines)
+# Variables: times_file (WORD and a figure, a line for each round), once_file (WORD and figures),
+# verified (the last lines)
 
 function key_of(who, rw, bs, depth, data)
 {
@@ -38,6 +37,8 @@ function rows(rw, depth)
 
 function bar(what, who, rw, bs, data, least,	got)
 {
+	if (!(key_of(who, rw, bs, 16, data) in has))
+		return
 	got = ratio("iops", key_of(who, rw, bs, 16, data),
 		key_of("volume", rw, "4k", 16, data == "header" ? "loan" : data))
 	at_least(what, got, least, "%.3f")
@@ -45,19 +46,75 @@ function bar(what, who, rw, bs, data, least,	got)
 
 # ---- times ----
 
-function read_times(	line, word, i)
+function read_times(	line, word)
 {
 	while ((getline line <times_file) > 0) {
 		split(line, word, "\t")
-		for (i = 2; i <= 8; i++)
-			time[i] = time[i] " " word[i]
+		time[word[1]] = time[word[1]] " " word[2]
 	}
 	close(times_file)
+	while ((getline line <once_file) > 0) {
+		split(line, word, "\t")
+		once[word[1]] = word[2]
+		beside[word[1]] = word[3]
+		third[word[1]] = word[4]
+	}
+	close(once_file)
 }
 
-function time_line(what, i)
+function time_line(what, word)
 {
-	printf "%-58s %10.1f  %.1f-%.1f\n", what, median(time[i]), low, high
+	if (word in time)
+		printf "%-58s %10.1f  %.1f-%.1f\n", what, median(time[word]), low, high
+}
+
+function once_line(what, word, figure)
+{
+	if (word in once)
+		printf "%-58s %10.1f\n", what, figure
+}
+
+function at_most(what, word, bar, text,	got)
+{
+	if (!(word in time))
+		return
+	got = median(time[word])
+	wanted(what, sprintf(text, got), got <= bar)
+}
+
+function paced_line(rw, part)
+{
+	time_line(rw "s beside compaction, 50 % puts at 100 K/s: p" part ", us", "full_" rw "_" part)
+	time_line("  without compaction", "roomy_" rw "_" part)
+}
+
+function amplification(live,	word)
+{
+	word = "amp_" live
+	if (!(word in once))
+		return
+	printf "%-58s %10.3f  greedy %.3f, %d zones free\n",
+		"bytes appended for each byte put, " live " % live", once[word], beside[word], third[word]
+}
+
+function amplification_bar(live,	word)
+{
+	word = "amp_" live
+	if (word in once)
+		wanted("bytes appended, " live " % live, to the greedy simulation: at most 1.05",
+			sprintf("%.3f", once[word] / beside[word]), once[word] <= beside[word] * 1.05)
+}
+
+function many_lines()
+{
+	if (!("many_keys" in once))
+		return
+	printf "%-58s %10d\n", "many: keys", once["many_keys"]
+	once_line("many: opening of the log, from hints after a stop, ms", "many_stop", once["many_stop"])
+	once_line("  the same, ns a key", "many_stop", once["many_stop"] * 1e6 / once["many_keys"])
+	once_line("many: opening after SIGKILL, ms", "many_kill", once["many_kill"])
+	once_line("many: bytes of the index a key", "many_index", once["many_index"] / once["many_keys"])
+	once_line("many: memory of the process that no other has, MiB", "many_rss", once["many_rss"] / 1048576)
 }
 
 END {
@@ -73,29 +130,48 @@ END {
 	row("forced", "write", "1k", 64, "copy")
 	print ""
 	read_times()
-	time_line("preload: until kvd serves, ms", 2)
-	time_line("preload: until the cache has all values, ms", 3)
-	time_line("preload: misses of the cache afterwards", 4)
-	time_line("kill: slowest get, ms", 5)
-	time_line("kill: opening of the log, ms", 6)
-	keys = median(time[8])
-	time_line("bytes of the index", 7)
-	printf "%-58s %10.1f\n\n", "bytes of the index a key", keys ? median(time[7]) / keys : 0
+	time_line("preload: until kvd serves, ms", "preload_serves")
+	time_line("preload: until the cache has all values, ms", "preload_loaded")
+	time_line("preload: misses of the cache afterwards", "preload_missed")
+	time_line("kill: slowest get, ms", "kill_slowest")
+	time_line("kill: opening of the log, ms", "kill_opened")
+	time_line("kill: bytes of the index a key that it has room for, but for 84 KiB", "kill_index")
+	many_lines()
+	paced_line("read", "50.0")
+	paced_line("read", "99.9")
+	paced_line("write", "50.0")
+	paced_line("write", "99.9")
+	amplification(50)
+	amplification(70)
+	amplification(90)
+	if ("spill" in once)
+		printf "%-58s %10.0f  %.1f MiB reached the store, %.0f K/s\n", "spill-over: MiB put",
+			once["spill"] / 1048576, beside["spill"] / 1048576, third["spill"] / 1e3
+	print ""
 	bar("get of 4 KiB, lent, to reads by loan", "kvd", "read", "4k", "loan", 0.2)
 	bar("get of 4 KiB, lent, the header checked, to reads by loan", "kvd", "read", "4k", "header", 0.4)
 	bar("get of 4 KiB, copied, to copied reads", "kvd", "read", "4k", "copy", 0.4)
 	bar("put of 4 KiB, kvd and cached apart, to copied writes", "apart", "write", "4k", "copy", 0.4)
 	bar("put of 1 KiB, kvd and cached apart, to copied writes", "apart", "write", "1k", "copy", 0.4)
-	at_least("forced puts of 1 KiB, 64 at once, to unforced",
-		ratio("iops", key_of("forced", "write", "1k", 64, "copy"),
-			key_of("unforced", "write", "1k", 64, "copy")), 0.4, "%.3f")
-	got = median(time[3])
-	wanted("preload: all is in memory within 1 s", sprintf("%.0f ms", got), got <= 1000)
-	got = median(time[4])
-	wanted("preload: all is there: no misses afterwards", sprintf("%d", got), got == 0)
-	got = median(time[5])
-	wanted("kill: serves within 1 s", sprintf("%.0f ms", got), got > 0 && got <= 1000)
-	got = keys ? median(time[7]) / keys : 0
-	wanted("index: at most 25 bytes a key", sprintf("%.1f", got), got > 0 && got <= 25)
+	if (("forced write 1k 64 copy") in has)
+		at_least("forced puts of 1 KiB, 64 at once, to unforced",
+			ratio("iops", key_of("forced", "write", "1k", 64, "copy"),
+				key_of("unforced", "write", "1k", 64, "copy")), 0.4, "%.3f")
+	at_most("preload: all is in memory within 1 s", "preload_loaded", 1000, "%.0f ms")
+	at_most("preload: all is there: no misses afterwards", "preload_missed", 0, "%d")
+	at_most("kill: serves within 1 s", "kill_slowest", 1000, "%.0f ms")
+	at_most("index: at most 25 bytes a key, and 84 KiB", "kill_index", 25, "%.1f")
+	if ("many_stop" in once) {
+		got = once["many_stop"] * 1e6 / once["many_keys"]
+		wanted("many: opening from hints, at most 250 ns a key", sprintf("%.0f ns", got), got <= 250)
+	}
+	amplification_bar(50)
+	amplification_bar(70)
+	amplification_bar(90)
+	if ("spill" in once) {
+		got = once["spill"] ? beside["spill"] / once["spill"] * 100 : 100
+		wanted("spill-over: less than 1 % of the bytes put reach the store", sprintf("%.2f %%", got),
+			got < 1)
+	}
 	print verified
 }

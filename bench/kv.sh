@@ -1,41 +1,60 @@
 #!/bin/bash
 # kv.sh - values by key: the rate of gets and puts beside reads and writes of a volume on the same
-# cache, forced puts, and the time of a preload and of a killed kvd.
+# cache, forced puts, opening, preload, compaction, and what a cache keeps from the store.
 #
 # Usage: bench/kv.sh [--quick]
-# Environment: BENCH_SECONDS (0.5, of one run)
+# Environment: BENCH_SECONDS (0.5, of one run), BENCH_PARTS (some of them: deep single forced
+#   preload kill many compact spill; else all)
 #
-# One client on its own CPU does 4 KiB, or 1 KiB, at random; nothing is flushed meanwhile:
-#   volume   xbench -> volumed -> cached -> memd, in one reactor: the rates that others are compared
-#            with; each read is a request
-#   kvd      xbench -> kvd -> the same cached, in the same reactor
-#   apart    kvd in the server's reactor; cached and memd on the client's CPU
-# A read or a get is by copy or by `loan`; `header` is a get by loan of which the client checks only
-# the header. A value of 4 KiB with its header lies in two pages of the cache. Puts copy. The log of
-# kvd is four times its values, so puts make it compact.
-#
-# Over a memd of 100 us, without a cache, 64 puts are in flight, each with force (`forced`) or without
-# (`unforced`). The store has flushed before a forced put is answered.
-#
-# Each round also has:
-#   preload  values of 1 KiB in files that the page cache has: from the start of kvd until it serves,
-#            and until the cache has all values; then all are got, and misses of the cache are counted
+# In each round:
+#   deep, single  One client on its own CPU does 4 KiB, or 1 KiB, at random, with 16 and with 1 in
+#            flight; nothing is flushed meanwhile:
+#              volume  xbench -> volumed -> cached -> memd, in one reactor: the rates that others
+#                      are compared with; each read is a request
+#              kvd     xbench -> kvd -> the same cached, in the same reactor
+#              apart   kvd in the server's reactor; cached and memd on the client's CPU
+#            A read or a get is by copy or by `loan`; `header` is a get by loan of which the client
+#            checks only the header. A value of 4 KiB with its header lies in two pages of the
+#            cache. Puts copy. The library writes each value to its memory; writes of the volume
+#            send the same bytes again and again. The log of kvd is four times its values, so puts
+#            make it compact.
+#   forced   Over a memd whose FLUSH takes 100 us, without a cache, 64 puts are in flight, each with
+#            force or without. The store has flushed before a forced put is answered.
+#   preload  Values of 1 KiB are in files that the page cache has: from the start of kvd until it
+#            serves, and until the cache has all values. Then all are got, and misses of the cache
+#            are counted.
 #   kill     kvd, with keys of 16 bytes and values of 100, gets SIGKILL under a load of gets: the
 #            slowest get, with the supervisor's 100 ms; the time in which the log was opened; the
-#            bytes of its index a key
+#            bytes of its index a key.
+#   compact  50 % puts of 1 KiB at 100 K/s, in a log that is compacted all the time (`full`), and in
+#            one that is not (`roomy`): the percentiles of both.
+# Once:
+#   many     the same keys as `kill`, ten million of them: the time to open the log from its hints,
+#            after a stop and after SIGKILL, and the memory of the process.
+#   compact  Uniform puts of 1 KiB in logs of 64 zones with 50, 70 and 90 % of them live: the bytes
+#            appended for each byte put, beside a greedy simulation with as many zones and as many
+#            of them free (greedy.awk).
+#   spill    20 % puts, values of 0.6 of the cache's memory, a log of 0.9: the bytes that reach the
+#            store, to the bytes put.
 #
 # At the end the values of the load are verified: verified.json.
 set -u
 
 . "$(dirname "$0")/lib.sh"
+parts=" ${BENCH_PARTS:-deep single forced preload kill many compact spill} "
 by_form seconds 0.5 0.05
 by_form set_mib 64 16
 by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
+by_form many_keys 10000000 40000
+by_form spill_mib 256 64
+by_form spill_time 300s 3s
+by_form paced_time 3s 300ms
 by_form verified_ios 200000 4000
 columns="system rw bs depth data round = iops mean_ns p50_ns p99_ns errors"
-vars="times_file"
+vars="times_file once_file"
 times_file=$out/times.tsv
+once_file=$out/once.tsv
 fill_depth=256
 
 # ---- the stacks ----
@@ -82,7 +101,7 @@ store()		# NAME DOWNSTREAM CPU OPTION...
 		"keys = $(($(keys_of 1024) + 5000))" "sync = never" "${@:4}"
 }
 
-stacks_up()
+rates_up()
 {
 	kv_up near $(((hold + log_mib) * 2 + 512)) "memd cached kvd4k kvd1k volumed" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
@@ -99,10 +118,16 @@ stacks_up()
 		store kvd4k cached "$server_cpu"
 		store kvd1k cached "$server_cpu"
 	)
+	each fill_values "near apart" "4k 1k"
+}
+
+forced_up()
+{
 	kv_up forced $((log_mib * 2 + 512)) "memd kvd1k" < <(
-		peer memd "cpus = $server_cpu" "memory = $((log_mib + 256))M" "latency = 100us"
+		peer memd "cpus = $server_cpu" "memory = $((log_mib + 256))M" "fail = flush:1:stall=100us"
 		store kvd1k memd "$server_cpu"
 	)
+	fill_values forced 1k
 }
 
 # of STACK BYTES: the options of a load on its values
@@ -140,21 +165,22 @@ kvd_run()	# SYSTEM STACK RW SIZE DEPTH DATA ARGUMENT...
 	run_one "$2" "$1-$3-$4-$5-$6" $rw "$5" $(of "$2" "$4") "${@:7}"
 }
 
-rates()
+rates()		# DEPTH
 {
-	local depth
-	for depth in 1 16; do
-		volume_run read $depth copy
-		kvd_run kvd near read 4k $depth copy
-		volume_run read $depth loan
-		kvd_run kvd near read 4k $depth loan --data=loan
-		kvd_run kvd near read 4k $depth header --data=loan --unchecked
-		volume_run write $depth copy
-		kvd_run kvd near write 4k $depth copy
-		kvd_run kvd near write 1k $depth copy
-		kvd_run apart apart write 4k $depth copy
-		kvd_run apart apart write 1k $depth copy
-	done
+	volume_run read $1 copy
+	kvd_run kvd near read 4k $1 copy
+	volume_run read $1 loan
+	kvd_run kvd near read 4k $1 loan --data=loan
+	kvd_run kvd near read 4k $1 header --data=loan --unchecked
+	volume_run write $1 copy
+	kvd_run kvd near write 4k $1 copy
+	kvd_run kvd near write 1k $1 copy
+	kvd_run apart apart write 4k $1 copy
+	kvd_run apart apart write 1k $1 copy
+}
+
+forced()
+{
 	kvd_run unforced forced write 1k 64 copy
 	kvd_run forced forced write 1k 64 copy --force
 }
@@ -223,16 +249,17 @@ preload()
 	on preload quietly xseg down
 }
 
-kill_up()
+# keys_up STACK KEYS: keys of 16 bytes with values of 100
+keys_up()
 {
-	local mib=$((kill_keys * 256 / 1048576 + 64))
-	kv_up kill $((mib * 2 + 768)) "memd cached" < <(
+	local mib=$(($2 * 256 / 1048576 + 64))
+	kv_up "$1" $((mib * 2 + 768)) "memd cached" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $mib "$server_cpu"
-		peer kvd "downstream = cached" "size = ${mib}M" "keys = $((kill_keys + kill_keys / 10))" \
+		peer kvd "downstream = cached" "size = ${mib}M" "keys = $(($2 + $2 / 10))" \
 			"cpus = $server_cpu"
 	)
-	on kill measure "$tmp/fill.json" --kvd=kvd --keys="$kill_keys" --value_size=100 --rw=fill \
+	on "$1" measure "$tmp/fill.json" --kvd=kvd --keys="$2" --value_size=100 --rw=fill \
 		--iodepth="$fill_depth"
 }
 
@@ -248,16 +275,173 @@ kill_kvd()
 	on kill xseg --json kv info --kvd kvd >"$raw/info.$round.json"
 }
 
-# A line a round.
+until_open()
+{
+	local i
+	for ((i = 0; i < 3000; i++)); do
+		[ "$(info .state 2>>"$log")" != '"open"' ] || return 0
+		sleep 0.01
+	done
+	fail "kvd does not open its log"
+}
+
+# once WHAT FIGURE...: a line for the report
+once()
+{
+	(IFS=$'\t'; echo "$*") >>"$once_file"
+}
+
+# opened WHAT: how long its log took to open
+opened()
+{
+	on many until_open
+	once "$1" "$(on many info '.opened_ns / 1e6')"
+}
+
+many()
+{
+	local pid
+	keys_up many "$many_keys"
+	on many quietly xseg kv flush --kvd kvd
+	on many quietly xseg peer stop kvd --force
+	on many quietly xseg peer start kvd
+	opened many_stop
+	on many quietly xseg peer kill kvd
+	sleep 1
+	opened many_kill
+	pid=$(on many xseg --json peer list | jq '.[] | select(.name == "kvd") | .pid')
+	once many_keys "$(on many info .keys)"
+	once many_index "$(on many info .index_bytes)"
+	once many_rss "$(awk '$1 == "RssAnon:" { print $2 * 1024 }' "/proc/$pid/status")"
+	on many quietly xseg down --force
+}
+
+# ---- compaction and spill-over ----
+
+# full_up STACK LOG_MIB OPTION...
+full_up()
+{
+	kv_up "$1" $(($2 * 3 + 512)) "memd cached kvd" < <(
+		peer memd "cpus = $server_cpu" "memory = 64M"
+		cache memd "$2" "$server_cpu"
+		peer kvd "downstream = cached" "cpus = $server_cpu" "size = ${2}M" "sync = never" \
+			"${@:3}"
+	)
+}
+
+# How many values of 1 KiB are so many percent of what zones hold: a record of 1,104 bytes and its
+# hint.
+keys_in()	# ZONES PERCENT ZONE_BYTES
+{
+	echo $(($1 * ($3 - 168) / 1144 * $2 / 100))
+}
+
+load_of()	# KEYS
+{
+	echo "--kvd=kvd --keys=$1 --value_size=1k"
+}
+
+# shellcheck disable=SC2046 # words
+paced_up()
+{
+	paced_keys=$(keys_in 32 60 4194304)
+	full_up full 128
+	full_up roomy 1024
+	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill --iodepth="$fill_depth"
+	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=put --iodepth=16 \
+		--number_ios=$((paced_keys * 2))
+	on roomy measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill --iodepth="$fill_depth"
+}
+
+# A paced load is given by its own file, and not by run_one(): its time is another.
+# shellcheck disable=SC2046 # words
+paced_run()	# STACK
+{
+	[ "$1" != roomy ] || {
+		on roomy quietly xseg down --force
+		full_up roomy 1024
+		on roomy measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill \
+			--iodepth="$fill_depth"
+	}
+	on "$1" measure "$raw/paced-$1.$round.json" $(load_of "$paced_keys") --rw=getput --iodepth=16 \
+		--rate_iops=100000 --runtime="$paced_time" --randseed="$round"
+}
+
+# shellcheck disable=SC2046 # words
+amplification()		# PERCENT
+{
+	local keys before after free reserve=4
+	full_up amp 64 "zone_size = 1M" "reserve = 2" "keys = 80000"
+	keys=$(keys_in $((64 - reserve)) "$1" 1048576)
+	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=fill --iodepth="$fill_depth"
+	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
+		--number_ios=$((keys * 8))
+	before=$(on amp info '[.appended_bytes, .puts]')
+	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
+		--number_ios=$((keys * 8)) --randseed=7
+	after=$(on amp info '[.appended_bytes, .puts, .zones_free]')
+	free=$(jq '.[2]' <<<"$after")
+	once "amp_$1" "$(jq -n "$after as \$a | $before as \$b | (\$a[0] - \$b[0]) / (\$a[1] - \$b[1]) / 1104")" \
+		"$(awk -v zones=64 -v free="$free" -v records=$(((1048576 - 168) / 1144)) \
+			-v keys="$keys" -f bench/greedy.awk)" "$free"
+	on amp quietly xseg down --force
+}
+
+# Bytes that the store was sent.
+store_bytes()
+{
+	xseg --json stat | jq '.peers[] | select(.name == "memd") | .write_bytes'
+}
+
+# shellcheck disable=SC2046 # words
+spill()
+{
+	local keys=$((spill_mib * 1024 * 6 / 10)) before puts
+	kv_up spill $((spill_mib * 3 + 512)) "memd cached kvd" < <(
+		peer memd "cpus = $server_cpu" "memory = $((spill_mib * 2))M"
+		peer cached "downstream = memd" "memory = ${spill_mib}M" "cpus = $server_cpu" \
+			"dirty_high = 95" "dirty_age = 24h"
+		peer kvd "downstream = cached" "size = $((spill_mib * 9 / 10))M" "cpus = $server_cpu" \
+			"keys = $((keys + keys / 10))" "sync = never"
+	)
+	on spill measure "$tmp/fill.json" $(load_of "$keys") --rw=fill --iodepth="$fill_depth"
+	before=$(on spill store_bytes)
+	puts=$(on spill info .puts)
+	on spill measure "$raw/spill.json" $(load_of "$keys") --rw=getput --rwmixread=80 --iodepth=16 \
+		--runtime="$spill_time"
+	puts=$(($(on spill info .puts) - puts))
+	once spill $((puts * 1024)) $(($(on spill store_bytes) - before)) \
+		"$(jq '.jobs[0] | .read.iops + .write.iops' "$raw/spill.json")"
+	on spill xseg --json cache status cached >"$raw/spill-cache.json"
+	on spill quietly xseg down --force
+}
+
+# ---- the tables ----
+
+# The lines of a round, of those parts that were measured: WORDS, then a figure.
+times_of()	# ROUND
+{
+	local at serve loaded missed
+	if has preload; then
+		{ read -r serve loaded; read -r missed; } <"$raw/preload.$1"
+		printf '%s\t%s\n' preload_serves "$serve" preload_loaded "$loaded" preload_missed "$missed"
+	fi
+	! has kill || jq -r -n --slurpfile load "$raw/kill.$1.json" --slurpfile info "$raw/info.$1.json" \
+		'["kill_slowest", $load[0].jobs[0].read.lat_ns.max / 1e6],
+		["kill_opened", $info[0].opened_ns / 1e6],
+		["kill_index", ($info[0].index_bytes - 86016) / $info[0].keys_max] | @tsv'
+	! has compact || for at in full roomy; do
+		jq -r '.jobs[0] | ["read", "write"][] as $rw | ["50.000000", "99.900000"][] as $p |
+			["'$at'_" + $rw + "_" + $p[0:4], .[$rw].lat_ns.percentile[$p] / 1e3] | @tsv' \
+			"$raw/paced-$at.$1.json"
+	done
+}
+
 times()
 {
-	local round serve loaded missed
+	local round
 	for ((round = 1; round <= runs; round++)); do
-		{ read -r serve loaded; read -r missed; } <"$raw/preload.$round"
-		jq -r -n --slurpfile load "$raw/kill.$round.json" --slurpfile info "$raw/info.$round.json" \
-			"[$round, $serve, $loaded, $missed, (\$load[0].jobs[0].read.lat_ns.max / 1e6),
-			(\$info[0].opened_ns / 1e6), \$info[0].index_bytes, \$info[0].keys_max // $kill_keys]
-			| @tsv"
+		times_of "$round"
 	done
 }
 
@@ -270,22 +454,35 @@ verify()
 
 verified()
 {
+	[ -e "$raw/verified.json" ] || return 0
 	jq -r '.jobs[0] | "Verified: \(.read.total_ios + .verify.total_ios) gets.\\n" +
 		"wanted verified run: no wrong answer, is \(.verify_errors): " +
 		if .verify_errors == 0 then "met" else "not met" end' "$raw/verified.json"
 }
 
+has()		# PART
+{
+	[[ $parts == *" $1 "* ]]
+}
+
 bench_begin xseg xseg-host xbench kvd
-stacks_up
-each fill_values "near apart" "4k 1k"
-fill_values forced 1k
-kill_up
+: >"$once_file"
+! { has deep || has single; } || rates_up
+! has forced || forced_up
+! has kill || keys_up kill "$kill_keys"
+! has compact || paced_up
 while next_round; do
-	rates
-	preload
-	kill_kvd
+	! has deep || rates 16
+	! has single || rates 1
+	! has forced || forced
+	! has preload || preload
+	! has kill || kill_kvd
+	! has compact || each paced_run "full roomy"
 done
-verify
+! has deep || verify
+! has many || many
+! has compact || each amplification "50 70 90"
+! has spill || spill
 times >"$times_file"
 verified=$(verified)
 vars="$vars verified"

@@ -1,5 +1,6 @@
 /* kv_example - puts values into a store of an xseg segment, 16 at a time, changes one if nobody else
- * has, makes all stable, and reads them back: some by copy, and one where the cache has it.
+ * has, makes all stable, and reads them back: some by copy, and one where the cache has it. Then a
+ * value of 3 MB goes in and out by a stream, 10,000 bytes at a time.
  *
  *	cc -o kv_example kv_example.c $(pkg-config --cflags --libs xseg) && ./kv_example SEGMENT [KVD]
  */
@@ -69,6 +70,30 @@ static int look_at_one(struct xseg_kv_queue *queue)
 	return failed || at != SIZE;
 }
 
+/* Puts a value whose length is not known before, and reads it from its end to its begin. */
+static int stream_one(struct xseg_kv_queue *queue)
+{
+	struct xseg_kv_item item = { .key = "example-large", .key_bytes = 13,
+				     .value_bytes = XSEG_KV_UNKNOWN };
+	struct xseg_kv_stream *stream;
+	int failed = 0;
+
+	if (xseg_kv_put_begin(queue, &item, 0, &stream))
+		return 1;
+	for (int i = 0; i < 300; i++)
+		failed |= xseg_kv_put_part(stream, out[i % NR], SIZE);
+	failed |= xseg_kv_put_commit(stream, NULL);
+	if (failed || xseg_kv_get_open(queue, &item, 0, &stream))
+		return 1;
+	failed |= item.value_bytes != 300 * SIZE;
+	for (int i = 300; i-- > 0;) {
+		failed |= xseg_kv_get_piece(stream, (uint64_t)i * SIZE, in[0], SIZE) != SIZE;
+		failed |= memcmp(in[0], out[i % NR], SIZE);
+	}
+	xseg_kv_get_close(stream);
+	return failed | xseg_kv_delete(queue, item.key, item.key_bytes);
+}
+
 static int run(struct xseg_kv_queue *queue)
 {
 	int failed = 0;
@@ -83,6 +108,7 @@ static int run(struct xseg_kv_queue *queue)
 	failed |= do_all(queue, XSEG_KV_GET, in);
 	failed |= memcmp(in, out, sizeof(in));
 	failed |= look_at_one(queue);
+	failed |= stream_one(queue);
 	for (int i = 0; i < NR; i++)
 		failed |= xseg_kv_delete(queue, key[i], (uint32_t)strlen(key[i]));
 	failed |= xseg_kv_exists(queue, key[0], (uint32_t)strlen(key[0])) != -ENOENT;

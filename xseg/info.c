@@ -31,6 +31,29 @@ bool xseg_is_whole(struct xseg *seg)
 	       (uint64_t)st.st_size >= pool_bytes(seg);
 }
 
+/* ---- senders of requests ---- */
+
+/* Index and generation. The index of a port that is nobody's is none that a peer has. */
+uint64_t xseg_req_sender(struct xseg *seg, const struct xreq *r)
+{
+	uint32_t peer = xs_peer_of_port(seg, r->origin) - 1;
+
+	return peer >= xseg_nr_peers(seg) ? UINT64_MAX
+				      : (uint64_t)peer << 32 | peer_gen(xs_peer_word(seg, peer));
+}
+
+bool xseg_sender_serves(struct xseg *seg, uint64_t sender)
+{
+	uint64_t peer = sender >> 32, word;
+
+	if (peer >= xseg_nr_peers(seg))
+		return false;
+	word = xs_peer_word(seg, (uint32_t)peer);
+	return xseg_peer_is_up(peer_state(word)) && peer_gen(word) == (uint32_t)sender;
+}
+
+/* ---- sizes ---- */
+
 /* The kernel says what is mapped by huge pages, and maps what is touched: one byte of each
  * extent. */
 static void touch_extents(struct xseg *seg)

@@ -442,6 +442,7 @@ void xs_keep(struct xseg *seg, uint32_t peer, enum xs_kept_row row, uint64_t val
 bool xs_kept_agrees(struct xseg *seg, uint32_t peer, uint64_t word);
 /* Of a peer's word that is swapped from `from` to `to`: before, and after. */
 void xs_keep_dead_open(struct xseg *seg, uint32_t peer);
+void xs_keep_dead_not(struct xseg *seg, uint32_t peer);	/* another was faster */
 void xs_keep_dead(struct xseg *seg, uint32_t peer, uint64_t from, uint64_t to);
 /* The same of a port: whose it is (peer + 1, or 0), and its requests. */
 void xs_keep_port(struct xseg *seg, uint32_t port, uint32_t peer);

@@ -25,6 +25,10 @@
  *   C2  The swap that marks a peer DEAD (sweep.c) needs no lock. Its copy is void before the swap,
  *       and follows by a swap. So it never gets in the way of a successor's copy; at worst the copy
  *       stays void.
+ *   C3  A peer in service needs no lock either to change its state, or its arena's epoch. So a void
+ *       copy says which member is changing it. A mender leaves that of a living member. It claims
+ *       any other before it looks at the word, and gives up if the claim is gone afterwards. Else it
+ *       could make the copy of an older word, which the next mender would put back.
  */
 #include <string.h>
 
@@ -83,7 +87,7 @@ static void swap(struct xseg *seg, uint32_t peer, enum xs_kept_row row, uint64_t
 
 /* ---- copies ---- */
 
-/* Of a value at its place; never 0, which a copy that is being changed has. */
+/* Of a value at its place; never even, which that of a void copy is. */
 static uint64_t check_of(const struct xs_kept *k, const struct xseg *seg, uint64_t value)
 {
 	uint64_t at = (uint64_t)((const uint8_t *)k - seg->base);
@@ -91,9 +95,23 @@ static uint64_t check_of(const struct xs_kept *k, const struct xseg *seg, uint64
 	return XXH3_64bits_withSeed(&value, sizeof(value), at) | 1;
 }
 
-static void copy_open(struct xs_kept *k)
+/* C3. In place of the check; 0: nobody changes it. */
+enum { CHANGES = 0x6b657074, MENDS = 0x6d656e64 };
+
+static uint64_t void_by(const struct xseg *seg, uint64_t what)
 {
-	atomic_store(&k->check, 0);
+	return what << 32 | (uint64_t)(uint16_t)seg->member << 1;
+}
+
+static bool is_being_changed(struct xseg *seg, uint64_t check)
+{
+	return (check >> 32 == CHANGES || check >> 32 == MENDS) && !(check & 1) &&
+	       xs_member_alive(seg, (uint32_t)check >> 1);
+}
+
+static void copy_open(struct xseg *seg, struct xs_kept *k)
+{
+	atomic_store(&k->check, void_by(seg, CHANGES));
 }
 
 static void copy_close(struct xseg *seg, struct xs_kept *k, uint64_t value)
@@ -118,7 +136,7 @@ void xs_keep(struct xseg *seg, uint32_t peer, enum xs_kept_row row, uint64_t val
 {
 	struct xs_kept *k = copy_at(seg, peer, row);
 
-	copy_open(k);
+	copy_open(seg, k);
 	store(seg, peer, row, value);
 	copy_close(seg, k, value);
 }
@@ -132,7 +150,14 @@ bool xs_kept_agrees(struct xseg *seg, uint32_t peer, uint64_t word)
 
 void xs_keep_dead_open(struct xseg *seg, uint32_t peer)
 {
-	copy_open(copy_at(seg, peer, XS_KEPT_WORD));
+	copy_open(seg, copy_at(seg, peer, XS_KEPT_WORD));
+}
+
+void xs_keep_dead_not(struct xseg *seg, uint32_t peer)
+{
+	uint64_t check = void_by(seg, CHANGES);
+
+	atomic_compare_exchange_strong(&copy_at(seg, peer, XS_KEPT_WORD)->check, &check, 0);
 }
 
 void xs_keep_dead(struct xseg *seg, uint32_t peer, uint64_t from, uint64_t to)
@@ -147,7 +172,7 @@ void xs_keep_port(struct xseg *seg, uint32_t port, uint32_t peer)
 {
 	struct xs_kept *k = &seg->kept_ports[port].peer;
 
-	copy_open(k);
+	copy_open(seg, k);
 	atomic_store(&seg->ports[port].peer, peer);
 	copy_close(seg, k, peer);
 }
@@ -161,7 +186,7 @@ void xs_keep_range(struct xseg *seg, uint32_t port, uint32_t first, uint32_t nr)
 {
 	struct xs_kept *k = &seg->kept_ports[port].range;
 
-	copy_open(k);
+	copy_open(seg, k);
 	seg->ports[port].req_first = first;
 	seg->ports[port].req_nr = nr;
 	copy_close(seg, k, (uint64_t)first << 32 | nr);
@@ -271,6 +296,20 @@ static void wrong(struct look *l, uint32_t peer, uint32_t port, const char *what
 		l->fn(peer, port, what, l->arg);
 }
 
+/* C3 */
+static void copy_anew(struct xseg *seg, uint32_t peer, enum xs_kept_row row)
+{
+	struct xs_kept *k = copy_at(seg, peer, row);
+	uint64_t check = atomic_load(&k->check), mine = void_by(seg, MENDS), now;
+
+	if (is_being_changed(seg, check) ||
+		!atomic_compare_exchange_strong(&k->check, &check, mine))
+		return;
+	now = load(seg, peer, row);
+	atomic_store(&k->value, now);
+	atomic_compare_exchange_strong(&k->check, &mine, check_of(k, seg, now));
+}
+
 static void look_at_row(struct look *l, uint32_t peer, enum xs_kept_row row)
 {
 	struct xs_kept *k = copy_at(l->seg, peer, row);
@@ -280,7 +319,7 @@ static void look_at_row(struct look *l, uint32_t peer, enum xs_kept_row row)
 	 * both */
 	if (!copy_get(l->seg, k, &value)) {
 		if (l->fix)
-			copy_close(l->seg, k, now);
+			copy_anew(l->seg, peer, row);
 		return;
 	}
 	if (now == value || load(l->seg, peer, row) != now)

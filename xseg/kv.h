@@ -19,8 +19,9 @@
  *
  * Units and limits
  *   A key has 1 byte to 64 KiB, any bytes. A value has 0 bytes to value_max_bytes of struct
- *   xseg_kv_info, which is a little less than 1 MiB. A larger one is refused with -EFBIG. Times to
- *   live are seconds. Other times are nanoseconds of CLOCK_MONOTONIC.
+ *   xseg_kv_info. A larger one is refused with -EFBIG. A value of about 1 MiB and more is a *large*
+ *   one (xseg_kv_is_large()): see "large values" below. Times to live are seconds. Other times are
+ *   nanoseconds of CLOCK_MONOTONIC.
  *
  * What is promised
  *   A put is atomic: a reader sees the old value or the new one, whole. It is done once, whatever
@@ -41,7 +42,9 @@
  *   A struct xseg_kv_io and the memory that it points to are the caller's. From submission until it
  *   comes back the library alone uses them. It is zeroed before its first use, and may be used
  *   again. Nothing is allocated for an operation: a queue takes all that it needs when it is
- *   created. Operations that find no request free wait in the queue.
+ *   created. Large values are the exception: each PUT, GET or stream of one allocates some KiB, and
+ *   4 bytes for each MiB of a value that is read. Operations that find no request free wait in the
+ *   queue.
  *
  * Copies
  *   The value of a PUT is copied once, into memory of the segment. The value of a GET is copied
@@ -62,15 +65,18 @@
  *      -ECANCELED Another change of the same batch failed.
  *      -EIO       The value is damaged, or the store below failed.
  *      -ENOSPC    The store is full; deletes still work.
- *      -EFBIG     The value is a large one, or would become one.
+ *      -EFBIG     The value is larger than value_max_bytes. A large value cannot be lent, changed in
+ *                 place, or be part of a batch.
  *      -E2BIG     The changes of a batch are more than 1000, or more than 1 MiB.
  *      -EINVAL    The operation cannot be done: an empty key, memory that is missing. INCR and
  *                 DECR: the value is not a decimal number. Never sent, but for the last case.
  *      -EAGAIN    The value changed its size each time that it was asked for.
  *      -EMSGSIZE  SCAN: the memory does not hold the next key.
- *      -EBUSY     This struct xseg_kv_io is out already, or holds a loan.
+ *      -EBUSY     This struct xseg_kv_io is out already, or holds a loan. Or too many streams are
+ *                 open.
  *      -ESTALE    kvd serves another log than at the opening. To go on: open the store again. GET
- *                 of a version: the key has another one.
+ *                 of a version: the key has another one. A stream: kvd has forgotten it. To go on:
+ *                 begin it anew.
  *      -ENOTCONN  kvd has been stopped, or is dead with nobody to start it, since params.gone_ns.
  *                 The queue is lost; what was out is done or not. To go on: destroy the queue,
  *                 close the store, and open it again.
@@ -92,6 +98,7 @@ extern "C" {
 
 struct xseg_kv;
 struct xseg_kv_queue;
+struct xseg_kv_stream;
 
 #define XSEG_KV_KEY_MAX	  65536u
 #define XSEG_KV_BATCH_MAX 1000u			/* changes; of 1 MiB in all */
@@ -120,6 +127,7 @@ struct xseg_kv_info {
 	 * to */
 	uint64_t live_bytes, log_bytes, size_bytes;
 	uint64_t value_max_bytes;
+	uint64_t piece_bytes;			/* of a large value; 1 MiB or less */
 };
 
 /* Attaches if need be, and asks kvd. Errors as those of xseg_volume_open(); -ENOENT: no such
@@ -137,13 +145,13 @@ int xseg_kv_get_info(struct xseg_kv *kv, struct xseg_kv_info *info) XSEG_MUST_CH
 struct xseg_kv_queue_params {
 	uint32_t depth;				/* requests out at a time, 1 to 1024; 0: 32 */
 	/* what one operation takes: key and value and a page or two, rounded up to 4 KiB; 8 KiB to
-	 * 1 MiB; 0: 64 KiB. Larger operations share one room of 1 MiB, so one of them is out at a
-	 * time */
+	 * 1 MiB; 0: 64 KiB. Larger operations, and pieces of large values, share rooms of 1 MiB */
 	uint32_t room_bytes;
+	uint32_t large_rooms;	/* so many of those are out at a time: 1 to 64; 0: 1 */
 };
 
-/* Takes a port, `depth` requests and depth * room_bytes + 1 MiB of memory, in pieces of 2 MiB, from
- * the segment. -ENOSPC, -ENOMEM: they are not there; -ENOTCONN; -EPROTO: somebody truncated the
+/* Takes a port, `depth` requests and depth * room_bytes + large_rooms MiB of memory, in pieces of
+ * 2 MiB, from the segment. -ENOSPC, -ENOMEM: they are not there; -ENOTCONN; -EPROTO: somebody truncated the
  * segment's file. params may be NULL. */
 int xseg_kv_queue_create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
 	struct xseg_kv_queue **queue, struct xseg_error *err) XSEG_MUST_CHECK;
@@ -167,6 +175,9 @@ enum xseg_kv_op {
 	/* PUTs and DELETEs; the delete of a key that is not there does not fail the others */
 	XSEG_KV_BATCH,
 	XSEG_KV_FLUSH,		/* all that was back before is on stable storage, by any queue */
+	/* of a stream: see "large values" */
+	XSEG_KV_BEGIN, XSEG_KV_PART, XSEG_KV_COMMIT, XSEG_KV_ABORT,
+	XSEG_KV_OPEN, XSEG_KV_PIECE, XSEG_KV_CLOSE,
 	XSEG_KV_NR_OPS
 };
 
@@ -175,11 +186,12 @@ enum xseg_kv_condition {
 	XSEG_KV_ALWAYS, XSEG_KV_IF_ABSENT, XSEG_KV_IF_PRESENT, XSEG_KV_IF_VERSION
 };
 
-#define XSEG_KV_FORCE	  1u	/* changes, BATCH: back when it is on stable storage */
+#define XSEG_KV_FORCE	  1u	/* changes, BATCH, COMMIT: back when it is on stable storage */
 #define XSEG_KV_LOAN	  2u	/* GET: see xseg_kv_data() */
-/* GET: the CRC of key and value is not checked; that of the header, and the key, are */
+/* GET, PIECE: the CRC of key and value is not checked; that of the header, and the key, are */
 #define XSEG_KV_UNCHECKED 4u
-#define XSEG_KV_ONCE	  8u	/* GET, SCAN: a cache below need not keep what is read */
+/* GET, SCAN, OPEN, PIECE: a cache below need not keep what is read; PUT, PART: nor what is put */
+#define XSEG_KV_ONCE	  8u
 
 /* A key, and what is wanted of it or known of it. */
 struct xseg_kv_item {
@@ -206,14 +218,15 @@ struct xseg_kv_io {
 	uint32_t nr_batch;
 	int32_t state;				/* libxseg's */
 	uint64_t cursor;			/* SCAN */
+	struct xseg_kv_stream *stream;		/* BEGIN to CLOSE */
+	uint64_t offset;			/* PART, PIECE */
 	void *cookie;				/* the caller's */
 	int64_t result;				/* when it is back */
 	struct {				/* libxseg's */
 		struct xseg_kv_io *next;
-		void *slot;
+		void *slot, *whole;
 		uint64_t zone, place, total;
-		uint32_t pages, asked, looks, tries;
-		int32_t large;
+		uint32_t pages, asked, looks, tries, step;
 	} own;
 };
 
@@ -274,14 +287,94 @@ int xseg_kv_next(const struct xseg_kv_io *io, size_t *at, struct xseg_kv_entry *
 #define XSEG_KV_BACKUP_BYTES (1u << 20)
 
 struct xseg_kv_record {
-	const void *key, *value;		/* in item.value; a deleted one has no value */
+	/* in item.value; a deleted one has no value, nor has a large one: see
+	 * xseg_kv_record_open() */
+	const void *key, *value;
 	uint64_t identity[2], sequence, version;
-	uint32_t key_bytes, value_bytes, expiry, client;
+	uint64_t value_bytes;
+	uint32_t key_bytes, expiry, client;
 	int32_t set;
+	const void *list;			/* libxseg's, of a large value; else NULL */
+	uint32_t list_bytes;
 };
 /* The next record of a BACKUP that is back, and 1; *at is 0 at first. 0: there is none. */
 int xseg_kv_next_record(
 	const struct xseg_kv_io *io, size_t *at, struct xseg_kv_record *record);
+
+/* ---- large values -------------------------------------------------------------------------
+ *
+ * A large value stands in pieces of piece_bytes (struct xseg_kv_info); the last one may be shorter.
+ * Each piece bears a CRC. PUT and GET of a large value work as they do of others, if the caller's
+ * memory has all of it: the library sends pieces, up to `large_rooms` at a time. Such a put is
+ * atomic, too: the value shows when its last piece is stored.
+ *
+ * A *stream* puts or gets a value in pieces that the caller has one after the other, so neither side
+ * needs memory for all of it. A stream belongs to one queue. Its operations name it in io.stream,
+ * and have what the list says:
+ *
+ *   BEGIN    key; value_bytes: the length, or XSEG_KV_UNKNOWN. -ENOSPC: there is no room for it
+ *   PART     offset, a multiple of piece_bytes; value, value_bytes: a piece. In any order, several
+ *            at a time, also again. -ENOSPC: of a value of unknown length
+ *   COMMIT   key; value_bytes: the length, not 0; condition, version, ttl_s, expiry, client as of a
+ *            PUT. When all PARTs are back. -EINVAL: a piece is missing. -EIO: a piece was lost, so
+ *            begin anew. The stream is free if the result is 0
+ *   ABORT    what was put is forgotten, and the stream is free
+ *   OPEN     key; version (0: any). Result: the value's bytes. version, expiry and client are set.
+ *            The stream reads this version to its end, whatever is put or deleted meanwhile
+ *   PIECE    offset, a multiple of piece_bytes; value, value_bytes: the memory. Result: the bytes of
+ *            the piece. As many as fit are copied
+ *   CLOSE    the version is let go, and the stream is free
+ *
+ * OPEN takes values of any size. PUT is faster for one that is not xseg_kv_is_large().
+ *
+ * kvd frees what a stream has there when its queue is destroyed, or its process dies. If kvd is
+ * killed, its successor knows the streams. After a loss of power it does not: -ESTALE; begin anew.
+ * PUT and GET do that themselves. -EBUSY: too many streams are open. */
+#define XSEG_KV_UNKNOWN UINT64_MAX
+
+/* Whether a value of that size is put in pieces. */
+int xseg_kv_is_large(const struct xseg_kv *kv, uint32_t key_bytes, uint64_t value_bytes);
+/* NULL: no memory. */
+struct xseg_kv_stream *xseg_kv_stream_create(struct xseg_kv_queue *queue);
+/* With none of its operations out; also after the queue was destroyed. NULL: nothing. */
+void xseg_kv_stream_destroy(struct xseg_kv_stream *stream);
+/* After an OPEN: the value's bytes, version, expiry and client. */
+void xseg_kv_stream_item(const struct xseg_kv_stream *stream, struct xseg_kv_item *item);
+/* The bytes of a piece, but for the last one. */
+uint64_t xseg_kv_stream_piece(const struct xseg_kv_stream *stream);
+
+/* The large value of a record that a BACKUP told; `io` is the BACKUP that is back. PIECE and CLOSE
+ * are for the stream then, until the next BACKUP is submitted. 0, -EINVAL, -ENOMEM; -EPROTO. */
+int xseg_kv_record_open(struct xseg_kv_queue *queue, const struct xseg_kv_io *io,
+	const struct xseg_kv_record *record, struct xseg_kv_stream *stream) XSEG_MUST_CHECK;
+
+/* Streams by calls that wait, for values of any size. */
+
+/* item: as of BEGIN and COMMIT together. flags: XSEG_KV_FORCE, XSEG_KV_ONCE. The key is copied. 0, or
+ * a negative errno: then there is no stream. */
+int xseg_kv_put_begin(struct xseg_kv_queue *queue, const struct xseg_kv_item *item, uint32_t flags,
+	struct xseg_kv_stream **stream) XSEG_MUST_CHECK;
+/* The next bytes of the value, as many as the caller has. 0 or a negative errno: only abort is left
+ * then. */
+int xseg_kv_put_part(
+	struct xseg_kv_stream *stream, const void *data, uint64_t bytes) XSEG_MUST_CHECK;
+/* Puts the value; the stream is gone in any case. *version (may be NULL): the value's. 0 or a
+ * negative errno, as of a PUT. */
+int xseg_kv_put_commit(struct xseg_kv_stream *stream, uint64_t *version) XSEG_MUST_CHECK;
+/* Nothing is put, and the stream is gone. NULL: nothing. */
+void xseg_kv_put_abort(struct xseg_kv_stream *stream);
+
+/* item: key and version (0: any); value_bytes, version, expiry and client are set. flags:
+ * XSEG_KV_ONCE, XSEG_KV_UNCHECKED. */
+int xseg_kv_get_open(struct xseg_kv_queue *queue, struct xseg_kv_item *item, uint32_t flags,
+	struct xseg_kv_stream **stream) XSEG_MUST_CHECK;
+/* Reads at any place: the bytes that were read, fewer than `size` only at the end of the value; or a
+ * negative errno. A stream that kvd does not know is opened again. -ESTALE: then another version was
+ * there. */
+int64_t xseg_kv_get_piece(struct xseg_kv_stream *stream, uint64_t offset, void *buf,
+	uint64_t size) XSEG_MUST_CHECK;
+/* The stream is gone. NULL: nothing. */
+void xseg_kv_get_close(struct xseg_kv_stream *stream);
 
 /* ---- one at a time ----------------------------------------------------------------------- */
 

@@ -20,9 +20,10 @@
  *                  answers.
  *      KV_EXISTS   The answer is a struct kv_info_of_key. -ENOENT.
  *      KV_SCAN     The answer is a struct kv_scan_head and entries, in the order of the index.
- *      KV_PIECE    A piece of a large value that is held: kvd sends the request on to the zone
- *                  that has it. The range is that of `offset`, a multiple of KV_PIECE_BYTES.
- *                  kvd holds none yet: -ENOENT.
+ *      KV_PIECE    A range of a large value: kvd sends the request on to the zone that has it.
+ *                  `held` is the handle of a KV_HOLD. `offset` is a multiple of KV_PAGE, and the
+ *                  range does not leave its piece. The client checks the piece's sum. -EBADF: no
+ *                  such handle. -EINVAL: the range is not of the value.
  *      KV_INFO     The answer is a struct kv_info. The request's volume is not looked at.
  *      KV_BACKUP   The answer is a struct kv_backup_head and records of the log, in any order. All
  *                  records of a backup are the state of its begin: of each identity the one with
@@ -30,6 +31,9 @@
  *                  holds deleted space until its end; -EBUSY: another one, or a verify, is under
  *                  way. -ESTALE: it is not under way any more; -EIO, -ENOSPC: it broke off: begin
  *                  anew. -EMSGSIZE: the pages do not hold the next record; ask for 256.
+ *                  A large value is read by KV_PIECE before the backup is asked on. Then `held`
+ *                  is 0, `cursor` that of the answer with its record (kv_backup_head.next), and
+ *                  `zone` that of its struct kv_large. -ESTALE: as above.
  *
  * A change is a WRITE. Its pages hold a struct kv_batch, `nr` times a struct kv_change, and keys
  * and values. All changes of a batch are done, or none is. No two are of the same key. FUA:
@@ -42,6 +46,46 @@
  * batch.
  *
  * A FLUSH covers all changes that were answered before it was sent.
+ *
+ * Large values
+ *
+ * A large value has zones of its own, and its record has a struct kv_large and a CRC32C of each
+ * piece in place of the value. A piece is kv_info.piece_bytes long, the last one may be shorter.
+ * Each value that does not fit into a record (kv_is_large(), kv_info.record_max) is put in this
+ * way, and any other may be, but for that of no bytes:
+ *
+ *      KV_BEGIN    `key` is that of the value to come, for its length. `total` is the value's
+ *                  length; 0: it is not known yet. `number` becomes a handle. -ENOSPC: the log
+ *                  has no room for so much. -EFBIG: it never can have, or kv_info.value_max is
+ *                  less. -EBUSY: too many handles are out.
+ *      PART        One piece: a WRITE whose first `size` / 4096 pages are the piece, and whose
+ *                  next page begins with a struct kv_part. A WRITE with such a page is a PART, so a
+ *                  batch lists no more pages than it fills. `size` is whole pages; what follows the
+ *                  value in the last one is kept, and should be zeroes. Pages are not copied by
+ *                  kvd, and have to stay as they are until the answer, which is `size`. Parts may
+ *                  be sent in any order, many at a time, and again. -EBADF: no such handle.
+ *                  -ENOSPC: of a value whose length was not known. -EINVAL: it is malformed, or
+ *                  beyond `total`. Other errors are those of the store; then KV_COMMIT fails, too.
+ *      KV_COMMIT   Each part has been answered. The value of the change is the CRC32C of each
+ *                  piece, and `total` the length. It is a put of `key` in all else: conditions,
+ *                  expiry, KV_TTL, FUA, new_version. If it is done, the handle is no more. With
+ *                  any other outcome the handle stays. -EBADF: no such handle. -EINVAL: a part is
+ *                  out, or `total` does not fit the sums. -EIO: the store may have lost a part;
+ *                  the value is to be put anew.
+ *      KV_HOLD     The large value that `key` has now, or has in this `version`, is kept as it is
+ *                  until KV_DROP. `number` becomes a handle for KV_PIECE, and new_version is its
+ *                  version. -ENOENT: no such key. -ESTALE: another version. -EINVAL: its value is
+ *                  not large. -EBUSY: too many handles are out.
+ *      KV_DROP     Ends a handle of KV_HOLD, or one of KV_BEGIN and what was sent. -EBADF: there
+ *                  is none, or none any more.
+ *
+ * These errors are the change's result. Each of these changes stands alone in its batch. All
+ * handles of a client end with it: that is the peer of the segment that sent KV_BEGIN or KV_HOLD.
+ * They outlive a kvd that is killed. After a loss of power there are none.
+ *
+ * To read one, GET its record, which has the flag XRECORD_LARGE; HOLD that version; send KV_PIECE
+ * for what is wanted, many at a time, and compare the sums; DROP it. If HOLD says -ESTALE, GET it
+ * again.
  */
 #ifndef XSEG_KV_WIRE_H
 #define XSEG_KV_WIRE_H
@@ -52,7 +96,8 @@
 #define KV_LARGE       (1u << 20)		/* values from here on have zones of their own */
 #define KV_VALUE_MAX   (64ull << 30)
 #define KV_BATCH_MAX   1000u			/* changes */
-#define KV_PIECE_BYTES (1u << 20)		/* of a large value; the last piece may be shorter */
+#define KV_PIECE_BYTES (1u << 20)		/* of a large value, at most: kv_info.piece_bytes */
+#define KV_HANDLES_MAX 128u			/* of a client */
 #define KV_PAGE	       4096u
 #define KV_PAGES       257u			/* of a request: XSEG_REQ_PAGES */
 #define KV_RECORD_HEADER 64u			/* XRECORD_HEADER_BYTES */
@@ -70,11 +115,11 @@ struct kv_query {
 	uint16_t unused;
 	uint32_t key_bytes;	/* of the key, or of SCAN's prefix; it stands behind this */
 	uint32_t place;				/* LOOK */
-	uint64_t zone;				/* LOOK */
+	uint64_t zone;				/* LOOK; PIECE of a backup */
 	uint64_t version;			/* GET; 0: whatever there is */
-	uint64_t cursor;			/* SCAN: 0 at first, then kv_scan_head.next */
-	uint64_t held;				/* PIECE: kv_change.handle of KV_HOLD */
-	uint64_t offset;			/* PIECE */
+	uint64_t cursor;	/* SCAN, BACKUP: 0 at first, then kv_scan_head.next; PIECE of a backup */
+	uint64_t held;				/* PIECE: the handle of KV_HOLD; 0: of a backup */
+	uint64_t offset;			/* PIECE: in the value */
 };
 #define KV_QUERY_MAGIC 0x4b565131u
 
@@ -100,6 +145,7 @@ struct kv_info_of_key {
 	uint64_t version, sequence;
 	uint32_t record_bytes;			/* in the log, header and key included */
 	uint32_t expiry;
+	uint64_t large_bytes;			/* of a large value; 0: it is not large */
 };
 
 struct kv_scan_head {
@@ -129,9 +175,10 @@ struct kv_backup_entry {
 	uint32_t key_bytes, value_bytes;
 	uint32_t data_crc;			/* of key and value */
 	uint32_t expiry, client;
-	uint32_t flags;				/* KV_BACKUP_SET */
+	uint32_t flags;				/* KV_BACKUP_SET, _LARGE */
 };
-#define KV_BACKUP_SET 1u
+#define KV_BACKUP_SET	1u
+#define KV_BACKUP_LARGE 2u			/* the value is a struct kv_large and its sums */
 
 struct kv_info {
 	uint32_t version;			/* KV_WIRE_VERSION */
@@ -140,7 +187,8 @@ struct kv_info {
 	uint32_t record_max;			/* bytes of a record, or of a batch, in the log */
 	uint32_t time;				/* kvd's, in seconds: expiry is compared with it */
 	uint64_t keys, keys_max, live_bytes, log_bytes, size_bytes;
-	uint64_t value_max;			/* bytes */
+	uint64_t value_max;			/* bytes, of a large one */
+	uint32_t piece_bytes, unused;		/* of a large value: whole pages */
 };
 #define KV_WIRE_VERSION 1u
 
@@ -155,14 +203,10 @@ enum kv_change_kind {
 	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
 	KV_DECR,				/* `amount` is taken away, down to 0 */
 	KV_TOUCH,				/* the expiry is changed, and nothing else */
-	/* Those that follow are for large values, which kvd does not serve yet: -EFBIG. */
-	/* the large value of the key is kept until KV_DROP, or until its client is gone */
-	KV_HOLD,
-	KV_DROP,				/* of `handle` */
-	KV_BEGIN,				/* a large value of `total` bytes: gives a handle */
-	KV_PART,	/* the piece at `offset` of `handle`; the value begins at a page */
-	KV_COMMIT,				/* makes the value of `handle` that of the key */
-	KV_ABORT,				/* drops `handle` */
+	KV_HOLD,				/* those below are of large values */
+	KV_DROP,
+	KV_BEGIN,
+	KV_COMMIT,
 	KV_NR_CHANGES
 };
 
@@ -188,7 +232,7 @@ struct kv_change {
 	uint32_t client;			/* flags of the client's, kept with the value */
 	uint64_t version;			/* IF_VERSION */
 	uint64_t amount;			/* INCR, DECR */
-	uint64_t handle, total, offset;		/* of a large value */
+	uint64_t handle, total, unused;		/* of a large value */
 	/* kvd writes these */
 	/* 0, -EEXIST (IF_ABSENT, IF_VERSION), -ENOENT, -EINVAL (INCR of what is no number),
 	 * -ECANCELED: another change of the batch failed */
@@ -205,7 +249,7 @@ static inline uint64_t kv_pages(uint64_t bytes)
 
 /* A value is large if its record, wherever it begins in its page, does not fit into the pages of an
  * answer beside the query, or if its put does not fit into a request. A put of it is refused with
- * -EFBIG. BEGIN, PART and COMMIT are for it, once kvd serves them. */
+ * -EFBIG. */
 static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
 {
 	uint64_t query = kv_pages(sizeof(struct kv_query) + key_bytes),
@@ -216,11 +260,21 @@ static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
 	return value_bytes >= KV_LARGE || query + record > KV_PAGES || put > KV_PAGES - 1;
 }
 
-/* The value of a record whose key has a large value: this, then a CRC32C for each piece. The record
- * has the flag XRECORD_LARGE. */
+/* At the begin of the page behind those of a PART. */
+struct kv_part {
+	uint32_t magic;				/* KV_PART_MAGIC */
+	uint32_t unused;
+	uint64_t handle;
+	uint64_t offset;			/* in the value: a multiple of kv_info.piece_bytes */
+};
+#define KV_PART_MAGIC 0x4b565031u
+
+/* The value of a record with the flag XRECORD_LARGE: this, then a CRC32C of each piece. */
 struct kv_large {
-	uint64_t bytes;
-	uint32_t nr_pieces, nr_runs;		/* runs of zones follow the sums; kvd's alone */
+	uint64_t bytes;				/* of the value */
+	uint64_t zone;				/* the first of nr_zones ids; kvd's alone */
+	uint32_t nr_zones, nr_pieces;
+	uint32_t piece_bytes, unused;
 };
 
 #endif

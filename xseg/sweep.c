@@ -80,16 +80,19 @@ static void mark_dead(struct xseg *seg, uint32_t gone)
 	xs_ring_all(seg);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		w = dead[i];
-		if (w)
-			xs_keep_dead_open(seg, i);
+		if (!w)
+			continue;
+		xs_keep_dead_open(seg, i);
 		/* release: partner is the acquire in xs_peer_now(). Fails where somebody was
 		 * faster, or a successor is there */
-		if (w && atomic_compare_exchange_strong_explicit(&seg->peers[i].word, &w,
+		if (atomic_compare_exchange_strong_explicit(&seg->peers[i].word, &w,
 				 peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)),
 				 memory_order_acq_rel, memory_order_relaxed)) {
 			XKILL(DEAD_MARKED);
 			xs_keep_dead(seg, i, w,
 				peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)));
+		} else {
+			xs_keep_dead_not(seg, i);
 		}
 	}
 	/* who waits for an answer of theirs may want to know that they are dead */

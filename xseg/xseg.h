@@ -713,6 +713,10 @@ void xseg_req_pass_loans(
 /* The port on whose behalf the pages would be lent: the origin's; of a part, that of the request
  * that was split. */
 uint32_t xseg_req_borrower(struct xseg *seg, const struct xreq *r);
+/* The peer that a request came from, as one number that no other peer will have. And whether that
+ * peer is in service still. One that died is gone when the sweep has marked it. Any thread. */
+uint64_t xseg_req_sender(struct xseg *seg, const struct xreq *r);
+bool xseg_sender_serves(struct xseg *seg, uint64_t sender);
 /* Shows every page that a request has been lent, and by which port; twice, as one look may miss
  * what meanwhile goes from a part to the request that was split: a page that is shown in neither,
  * and that nobody lends any more, is pinned by none. A page may be shown often. Acquires what was

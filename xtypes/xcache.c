@@ -329,6 +329,17 @@ void xcache_touch(struct xcache *c, uint32_t idx)
 	hot_set(&c->entries[idx]);
 }
 
+void xcache_cool(struct xcache *c, uint32_t idx)
+{
+	cache_lock(c);
+	if (state_get(c, idx) == XCACHE_ACTIVE) {
+		atomic_store_explicit(&c->entries[idx].hot, 0, memory_order_relaxed);
+		xlist_remove(&c->lru, idx);
+		xlist_push_tail(&c->lru, idx);
+	}
+	cache_unlock(c);
+}
+
 uint32_t xcache_lookup_unused(struct xcache *c, const char *name, uint64_t hash)
 {
 	struct lookup l = { c, name };

@@ -195,6 +195,8 @@ bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, ui
 /* Counts as a lookup: the next search for a victim passes it by. The caller has a reference, or
  * knows as above. */
 void xcache_touch(struct xcache *c, uint32_t idx);
+/* The opposite: nothing is lost with the entry, and the next search for a victim takes it first. */
+void xcache_cool(struct xcache *c, uint32_t idx);
 
 /* One more reference, by somebody who has one or is called by a hook. */
 void xcache_get(struct xcache *c, uint32_t idx);

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 uint32_t xcrc32c(uint32_t crc, const void *data, size_t len);
+/* The same of data that is copied: of what stands in `to` then, whatever becomes of `from`. */
+uint32_t xcrc32c_copy(uint32_t crc, void *to, const void *from, size_t len);
 /* The same without the processor's instruction. */
 uint32_t xcrc32c_table(uint32_t crc, const void *data, size_t len);
 

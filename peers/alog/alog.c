@@ -114,6 +114,7 @@ struct alog *alog_create(const struct alog_config *cfg, const struct alog_user *
 	l->scratch = scratch;
 	l->head_page = l->scratch + cfg->zone_bytes;
 	l->record_max = cost.record_max;
+	l->repair.named = true;
 	l->z.step = cfg->zones / 4 < 4 ? 4 : cfg->zones / 4;
 	if (l->z.step > ALOG_STEP)
 		l->z.step = ALOG_STEP;
@@ -201,17 +202,16 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	io_retry(l);
 	for (uint32_t i = 0; i < ROUNDS && did; i++)
 		did = pump(l);
-	for (uint32_t i = 0; i < ALOG_IOS; i++)
-		did |= l->io[i].wanted;
-	/* a mark may have come after the head's turn */
-	did |= l->head.mark > l->head.in.mark && l->head.wanted && !l->head.out &&
-	       now_ns >= l->head.retry_ns && l->io_free;
+	did |= l->io_wanted > 0;
+	/* it may have been wanted after the head's turn */
+	did |= l->head.wanted && !l->head.out && now_ns >= l->head.retry_ns && l->io_free;
 	if (did)
 		return now_ns;
 	earlier(&next, now_ns, l->head.retry_ns);
 	earlier(&next, now_ns, l->reader.active ? l->reader.again_ns : 0);
 	earlier(&next, now_ns, l->repair.retry_ns);
 	earlier(&next, now_ns, l->repair.flush_ns);
+	earlier(&next, now_ns, l->s.again_ns);
 	earlier(&next, now_ns, l->g.retry_ns);
 	earlier(&next, now_ns, l->own.retry_ns);
 	earlier(&next, now_ns, walk_patience(l));
@@ -223,13 +223,18 @@ static void pages_done(struct alog *l, struct io *io, int64_t result)
 {
 	struct failed_run run = write_done(l, io, result);
 
-	if (run.zone)				/* 0: none, or it was dropped meanwhile */
+	if (!run.zone)				/* none, or it was dropped meanwhile */
+		return;
+	if (repair_waits(l))
+		write_again(l, &run);
+	else
 		repair_begin(l, run.zone, run.zone, run.hold, false);
 }
 
 /* L8 */
 static void group_done(struct alog *l, struct io *io, int64_t result)
 {
+	l->stats.bad_flushes += result < 0;
 	switch (flush_is_back(l, io, result)) {
 	case FLUSH_GOOD:
 		break;
@@ -291,4 +296,5 @@ void alog_stats(const struct alog *l, struct alog_stats *stats)
 	stats->zones = l->z.used;
 	stats->zones_free = zones_free(l);
 	stats->own_zones = l->own.used;
+	stats->warm = l->opening.warm;
 }

@@ -12,7 +12,7 @@
  * Life: alog_create -> alog_poll until alog_serves() or alog_failed() -> append, force, poll ...
  *   -> alog_destroy. A kill may come anywhere, and power may fail at any time.
  *
- * Rules: L1 (flush.c), L2 and L8 (repair.c), L3 (zone.c), L4 (open.c), L5, L6 and L7 (grave.c). The
+ * Rules: L1 (flush.c), L2, L8 and L9 (repair.c), L3 (zone.c), L4 (open.c), L5, L6 and L7 (grave.c). The
  * design, and how it was attacked: docs/design/alog.md.
  */
 #ifndef PEERS_ALOG_H
@@ -75,6 +75,8 @@ struct alog_user {
 	 * identity. */
 	enum alog_verdict (*judge)(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		bool keep);
+	/* judge() or gone() will be called for this identity soon. NULL: it need not be said. */
+	void (*soon)(void *ctx, const uint64_t identity[2]);
 	/* A copy of the record `from` stands at `to`; the original stays for a while. An index that
 	 * points to the original points to the copy from now on, and alog_dead() is not called for
 	 * the original. `to->type` is a tombstone if it expired. */
@@ -128,8 +130,9 @@ void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
- * opened the log since this arena was written; -EINVAL: the log has another geometry; -EPROTO:
- * words of the arena cannot be; -EIO: it has served, and the store has lost what it had answered.
+ * opened the log since this arena was written; -EINVAL: the log has another geometry;
+ * -EPROTONOSUPPORT: its form is that of another version; -EPROTO: words of the arena cannot be;
+ * -EIO: it has served, and the store has lost what it had answered.
  * Then the log is to be destroyed when no request is out, and created again: older versions of what
  * was lost may show. */
 int alog_failed(const struct alog *l);
@@ -151,6 +154,7 @@ uint64_t alog_zone_of(const struct alog_config *cfg, const char *target);
 struct alog_put {
 	struct xrecord rec;	/* sequence and flags are the log's; version 0: the sequence */
 	const void *key, *value;
+	bool laid;				/* the value stands where alog_lay() has said */
 };
 
 /* Where a record stands. */
@@ -169,6 +173,10 @@ int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct 
  * sequence and place are noted before. The next append has just this place. Errors as above. */
 int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struct alog_place *at)
 	XSEG_MUST_CHECK;
+/* Where byte number `at` of the next append will stand, and how many behind it side by side. So a
+ * value can be copied there, and looked at, before it is appended. What was laid and is not
+ * appended then means nothing. NULL: the value has to be copied by the append. */
+void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint32_t *bytes);
 /* A log that evicts: the zone that was closed first is emptied now, though there is space. False:
  * there is none. */
 bool alog_evict(struct alog *l);
@@ -197,6 +205,10 @@ uint64_t alog_stable(const struct alog *l);	/* all before survives a loss of pow
 void alog_push(struct alog *l, uint64_t pos);
 /* A flush is wanted for this position. alog_stable() shows when it is done. */
 void alog_force(struct alog *l, uint64_t pos);
+/* The last zone gets its hints, as if it were full; for a user that stops, when all is stable. The
+ * next opening then need not scan it, and calls a bad record in it damage. False: not all of it has
+ * been appended. */
+bool alog_seal(struct alog *l) XSEG_MUST_CHECK;
 /* All is written, and nothing is out. */
 bool alog_idle(const struct alog *l);
 
@@ -214,8 +226,14 @@ int alog_barrier_state(const struct alog *l, uint64_t barrier);
  * A value: alog_own(); write its pieces; alog_barrier() when all are answered; when that has
  * succeeded, append the record that names the run. So no record shows that has lost a piece. */
 
-/* nr ids, one behind the other. -EAGAIN: after a poll; -ENOSPC: no space, or no run is free. */
-int alog_own(struct alog *l, uint32_t nr, uint64_t *first) XSEG_MUST_CHECK;
+/* So many ids, one behind the other, of which nr are counted against the size of the log. -EAGAIN:
+ * after a poll; -ENOSPC: no space, or no run is free; -E2BIG: it never can be. */
+int alog_own(struct alog *l, uint32_t ids, uint32_t nr, uint64_t *first) XSEG_MUST_CHECK;
+/* So many of a run's ids are counted. The user writes to no more than the first nr. Errors as
+ * above; fewer can always be had. */
+int alog_own_count(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
+/* The run is of these ids alone; the user has written to none behind them. */
+int alog_own_cut(struct alog *l, uint64_t first, uint32_t nr) XSEG_MUST_CHECK;
 /* XSEG_TARGET_MAX bytes. */
 void alog_own_target(const struct alog *l, uint64_t id, char *to);
 /* No record that counts names the run any more, and nobody reads it, or needs it for a record that
@@ -280,7 +298,9 @@ void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
+	uint64_t bad_flushes;	/* a FLUSH has failed: what was written to own zones may be lost */
 	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
+	bool warm;		/* the arena is that of the last opening before this one */
 };
 void alog_stats(const struct alog *l, struct alog_stats *stats);
 

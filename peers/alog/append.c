@@ -117,7 +117,10 @@ static void put_record(struct alog *l, const struct alog_put *put, uint8_t flags
 	if (lent) {
 		put_lent(l, lent, behind, place + bytes, pos, begun);
 	} else {
-		tail_put(l, pos, behind, put->value, rec.value_bytes, begun);
+		if (put->laid)
+			tail_skip(l, pos, behind, rec.value_bytes, begun);
+		else
+			tail_put(l, pos, behind, put->value, rec.value_bytes, begun);
 		behind += rec.value_bytes;
 		tail_put(l, pos, behind, NULL, place + bytes - behind, begun);
 	}
@@ -134,6 +137,7 @@ void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, con
 	struct alog_place *at)
 {
 	uint64_t begun = l->s.end, pos = begun;
+	bool fresh = !put[0].rec.sequence;
 	uint8_t flags;
 
 	assert(l->z.open->state == ZONE_OPEN);
@@ -145,6 +149,8 @@ void append_records(struct alog *l, const struct alog_put *put, uint32_t nr, con
 	}
 	assert(l->z.open->end <= alog_hints_at(l->cfg.zone_bytes, l->z.open->nr_hints));
 	tail_publish(l, pos);
+	for (uint64_t k = begun / ALOG_PAGE; k * ALOG_PAGE < pos; k++)
+		tail_state(l, k)->fresh |= fresh;
 	for (uint32_t i = 0; i < nr; i++)
 		at[i].end = pos;
 	l->stats.records += nr;
@@ -191,6 +197,18 @@ int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struc
 	*at = (struct alog_place){ .zone = l->z.open->id, .sequence = l->s.sequence,
 		.place = l->z.open->end, .end = l->s.end + bytes, .bytes = bytes };
 	return 0;
+}
+
+/* Bytes of a page that is out must not change but by an append, which sends the page again. */
+void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint32_t *bytes)
+{
+	uint64_t pos = l->s.end + at, k = pos / ALOG_PAGE;
+
+	assert(next->zone == l->z.open->id && next->place == l->z.open->end);
+	if (k < l->s.next_page && tail_state(l, k)->out)
+		return NULL;
+	*bytes = ALOG_PAGE - pos % ALOG_PAGE;
+	return tail_page(l, k) + pos % ALOG_PAGE;
 }
 
 /* The least room that such a record needs wherever the log goes on. */

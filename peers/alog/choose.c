@@ -86,5 +86,7 @@ bool choose_pump(struct alog *l)
 bool alog_evict(struct alog *l)
 {
 	l->evict = l->cfg.evicts && best(l);
+	if (l->job == JOB_COPY)			/* C6 */
+		l->credit = l->cfg.zone_bytes;
 	return l->evict || l->job == JOB_COPY || l->g.nr;
 }

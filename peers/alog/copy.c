@@ -14,6 +14,8 @@
  *   C4  The user hears of each copy before anything else happens to the record.
  *   C5  If a record that a repair has to copy is not there any more, an older one of its identity
  *       may count again. So the log is to be opened anew, and the zones in doubt are scanned.
+ *   C6  A compaction without credit keeps the scratch. So it goes on without credit while a walk
+ *       waits for the scratch, or a caller for what it frees: no append may come that pays for it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,21 +24,72 @@
 
 #define STEPS 64u				/* records a poll */
 
-static void read_is_done(struct alog *l)
+/* The scratch has what is to be copied. */
+static void run(struct alog *l)
+{
+	tail_overlay(l, l->copier.zone->id, l->scratch);
+	l->copier.state = COPY_RUN;
+}
+
+/* True: it was given up while it read. */
+static bool is_stopped(struct alog *l)		/* by copy_stop() */
+{
+	if (l->copier.zone)
+		return false;
+	l->copier.state = COPY_NONE;
+	l->job = JOB_NONE;
+	return true;
+}
+
+static void begin_scan(struct alog *l)
 {
 	struct copier *c = &l->copier;
 	struct zone *z = c->zone;
 
-	if (!z) {				/* copy_stop() */
-		c->state = COPY_NONE;
-		l->job = JOB_NONE;
-		return;
-	}
-	tail_overlay(l, z->id, l->scratch);
 	scan_init(&c->scan, l->scratch, z->end, xrecord_seed(l->cfg.uuid, z->id, z->epoch),
 		!z->believed || !zone_is_durable(l, z));
 	c->split = c->why == COPY_TAIL ? tail_kept_from(l, z) : 0;
-	c->state = COPY_RUN;
+}
+
+static void all_is_read(struct alog *l)
+{
+	if (is_stopped(l))
+		return;
+	begin_scan(l);
+	run(l);
+}
+
+static void pages_are_read(struct alog *l)
+{
+	if (!is_stopped(l))
+		run(l);
+}
+
+static void read_all(struct alog *l)
+{
+	const struct zone *z = l->copier.zone;
+
+	l->copier.picked.on = false;
+	read_zone(l, z->id, 0, xrecord_round(z->end, ALOG_PAGE), all_is_read);
+}
+
+static void hints_are_read(struct alog *l)
+{
+	struct copier *c = &l->copier;
+
+	if (is_stopped(l))
+		return;
+	tail_overlay(l, c->zone->id, l->scratch);
+	begin_scan(l);
+	if (!pick_begin(l, c->zone)) {
+		read_all(l);
+	} else if (pick_is_empty(l)) {
+		run(l);
+	} else {
+		read_zone(l, c->zone->id, 0, xrecord_round(c->zone->end, ALOG_PAGE),
+			pages_are_read);
+		l->reader.pages = c->picked.pages;
+	}
 }
 
 bool copy_begin(struct alog *l, struct zone *z, enum copy_why why)
@@ -46,7 +99,12 @@ bool copy_begin(struct alog *l, struct zone *z, enum copy_why why)
 	l->copier.state = COPY_READ;
 	l->copier.zone = z;
 	l->copier.why = why;
-	read_zone(l, z->id, 0, xrecord_round(z->end, ALOG_PAGE), read_is_done);
+	if (why == COPY_COMPACT && pick_can(z))
+		read_zone(l, z->id,
+			alog_hints_at(l->cfg.zone_bytes, z->nr_hints) / ALOG_PAGE * ALOG_PAGE,
+			l->cfg.zone_bytes, hints_are_read);
+	else
+		read_all(l);
 	return true;
 }
 
@@ -71,23 +129,21 @@ struct parcel {
 };
 
 static void take_record(struct alog *l, struct parcel *p, const struct xrecord *rec,
-	uint32_t at, uint32_t bytes)
+	const struct alog_hint *hint, enum alog_verdict v)
 {
 	struct copier *c = &l->copier;
 	struct alog_put *put = &c->put[p->nr];
-	enum alog_verdict v;
 
-	scan_hint(rec, at, bytes, &c->from[p->nr]);
-	v = l->user.judge(l->user.ctx, c->zone->id, &c->from[p->nr], c->why != COPY_COMPACT);
+	c->from[p->nr] = *hint;
 	put->rec = *rec;
-	put->key = scan_data(c->scan.image, at, rec);
-	put->value = scan_data(c->scan.image, at, rec) + rec->key_bytes;
+	put->key = scan_data(c->scan.image, hint->place, rec);
+	put->value = scan_data(c->scan.image, hint->place, rec) + rec->key_bytes;
 	if (v == ALOG_EXPIRED) {
 		put->rec.type = ALOG_TOMBSTONE;
 		put->rec.flags = 0;
 		put->rec.key_bytes = put->rec.value_bytes = put->rec.data_crc = 0;
 	}
-	if (v == ALOG_EVICTED || (v == ALOG_DEAD && rec->type == ALOG_TOMBSTONE))
+	if (v == ALOG_EVICTED || (v == ALOG_DEAD && hint->type == ALOG_TOMBSTONE))
 		c->zone->drops = true;
 	if (v == ALOG_EVICTED)
 		v = ALOG_DEAD;
@@ -97,28 +153,50 @@ static void take_record(struct alog *l, struct parcel *p, const struct xrecord *
 	p->nr++;
 }
 
+static enum scan_found scanned(struct alog *l, struct alog_hint *hint, struct xrecord *rec,
+	enum alog_verdict *v)
+{
+	struct copier *c = &l->copier;
+	uint32_t at, bytes;
+	enum scan_found found = scan_next(&c->scan, rec, &at, &bytes);
+
+	if (found == SCAN_END)
+		return found;
+	scan_hint(rec, at, bytes, hint);
+	if (found == SCAN_RECORD)
+		*v = l->user.judge(l->user.ctx, c->zone->id, hint, c->why != COPY_COMPACT);
+	return found;
+}
+
+/* Of a chain that is whole, or that is to be taken as a whole. */
+static bool goes_on(const struct copier *c, const struct alog_hint *hint)
+{
+	return c->scan.chains && (c->picked.on ? hint->flags & ALOG_MORE : c->scan.chain);
+}
+
 static struct parcel next_parcel(struct alog *l)
 {
 	struct copier *c = &l->copier;
 	struct parcel p = { 0 };
+	struct alog_hint hint;
 	struct xrecord rec;
-	uint32_t at, bytes;
+	enum alog_verdict v;
 	enum scan_found found;
 
 	do {
-		found = scan_next(&c->scan, &rec, &at, &bytes);
+		found = (c->picked.on ? pick_next : scanned)(l, &hint, &rec, &v);
 		if (found == SCAN_END)
 			break;
 		if (found == SCAN_BAD) {
 			if (c->why == COPY_COMPACT && !c->scan.chains)
-				damage(l, ALOG_BAD_RECORD, c->zone->id, at, bytes);
+				damage(l, ALOG_BAD_RECORD, c->zone->id, hint.place, hint.bytes);
 			p.bad = true;
 			break;
 		}
-		take_record(l, &p, &rec, at, bytes);
-	} while (c->scan.chains && c->scan.chain && p.nr < ALOG_BATCH_MAX);
-	if (p.nr && c->scan.at <= c->split)
-		p.lives = false;		/* all of it is below: COPY_REST */
+		take_record(l, &p, &rec, &hint, v);
+	} while (goes_on(c, &hint) && p.nr < ALOG_BATCH_MAX);
+	if (p.nr && (c->scan.at <= c->split || (p.bad && c->picked.on)))
+		p.lives = false;		/* all of it is below: COPY_REST; or half of a chain */
 	return p;
 }
 
@@ -162,8 +240,7 @@ static bool copy_parcel(struct alog *l, const struct parcel *p)
 
 /* ---- the end of a zone ---- */
 
-/* L7: what goes with the zone. */
-static void tell_gone(struct alog *l)
+static void tell_gone_scanned(struct alog *l)
 {
 	struct copier *c = &l->copier;
 	struct xrecord rec;
@@ -177,6 +254,22 @@ static void tell_gone(struct alog *l)
 			scan_hint(&rec, at, bytes, &hint);
 			l->user.gone(l->user.ctx, c->zone->id, &hint);
 		}
+}
+
+/* L7: what goes with the zone. */
+static void tell_gone(struct alog *l)
+{
+	struct copier *c = &l->copier;
+	struct alog_hint hint;
+
+	if (!c->picked.on) {
+		tell_gone_scanned(l);
+		return;
+	}
+	for (uint32_t i = 0; i < c->picked.nr; i++) {
+		hint = pick_hint(l, c->picked.nr, i);
+		l->user.gone(l->user.ctx, c->zone->id, &hint);
+	}
 }
 
 static void end_zone(struct alog *l)
@@ -203,19 +296,30 @@ static void end_zone(struct alog *l)
 	l->job = JOB_NONE;
 }
 
+/* C6 */
+static bool has_to_wait(const struct alog *l)
+{
+	const struct copier *c = &l->copier;
+	bool walk_waits = l->w.state.active && !l->w.state.waits;
+
+	return c->why == COPY_COMPACT && !l->credit && !walk_waits && c->zone->live &&
+	       !c->zone->sick && zones_free(l) > l->cfg.reserve + l->own.wanted;
+}
+
 bool copy_pump(struct alog *l)
 {
 	struct copier *c = &l->copier;
 	struct scan before;
 	struct parcel p;
+	uint32_t next;
 
 	if (l->job != JOB_COPY || c->state != COPY_RUN)
 		return false;
 	for (uint32_t i = 0; i < STEPS; i++) {
-		if (c->why == COPY_COMPACT && !l->credit && c->zone->live && !c->zone->sick &&
-			zones_free(l) > l->cfg.reserve + l->own.wanted)
+		if (has_to_wait(l))
 			return i > 0;
 		before = c->scan;
+		next = c->picked.next;
 		p = next_parcel(l);
 		if (!p.nr && !p.bad) {
 			end_zone(l);
@@ -223,6 +327,7 @@ bool copy_pump(struct alog *l)
 		}
 		if (p.lives && !copy_parcel(l, &p)) {
 			c->scan = before;
+			c->picked.next = next;
 			return i > 0;
 		}
 	}

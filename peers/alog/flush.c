@@ -1,13 +1,14 @@
 /* flush - groups of forced appends, and the stable part of the log.
  *
  * Contract: see inside.h. A group is a FLUSH for all that is appended when the group begins. It is
- * sent when all of that is written. Two groups may be out, so that one collects while the other is
- * at the store.
+ * sent when all of that is written. Several may be out: a put that came too late for one need not wait
+ * until it is back.
  *
  * Invariants
  *   L1  A FLUSH is sent for a position only when `written` has reached it, and nothing before the
  *       position waits for a repair. So `stable` is a prefix of the stream.
- *   G1  While a repair is under way no position behind its begin becomes stable.
+ *   G1  While a repair is under way no position behind its begin becomes stable, nor before the
+ *       zones that it left are dying in the head (L9 of repair.c).
  *   G2  With `fua` each page is stable when its write is answered, and a FLUSH is only tried.
  */
 #include <errno.h>
@@ -15,15 +16,11 @@
 
 #include "peers/alog/inside.h"
 
-uint64_t flush_capped(const struct alog *l, uint64_t pos)
-{
-	return l->repair.state != REPAIR_NONE && pos > l->repair.hold ? l->repair.hold : pos;
-}
-
 /* G1 */
 void flush_stable(struct alog *l, uint64_t pos)
 {
-	pos = flush_capped(l, pos);
+	if (!l->repair.named && pos > l->repair.hold)
+		pos = l->repair.hold;
 	if (l->s.stable >= pos)
 		return;
 	l->s.stable = pos;
@@ -36,7 +33,7 @@ static bool barrier_wanted(const struct alog *l)
 {
 	uint64_t covered = l->s.barrier_over;
 
-	for (int i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
 		if (l->group[i].used && !l->group[i].sent)
 			return false;
 		else if (l->group[i].used && l->group[i].barrier > covered)
@@ -44,14 +41,24 @@ static bool barrier_wanted(const struct alog *l)
 	return l->s.barrier > covered;
 }
 
+static bool groups_are_out(const struct alog *l)
+{
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
+		if (l->group[i].used)
+			return true;
+	return false;
+}
+
 static bool is_wanted(const struct alog *l)
 {
 	uint64_t covered = l->s.stable;
 
-	for (int i = 0; i < 2; i++)
+	if (!l->repair.named && l->repair.covered > covered)
+		covered = l->repair.covered;	/* it is on its way */
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
 		if (l->group[i].used && l->group[i].target > covered)
 			covered = l->group[i].target;
-	if (l->g.want_flush && !l->group[0].used && !l->group[1].used)
+	if (l->g.want_flush && !groups_are_out(l))
 		return true;
 	if (barrier_wanted(l))
 		return true;
@@ -60,10 +67,15 @@ static bool is_wanted(const struct alog *l)
 
 static bool begin_group(struct alog *l)
 {
-	struct group *g = !l->group[0].used ? &l->group[0] : &l->group[1];
-	const struct group *other = g == &l->group[0] ? &l->group[1] : &l->group[0];
+	struct group *g = NULL;
 
-	if (g->used || (other->used && !other->sent) || l->repair.fua || !is_wanted(l))
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++) {
+		if (l->group[i].used && !l->group[i].sent)
+			return false;
+		if (!l->group[i].used)
+			g = &l->group[i];
+	}
+	if (!g || l->repair.fua || !is_wanted(l))
 		return false;
 	*g = (struct group){ .target = l->s.end, .used = true };
 	if (l->s.push < g->target)
@@ -80,6 +92,7 @@ static bool send_group(struct alog *l, uint8_t which)
 		!(io = io_get(l, IO_FLUSH)))
 		return false;
 	g->sent = true;
+	g->written = l->s.written;
 	g->deleted = l->g.deleted;
 	g->own_deleted = l->own.deleted;
 	g->barrier = l->s.barrier;
@@ -95,7 +108,7 @@ static bool send_group(struct alog *l, uint8_t which)
 static bool probe(struct alog *l)
 {
 	if (!l->repair.fua || l->repair.state != REPAIR_NONE || l->now < l->repair.flush_ns ||
-		l->group[0].used || l->group[1].used || l->g.nr)
+		groups_are_out(l) || l->g.nr)
 		return false;
 	l->group[0] = (struct group){ .target = l->s.written, .used = true };
 	return send_group(l, 0);
@@ -108,7 +121,7 @@ bool flush_pump(struct alog *l)
 	if (l->repair.fua && l->s.push < l->s.force)
 		l->s.push = l->s.force;
 	did |= probe(l);
-	for (uint8_t i = 0; i < 2; i++)
+	for (uint8_t i = 0; i < ALOG_GROUPS; i++)
 		did |= send_group(l, i);
 	return did;
 }
@@ -124,6 +137,16 @@ static void barriers_over(struct alog *l, uint64_t until, bool bad)
 	}
 }
 
+/* L9: the copies of a repair are stable. It was sent when they were written. */
+static void cover(struct alog *l, const struct group *was)
+{
+	struct repair *r = &l->repair;
+
+	if (!r->named && r->state == REPAIR_NONE && was->written >= r->until &&
+		was->target > r->covered)
+		r->covered = was->target;
+}
+
 enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 {
 	struct group *g = &l->group[io->which];
@@ -133,6 +156,7 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 	io_put(l, io);
 	l->stats.flushes++;
 	if (result >= 0) {
+		cover(l, &was);
 		flush_stable(l, was.target);
 		l->s.flushed = true;
 		l->g.want_flush = false;
@@ -146,7 +170,7 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 		return result >= 0 ? FLUSH_PROBED : FLUSH_PROBED_BAD;
 	if (result >= 0)
 		return FLUSH_GOOD;
-	for (int i = 0; i < 2; i++)		/* the repair covers those that did not go out */
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)	/* the repair covers those that did not go out */
 		if (!l->group[i].sent)
 			l->group[i].used = false;
 	return FLUSH_BAD;
@@ -173,7 +197,9 @@ uint64_t alog_end(const struct alog *l)
 
 uint64_t alog_written(const struct alog *l)
 {
-	return flush_capped(l, l->s.written);
+	const struct repair *r = &l->repair;
+
+	return r->state != REPAIR_NONE && l->s.written > r->hold ? r->hold : l->s.written;
 }
 
 uint64_t alog_stable(const struct alog *l)

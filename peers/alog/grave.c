@@ -29,8 +29,6 @@ void grave_add(struct alog *l, struct zone *z)
 /* L5, L6, L7 */
 static bool may_go(struct alog *l, const struct zone *z)
 {
-	if (l->repair.state != REPAIR_NONE)
-		return false;
 	if (!zone_promised(l, z))
 		return l->s.written >= z->after;
 	return l->s.stable >= z->after && l->s.flushed &&
@@ -46,6 +44,27 @@ static bool is_dying(struct alog *l, struct zone *z)
 		z->mark = head_want(l);
 	}
 	return l->head.in.mark >= z->mark;
+}
+
+/* L9: the zones in doubt are dying from the next head on, and those before them in the list, since
+ * L7 needs the order. Their copies and superseders are before `stable`. The mark of that head. */
+uint64_t grave_name(struct alog *l, uint64_t stable)
+{
+	struct graves *g = &l->g;
+	uint64_t mark = head_want(l);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < g->nr; i++)
+		if (l->z.table[g->list[(g->from + i) % l->z.nr]].doomed)
+			nr = i + 1;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct zone *z = &l->z.table[g->list[(g->from + i) % l->z.nr]];
+
+		assert(z->after <= stable);
+		bit_set(l->z.dying, l, z->id, true);
+		z->mark = mark;
+	}
+	return mark;
 }
 
 /* While there is space no flush is sent for deletions alone. */
@@ -69,7 +88,8 @@ bool grave_pump(struct alog *l)
 	struct zone *z;
 	struct io *io;
 
-	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns)
+	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns ||
+		l->repair.state != REPAIR_NONE)
 		return false;
 	z = &l->z.table[g->list[g->from]];
 	if (walk_holds(l, z))

@@ -206,6 +206,12 @@ bool alog_words_stable(const struct alog *l)
 
 /* ---- reading ---- */
 
+/* The last two bytes are the version of the form. */
+static bool has_other_form(const struct head_block *b)
+{
+	return b->magic != HEAD_MAGIC && b->magic << 16 == HEAD_MAGIC << 16;
+}
+
 /* The sum of a head of another geometry cannot be checked: its length is another one. */
 static bool has_other_geometry(const struct alog *l, const struct head_block *b)
 {
@@ -280,12 +286,13 @@ static void believe(struct alog *l, const struct head_block *b, bool suspect)
 int head_read(struct alog *l)
 {
 	const struct head_block *b[2], *newest = NULL;
-	bool empty = !l->reader.bad, bad = false, other = false;
+	bool empty = !l->reader.bad, bad = false, other = false, form = false;
 
 	for (int i = 0; i < 2; i++) {
 		b[i] = (const struct head_block *)(l->head_page + i * head_bytes(&l->cfg));
 		empty &= is_zero(l, b[i]);
 		other |= has_other_geometry(l, b[i]);
+		form |= has_other_form(b[i]);
 		if (!is_good(l, b[i]))
 			bad |= !is_zero(l, b[i]);
 		else if (!newest || b[i]->version > newest->version)
@@ -294,7 +301,7 @@ int head_read(struct alog *l)
 	if (empty)
 		return -ENOENT;
 	if (!newest)
-		return other ? -EINVAL : -EBADMSG;
+		return other ? -EINVAL : form ? -EPROTONOSUPPORT : -EBADMSG;
 	l->opening.suspect = bad || l->reader.bad;
 	believe(l, newest, l->opening.suspect);
 	return 0;

@@ -15,6 +15,7 @@
 #include "peers/alog/alog.h"
 
 #define ALOG_IOS	  32u		/* requests at a time, at most */
+#define ALOG_GROUPS	  4u			/* FLUSHes at a time */
 #define ALOG_READ_IOS	  4u
 #define ALOG_STEP	  64u		/* ids that a head reserves ahead, at most */
 #define ALOG_SPAN_EXTRA	  1024u		/* ids of openings that reserve and then die */
@@ -54,6 +55,7 @@ struct alog_arena {
 struct page_state {
 	uint16_t fill, sent, acked;
 	bool out, failed;
+	bool fresh;				/* not only copies are in it */
 };
 
 enum io_kind {
@@ -98,9 +100,9 @@ struct own_run {
 	uint32_t nr, gone;			/* gone: deleted of them */
 	uint64_t from;				/* position when it was taken */
 	uint64_t after;				/* FREED: V2; DELETED: its number */
+	uint32_t counted;			/* zones, against the size of the log */
 	uint8_t state;
 	bool old;				/* of an earlier opening */
-	bool counted;				/* against the size of the log */
 };
 
 struct own_named {				/* in the head */
@@ -113,7 +115,10 @@ struct own {
 	uint64_t next, in, on_its_way;		/* ids: all below `in` are reserved */
 	uint64_t deleted, stable;		/* runs */
 	uint64_t retry_ns;
-	uint32_t used;				/* zones */
+	uint32_t used;				/* zones that are counted */
+	uint32_t top;				/* slots from here on are NONE */
+	uint32_t hint;				/* slots before are not NONE */
+	uint32_t taken;				/* runs that are neither NONE nor FOUND */
 	uint32_t ask;				/* ids that the next head reserves at least */
 	uint32_t wanted;			/* zones that alog_own() did not find */
 	uint64_t seen;				/* of stable and written, when none might go */
@@ -122,6 +127,7 @@ struct own {
 
 struct group {
 	uint64_t target;
+	uint64_t written;			/* when it was sent: all before is covered */
 	uint64_t deleted, own_deleted;		/* DELETEs answered when it was sent */
 	uint64_t barrier;			/* barriers wanted when it was sent */
 	bool used, sent;
@@ -134,9 +140,13 @@ struct repair {
 	bool fua;				/* L8: until a FLUSH succeeds */
 	uint64_t flush_ns;			/* fua: when a FLUSH is tried again */
 	uint64_t hold;				/* promises stop here ... */
-	uint64_t until;				/* ... until this is written */
+	uint64_t until;	/* ... until this is written, and the zones are `named` */
+	bool named;				/* L9: the head says that they are dying */
+	uint64_t covered;			/* stable then; 0: copies may be lost */
+	uint64_t mark;				/* of that head */
 	uint64_t at;				/* the zone that is next */
 	uint64_t retry_ns, pause_ns;
+	uint32_t again;				/* R1: writes that were sent again, in a row */
 };
 
 /* What the scratch is used for: one at a time. */
@@ -157,10 +167,19 @@ struct scan {
 	bool chains;				/* whole chains only */
 };
 
+/* A compaction by the hints (pick.c). */
+struct picked {
+	bool on;				/* else the zone is scanned */
+	bool in_chain;				/* the record before goes on in the next one */
+	uint32_t nr, next, end;			/* hints; end: of the records */
+	uint64_t pages[ALOG_ZONE_MAX / ALOG_PAGE / 64];	/* bits: they are read */
+};
+
 struct copier {
 	enum copy_state state;
 	struct zone *zone;			/* NULL while it reads: given up */
 	struct scan scan;
+	struct picked picked;
 	uint32_t split;				/* TAIL: records that end before it are left */
 	enum copy_why why;
 	struct alog_put *put;			/* ALOG_BATCH_MAX of each: a chain */
@@ -178,6 +197,7 @@ struct reader {
 	uint32_t piece;				/* 1 MiB, or a page where that failed */
 	bool active, head;
 	bool asks;				/* whether the object is there, and no more */
+	const uint64_t *pages;			/* bits of those that are read; NULL: all */
 	bool absent;				/* the store has no such object */
 	uint32_t bad;				/* pages that could not be read */
 	uint32_t tries;
@@ -226,6 +246,7 @@ struct stream {
 	uint64_t next_page;			/* that has no slot yet */
 	uint64_t end, written, stable;
 	uint64_t send_from;			/* page: all before it has been sent */
+	uint64_t again_ns;			/* a failed write is sent again then */
 	uint64_t push, force;			/* wanted: written, stable */
 	uint64_t flush_sent;			/* `end` when the last FLUSH was sent */
 	uint64_t recovered;			/* `end` of a predecessor's tail */
@@ -280,7 +301,7 @@ struct alog {
 	struct zones z;
 	struct graves g;
 	struct own own;
-	struct group group[2];
+	struct group group[ALOG_GROUPS];
 	struct repair repair;
 	enum job job;
 	struct copier copier;
@@ -295,6 +316,7 @@ struct alog {
 
 	struct io *io, *io_free;
 	uint32_t io_out[IO_NR_KINDS];
+	uint32_t io_wanted;			/* of them io.wanted */
 	struct alog_stats stats;
 	uint8_t words[ALOG_USER_BYTES];
 };
@@ -333,7 +355,10 @@ struct page_state *tail_state(const struct alog *l, uint64_t k);
 void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun);
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun);
+void tail_skip(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes, uint64_t begun);
+void tail_zero_rest(const struct alog *l, uint64_t k);	/* T6 */
 void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
+void tail_keep(struct alog *l);			/* T7: no page is lent any more */
 void tail_publish(struct alog *l, uint64_t end);
 void tail_release(struct alog *l);		/* T5: lent pages that are not needed any more */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image);
@@ -358,15 +383,17 @@ bool write_pump(struct alog *l);
 /* zone 0: none has failed; else promises stop at `hold`. */
 struct failed_run {
 	uint64_t zone, hold;
+	uint64_t from;				/* page of the stream */
+	uint32_t nr;
 };
 struct failed_run write_done(struct alog *l, struct io *io, int64_t result);
+void write_again(struct alog *l, const struct failed_run *run);	/* after a pause */
 void write_advance(struct alog *l);
 
 /* ---- flush.c ---- */
 bool flush_pump(struct alog *l);
 enum flush_end { FLUSH_GOOD, FLUSH_BAD, FLUSH_PROBED, FLUSH_PROBED_BAD };
 enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
-uint64_t flush_capped(const struct alog *l, uint64_t pos);
 void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 
 /* ---- marks.c ---- */
@@ -387,7 +414,7 @@ void doubt_note(struct alog *l, uint64_t low, uint64_t high);
 bool doubt_take_over(struct alog *l);
 void doubt_forget(struct alog *l);		/* if no zone in doubt is left */
 
-/* ---- space.c ---- */
+/* ---- zone.c: how much space there is ---- */
 uint32_t space_margin(const struct alog *l);
 uint32_t space_soon(const struct alog *l);	/* zones that are free, or emptied */
 uint32_t space_dead(const struct alog *l, const struct zone *z);
@@ -398,6 +425,7 @@ bool space_is_hopeless(const struct alog *l);	/* compaction cannot make a free z
 /* ---- repair.c ---- */
 void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bool fua);
 bool repair_pump(struct alog *l);
+bool repair_waits(struct alog *l);		/* R1: a failed write is to be sent again */
 void repair_probed(struct alog *l, bool ok);	/* fua: the FLUSH that was tried is answered */
 
 /* ---- head.c ---- */
@@ -451,11 +479,24 @@ bool copy_begin(struct alog *l, struct zone *z, enum copy_why why);
 bool copy_pump(struct alog *l);
 void copy_stop(struct alog *l);
 
+/* ---- pick.c ---- */
+bool pick_can(const struct zone *z);
+/* The scratch has the end of the zone. False: its hints do not verify. */
+bool pick_begin(struct alog *l, const struct zone *z);
+bool pick_is_empty(const struct alog *l);	/* no page is to be read */
+/* The next record. END: there is none; BAD: it is to be copied, and is not whole. If *verdict is
+ * DEAD, *rec may be empty. */
+enum scan_found pick_next(struct alog *l, struct alog_hint *hint, struct xrecord *rec,
+	enum alog_verdict *verdict);
+/* Number i of the nr hints in the scratch; the user hears of one some places behind it. */
+struct alog_hint pick_hint(const struct alog *l, uint32_t nr, uint32_t i);
+
 /* ---- choose.c ---- */
 bool choose_pump(struct alog *l);
 
 /* ---- grave.c ---- */
 void grave_add(struct alog *l, struct zone *z);
+uint64_t grave_name(struct alog *l, uint64_t stable);
 bool grave_pump(struct alog *l);
 void grave_done(struct alog *l, struct io *io, int64_t result);
 

@@ -73,12 +73,14 @@ void io_pages(struct alog *l, struct io *io, uint8_t *at, uint32_t bytes)
 
 void io_send(struct alog *l, struct io *io)
 {
+	l->io_wanted -= io->wanted;
 	io->wanted = !l->user.send(l->user.ctx, &io->pub);
+	l->io_wanted += io->wanted;
 }
 
 void io_retry(struct alog *l)
 {
-	for (uint32_t i = 0; i < ALOG_IOS; i++)
+	for (uint32_t i = 0; i < ALOG_IOS && l->io_wanted; i++)
 		if (l->io[i].wanted)
 			io_send(l, &l->io[i]);
 }

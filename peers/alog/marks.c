@@ -70,7 +70,7 @@ bool own_leaves(const struct alog *l)
 {
 	if (!l->own.leaving)
 		return false;
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+	for (uint32_t i = 0; i < l->own.top; i++)
 		if (l->own.run[i].state == OWN_FREED || l->own.run[i].state == OWN_DELETING)
 			return true;
 	return false;
@@ -82,9 +82,15 @@ void own_stable(struct alog *l, uint64_t deleted)
 	if (deleted <= l->own.stable)
 		return;
 	l->own.stable = deleted;
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
-		if (l->own.run[i].state == OWN_DELETED && l->own.run[i].after <= deleted)
+	for (uint32_t i = 0; i < l->own.top; i++)
+		if (l->own.run[i].state == OWN_DELETED && l->own.run[i].after <= deleted) {
 			l->own.run[i].state = OWN_NONE;
+			l->own.taken--;
+			l->own.hint = i < l->own.hint ? i : l->own.hint;
+		}
+	while (l->own.top && l->own.run[l->own.top - 1].state == OWN_NONE)
+		l->own.top--;
+	l->own.hint = l->own.hint < l->own.top ? l->own.hint : l->own.top;
 }
 
 /* ---- ranges of the arena ---- */

@@ -124,6 +124,10 @@ static void look_into_tail(struct alog *l)
 	for (uint64_t k = first; k < last; k++)
 		if (tail_slot(l, k)->page >= zone_pages(l))
 			return;
+	for (uint64_t k = first; k < last; k++)
+		tail_state(l, k)->fill = ALOG_PAGE;
+	if (end % ALOG_PAGE)
+		tail_state(l, last - 1)->fill = end % ALOG_PAGE;
 	l->s.next_page = last;
 	l->s.written = last * ALOG_PAGE;
 }
@@ -413,6 +417,7 @@ static void whole_is_read(struct alog *l)
 	if (alog_footer_decode(l->cfg.uuid, z->id, l->cfg.zone_bytes,
 		    l->scratch + l->cfg.zone_bytes - ALOG_FOOTER_BYTES, &f)) {
 		z->end = f.end;
+		z->nr_hints = f.nr;
 		z->sealed = true;
 	}
 	if (!z->epoch && !find_epoch(l, z)) {
@@ -445,12 +450,12 @@ static void hints_are_read(struct alog *l)
 		return;
 	}
 	for (uint32_t i = 0; i < f.nr; i++) {
-		memcpy(&hint, l->scratch + alog_hints_at(l->cfg.zone_bytes, f.nr) +
-				i * ALOG_HINT_BYTES, sizeof(hint));
+		hint = pick_hint(l, f.nr, i);
 		if (alog_hint_ok(&hint, &f))
 			tell_found(l, z, &hint);
 	}
 	z->end = f.end;
+	z->nr_hints = f.nr;
 	z->sealed = z->believed = true;
 	l->z.some_dead |= z->live == 0;
 	l->stats.opened_by_hints++;

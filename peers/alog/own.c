@@ -1,13 +1,13 @@
 /* own - zones that are the user's own: objects of large values, which the user writes itself.
  *
  * Contract: alog_own() and the calls behind it in alog.h. An own zone is one object of up to
- * zone_bytes, and counts against the size of the log. Own ids are apart from those of the chain, so
+ * zone_bytes. Those that the user has counted take from the size of the log. Own ids are apart from those of the chain, so
  * a value that lives for long does not hold the span.
  *
  *   from      to        when                                            by
  *   NONE      LIVE      the user takes a run of ids                     alog_own
  *   NONE      FOUND     the head names it, or had reserved it           own_found
- *   FOUND     LIVE      a record of the log names it                    alog_own_keep
+ *   FOUND     LIVE      a record of the log names it, or a client has it  alog_own_keep
  *   FOUND     FREED     all records were looked at, and none names it   alog_own_swept
  *   LIVE      FREED     no record names it any more, and nobody reads   alog_own_free
  *   FREED     DELETING  V2 holds
@@ -30,22 +30,26 @@
 
 #include "peers/alog/inside.h"
 
+/* More ids than that are not one run of a head that verifies. */
+#define MAX_FOUND(l) (2 * (l)->cfg.zones + ALOG_STEP)
+
 static struct own_run *add(struct alog *l, uint64_t first, uint32_t nr, enum own_state state)
 {
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++) {
-		struct own_run *run = &l->own.run[i];
+	struct own *o = &l->own;
 
-		if (run->state != OWN_NONE)
-			continue;
-		*run = (struct own_run){ .first = first, .nr = nr, .state = (uint8_t)state };
-		return run;
-	}
-	return NULL;
+	while (o->hint < o->top && o->run[o->hint].state != OWN_NONE)
+		o->hint++;
+	if (o->hint == own_slots(&l->cfg))
+		return NULL;
+	o->top = o->hint == o->top ? o->top + 1 : o->top;
+	o->run[o->hint] = (struct own_run){ .first = first, .nr = nr, .state = (uint8_t)state };
+	return &o->run[o->hint];
 }
 
+/* One that holds all of these ids. */
 static struct own_run *find(struct alog *l, uint64_t first, uint32_t nr)
 {
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++) {
+	for (uint32_t i = 0; i < l->own.top; i++) {
 		struct own_run *run = &l->own.run[i];
 
 		if (run->state != OWN_NONE && first >= run->first &&
@@ -79,9 +83,22 @@ static bool cut_out(struct alog *l, struct own_run *run, uint64_t first, uint32_
 
 /* ---- the head ---- */
 
+/* What openings reserved one after the other, and did not use, is one run: else openings that are
+ * killed soon fill the head with names. */
+static bool extend(struct alog *l, uint64_t first, uint32_t nr)
+{
+	struct own_run *run = first > 1 ? find(l, first - 1, 1) : NULL;
+
+	if (!run || run->state != OWN_FOUND || run->first + run->nr != first ||
+		run->nr + nr > MAX_FOUND(l))
+		return false;
+	run->nr += nr;
+	return true;
+}
+
 void own_found(struct alog *l, uint64_t first, uint32_t nr)
 {
-	if (nr && nr <= 2 * l->cfg.zones + ALOG_STEP)
+	if (nr && nr <= MAX_FOUND(l) && !extend(l, first, nr))
 		add(l, first, nr, OWN_FOUND);
 }
 
@@ -89,7 +106,7 @@ uint32_t own_write(const struct alog *l, struct own_named *to)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+	for (uint32_t i = 0; i < l->own.top; i++)
 		if (l->own.run[i].state != OWN_NONE)
 			to[nr++] = (struct own_named){ .first = l->own.run[i].first,
 				.nr = l->own.run[i].nr };
@@ -97,15 +114,6 @@ uint32_t own_write(const struct alog *l, struct own_named *to)
 }
 
 /* ---- the user ---- */
-
-static uint32_t taken(const struct alog *l)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
-		nr += l->own.run[i].state != OWN_NONE && l->own.run[i].state != OWN_FOUND;
-	return nr;
-}
 
 static void ask_for_flush(struct alog *l)
 {
@@ -122,35 +130,73 @@ static int no_room(struct alog *l, uint32_t nr)
 	return space_is_hopeless(l) ? -ENOSPC : -EAGAIN;
 }
 
-int alog_own(struct alog *l, uint32_t nr, uint64_t *first)
+int alog_own(struct alog *l, uint32_t ids, uint32_t nr, uint64_t *first)
 {
 	struct own *o = &l->own;
 	struct own_run *run;
 
-	if (!nr || !l->cfg.own || nr > l->cfg.zones - l->cfg.reserve)
+	if (!nr || !l->cfg.own || nr > ids || ids > l->cfg.zones - l->cfg.reserve)
 		return -E2BIG;
 	if (!serves(l))
 		return -EAGAIN;
-	if (taken(l) >= l->cfg.own) {
+	if (o->taken >= l->cfg.own) {
 		l->g.want_flush |= o->deleted != o->stable;
+		if (own_leaves(l))
+			ask_for_flush(l);
 		return o->deleted != o->stable || own_leaves(l) ? -EAGAIN : -ENOSPC;
 	}
 	if (zones_free(l) < nr + l->cfg.reserve)
 		return no_room(l, nr);
 	o->wanted = 0;
-	if (o->next + nr > o->in) {
-		o->ask = o->ask < nr ? nr : o->ask;
+	if (o->next + ids > o->in) {
+		o->ask = o->ask < ids ? ids : o->ask;
 		l->head.wanted = true;
 		return -EAGAIN;
 	}
-	run = add(l, o->next, nr, OWN_LIVE);
+	run = add(l, o->next, ids, OWN_LIVE);
 	if (!run)
 		return -EAGAIN;			/* what was found is not swept yet */
 	run->from = l->s.end;
-	run->counted = true;
+	run->counted = nr;
 	*first = o->next;
-	o->next += nr;
+	o->next += ids;
 	o->used += nr;
+	o->taken++;
+	return 0;
+}
+
+static struct own_run *live(struct alog *l, uint64_t first)
+{
+	struct own_run *run = find(l, first, 1);
+
+	return run && run->state == OWN_LIVE && run->first == first ? run : NULL;
+}
+
+int alog_own_count(struct alog *l, uint64_t first, uint32_t nr)
+{
+	struct own_run *run = live(l, first);
+
+	if (!run || nr > run->nr)
+		return -ENOENT;
+	if (nr > run->counted && zones_free(l) < nr - run->counted + l->cfg.reserve)
+		return no_room(l, nr - run->counted);
+	l->own.wanted = 0;
+	l->own.used += nr - run->counted;
+	run->counted = nr;
+	return 0;
+}
+
+int alog_own_cut(struct alog *l, uint64_t first, uint32_t nr)
+{
+	struct own_run *run = live(l, first);
+
+	if (!run || !nr || nr > run->nr)
+		return -ENOENT;
+	if (nr < run->counted) {
+		l->own.used -= run->counted - nr;
+		run->counted = nr;
+	}
+	run->nr = nr;
 	return 0;
 }
 
@@ -163,8 +209,10 @@ int alog_own_keep(struct alog *l, uint64_t first, uint32_t nr)
 	if (!cut_out(l, run, first, nr))
 		return -ENOSPC;
 	run->state = OWN_LIVE;
-	run->old = run->counted = true;
+	run->old = true;
+	run->counted = nr;
 	l->own.used += nr;
+	l->own.taken++;
 	return 0;
 }
 
@@ -188,10 +236,11 @@ int alog_own_free(struct alog *l, uint64_t first, uint32_t nr)
 
 void alog_own_swept(struct alog *l)
 {
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++)
+	for (uint32_t i = 0; i < l->own.top; i++)
 		if (l->own.run[i].state == OWN_FOUND) {
 			leave(l, &l->own.run[i]);
 			l->own.run[i].old = true;
+			l->own.taken++;
 		}
 }
 
@@ -215,7 +264,7 @@ static struct own_run *next_run(const struct alog *l)
 {
 	struct own_run *found = NULL;
 
-	for (uint32_t i = 0; i < own_slots(&l->cfg); i++) {
+	for (uint32_t i = 0; i < l->own.top; i++) {
 		struct own_run *run = &l->own.run[i];
 
 		if (run->state == OWN_DELETING)
@@ -267,7 +316,8 @@ void own_done(struct alog *l, struct io *io, int64_t result)
 	assert(run->state == OWN_DELETING);
 	if (++run->gone < run->nr)
 		return;
-	o->used -= run->counted ? run->nr : 0;
+	o->used -= run->counted;
+	run->counted = 0;
 	run->state = OWN_DELETED;
 	run->after = ++o->deleted;
 }

@@ -116,6 +116,27 @@ static bool is_time(struct alog *l)
 	return true;
 }
 
+static bool is_wanted(const struct reader *r, uint32_t from)
+{
+	uint32_t page = from / ALOG_PAGE;
+
+	return !r->pages || r->pages[page / 64] >> page % 64 & 1;
+}
+
+/* The bytes that are read next, at most a piece. 0: none is left. */
+static uint32_t next_piece(struct reader *r)
+{
+	uint32_t bytes = 0;
+
+	while (r->next < r->to && !is_wanted(r, r->next))
+		r->next += ALOG_PAGE;
+	if (!r->pages)
+		return r->to - r->next < r->piece ? r->to - r->next : r->piece;
+	while (bytes < r->piece && r->next + bytes < r->to && is_wanted(r, r->next + bytes))
+		bytes += ALOG_PAGE;
+	return bytes;
+}
+
 bool read_pump(struct alog *l)
 {
 	struct reader *r = &l->reader;
@@ -124,8 +145,7 @@ bool read_pump(struct alog *l)
 
 	if (!r->active || !is_time(l))
 		return false;
-	while (r->next < r->to && r->out < ALOG_READ_IOS && l->io_free) {
-		bytes = r->to - r->next < r->piece ? r->to - r->next : r->piece;
+	while (r->out < ALOG_READ_IOS && l->io_free && (bytes = next_piece(r))) {
 		send_piece(l, r->next, bytes);
 		r->next += bytes;
 		did = true;

@@ -2,9 +2,9 @@
  *
  * Contract: see inside.h.
  *
- * A slot is filled in this order: the page is zeroed, the slot gets its zone and page, the record
- * is copied, and `end` moves past it. A kill between any two of these leaves `end` in front of what
- * is not whole. Slots are given back by one store of `first`.
+ * A slot is filled in this order: it gets its zone and page, the record is copied, and `end` moves
+ * past it. A kill between any two of these leaves `end` in front of what is not whole. Slots are
+ * given back by one store of `first`.
  *
  * Invariants
  *   T1  Below `end` all is appended; behind it nothing counts (the successor zeroes the rest of the
@@ -21,6 +21,11 @@
  *       written. Then the slot is given up before the user hears of it; or the content is copied
  *       into the ring, if T4 wants it. A successor believes no lent page: it puts a filler in place
  *       of the record, and the zone's hints do not count (marks.c; then H5 of head.c).
+ *   T6  Bytes of a page behind its `fill` mean nothing. They are zeroed before the page is sent, and
+ *       before the open zone is closed in it: so a successor, which knows `end` alone, finds no
+ *       old bytes in a page before the last.
+ *   T7  While a repair drops pages no slot is lent: its content is copied into the ring before. Else
+ *       a kill could undo a lent record, when the record that it supersedes is dropped already.
  */
 #include <assert.h>
 #include <errno.h>
@@ -114,42 +119,67 @@ void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun
 	l->s.next_page = k + 1;
 }
 
-/* Copies bytes to *pos, which is place zone_at of the open zone, and moves *pos. Pages are opened
- * as they are reached. Nothing counts before tail_publish(). */
+/* What lies between the bytes that were put (T6). */
+static void zero_up_to(const struct alog *l, uint64_t k, uint32_t at)
+{
+	uint32_t fill = tail_state(l, k)->fill;
+
+	if (fill < at)
+		memset(tail_page(l, k) + fill, 0, at - fill);
+}
+
+void tail_zero_rest(const struct alog *l, uint64_t k)
+{
+	if (!tail_slot(l, k)->lent)
+		zero_up_to(l, k, ALOG_PAGE);
+}
+
+/* Fills bytes at *pos, which is place zone_at of the open zone, up to the end of the page, and moves
+ * *pos. The page is opened if it is reached. Returns how many, and where they stand. Nothing counts
+ * before tail_publish(). */
+static uint32_t fill_part(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes,
+	uint64_t begun, uint8_t **at)
+{
+	uint64_t k = *pos / ALOG_PAGE;
+	uint32_t from = zone_at % ALOG_PAGE,
+		 part = bytes < ALOG_PAGE - from ? bytes : ALOG_PAGE - from;
+
+	if (k == l->s.next_page)
+		tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
+	zero_up_to(l, k, from);
+	tail_state(l, k)->fill = (uint16_t)(from + part);
+	*at = tail_page(l, k) + from;
+	*pos += part;
+	return part;
+}
+
+/* `from` NULL: zeroes. */
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun)
 {
 	const uint8_t *data = from;
 	uint32_t part;
-	uint64_t k;
+	uint8_t *at;
 
-	for (; bytes; bytes -= part, zone_at += part, *pos += part) {
-		k = *pos / ALOG_PAGE;
-		if (k == l->s.next_page) {
-			memset(tail_page(l, k), 0, ALOG_PAGE);
-			tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
-		}
-		part = ALOG_PAGE - zone_at % ALOG_PAGE;
-		if (part > bytes)
-			part = bytes;
+	for (; bytes; bytes -= part, zone_at += part) {
+		part = fill_part(l, pos, zone_at, bytes, begun, &at);
 		if (data) {
-			memcpy(tail_page(l, k) + zone_at % ALOG_PAGE, data, part);
+			memcpy(at, data, part);
 			data += part;
+		} else {
+			memset(at, 0, part);
 		}
-		tail_state(l, k)->fill = (uint16_t)(zone_at % ALOG_PAGE + part);
 	}
 }
 
-/* A page of the user is the next page of the stream. */
-void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun)
+/* The bytes are there already (alog_lay()). */
+void tail_skip(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes, uint64_t begun)
 {
-	uint64_t k = l->s.next_page;
+	uint32_t part;
+	uint8_t *at;
 
-	assert(*pos == k * ALOG_PAGE && zone_at % ALOG_PAGE == 0);
-	tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
-	tail_slot(l, k)->lent = page + 1;
-	tail_state(l, k)->fill = ALOG_PAGE;
-	*pos += ALOG_PAGE;
+	for (; bytes; bytes -= part, zone_at += part)
+		part = fill_part(l, pos, zone_at, bytes, begun, &at);
 }
 
 /* release: a slot with a zone and without `lent` has its content in the ring; the partner is the
@@ -166,6 +196,29 @@ static void keep_content(struct alog *l, uint64_t k)
 	memcpy(tail_page(l, k), tail_content(l, k), ALOG_PAGE);
 	atomic_thread_fence(memory_order_release);	/* as in give_up() */
 	tail_slot(l, k)->lent = 0;
+}
+
+/* A page of the user is the next page of the stream. */
+void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun)
+{
+	uint64_t k = l->s.next_page;
+
+	assert(*pos == k * ALOG_PAGE && zone_at % ALOG_PAGE == 0);
+	tail_open_page(l, l->z.open->id, zone_at / ALOG_PAGE, begun);
+	tail_slot(l, k)->lent = page + 1;
+	tail_state(l, k)->fill = ALOG_PAGE;
+	*pos += ALOG_PAGE;
+	if (l->repair.state >= REPAIR_TAIL)
+		keep_content(l, k);		/* T7 */
+}
+
+/* T7 */
+void tail_keep(struct alog *l)
+{
+	for (uint64_t k = l->s.lent_from; k < l->s.next_page; k++)
+		if (tail_slot(l, k)->lent)
+			keep_content(l, k);
+	l->s.lent_from = l->s.next_page;
 }
 
 /* T5 */
@@ -195,13 +248,20 @@ void tail_publish(struct alog *l, uint64_t end)
 	l->s.end = end;
 }
 
+static void overlay_page(const struct alog *l, uint64_t k, uint8_t *to)
+{
+	uint32_t fill = tail_state(l, k)->fill;
+
+	memcpy(to, tail_content(l, k), fill);
+	memset(to + fill, 0, ALOG_PAGE - fill);		/* T6 */
+}
+
 /* Lays what the ring has of the zone over its image. */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
 		if (tail_slot(l, k)->zone == zone && (!tail_slot(l, k)->lent || serves(l)))
-			memcpy(image + (size_t)tail_slot(l, k)->page * ALOG_PAGE,
-				tail_content(l, k), ALOG_PAGE);
+			overlay_page(l, k, image + (size_t)tail_slot(l, k)->page * ALOG_PAGE);
 }
 
 void tail_drop(struct alog *l, uint64_t zone)
@@ -341,7 +401,7 @@ int tail_recover(struct alog *l)
 			(slot->zone && (slot->zone < l->head.lowest ||
 					       slot->zone >= l->head.next_id)))
 			return -EPROTO;
-		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE };
+		*tail_state(l, k) = (struct page_state){ .fill = ALOG_PAGE, .fresh = true };
 	}
 	fill_lent(l, first, last);
 	for (uint64_t k = first; k < last; k++) {

@@ -12,6 +12,7 @@
  *   K3  With `hold` a zone that is not told yet is not deleted, and its pages leave the tail only
  *       when they are written. A repair may lose dead records, so it breaks the hold.
  *   K4  A zone is told in one way, from its first record to its last, also if it is read again.
+ *   K6  A walk that could go on does not wait for appends to pay for a copy.
  *   K5  A hold that waits for its user gives way when callers have no space.
  */
 #include <errno.h>
@@ -229,6 +230,10 @@ bool walk_pump(struct alog *l)
 {
 	struct zone *z;
 
+	if (l->job == JOB_COPY && l->w.state.active && !l->w.state.waits && !l->credit) {
+		l->credit = l->cfg.zone_bytes;	/* K6 */
+		return true;
+	}
 	if (!l->w.state.active || l->job != JOB_NONE)
 		return false;
 	if (!l->w.state.error && l->w.state.waits && gives_way(l))

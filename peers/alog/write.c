@@ -1,12 +1,14 @@
 /* write - pages of the tail go below.
  *
  * Contract: see inside.h. Pages go in runs of neighbours, each page once when it is full, and the
- * last one also when `push` is behind its begin. One write of a page is out at a time.
+ * last one also when `push` is behind its begin. One write of a page is out at a time. A cache below
+ * need not keep pages that have copies and no other records.
  *
  * Invariants
  *   W1  `written` is a prefix: all pages before it were answered without an error, with all that
  *       was appended to them.
  *   W2  A page of a failed write is not sent again. repair.c appends its records anew and drops it.
+ *       But if it has failed to do so for long, that page is sent again (R1 of repair.c).
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,12 +37,13 @@ static uint32_t wanted(const struct alog *l, uint64_t k)
 static uint32_t run_length(const struct alog *l, uint64_t k)
 {
 	const struct alog_slot *slot = tail_slot(l, k), *next;
+	bool fresh = tail_state(l, k)->fresh;
 	uint32_t nr = 1;
 
 	for (; nr < RUN_PAGES && k + nr < l->s.next_page && wanted(l, k + nr); nr++) {
 		next = tail_slot(l, k + nr);
 		if (next->zone != slot->zone || next->page != slot->page + nr ||
-			!next->lent != !slot->lent)
+			!next->lent != !slot->lent || tail_state(l, k + nr)->fresh != fresh)
 			break;
 	}
 	return nr;
@@ -54,11 +57,13 @@ static void send_run(struct alog *l, struct io *io, uint64_t k, uint32_t nr)
 	io->pub.fua = l->repair.fua;
 	io->pub.offset = slot->page * ALOG_PAGE;
 	io->pub.lent = slot->lent != 0;
+	io->pub.once = !tail_state(l, k)->fresh;
 	io->from = k;
 	io_target(l, io, slot->zone);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct page_state *s = tail_state(l, k + i);
 
+		tail_zero_rest(l, k + i);
 		if (slot->lent)
 			io_page(io, tail_slot(l, k + i)->lent - 1);
 		else
@@ -77,7 +82,7 @@ bool write_pump(struct alog *l)
 	struct io *io;
 	uint32_t nr;
 
-	if (l->repair.state == REPAIR_TAIL)
+	if (l->repair.state == REPAIR_TAIL || l->now < l->s.again_ns)
 		return false;
 	for (; k < l->s.next_page; k += nr) {
 		nr = 1;
@@ -124,12 +129,26 @@ void write_advance(struct alog *l)
 static struct failed_run run_failed(struct alog *l, const struct io *io)
 {
 	uint64_t k = io->from;
-	struct failed_run run = { .zone = tail_slot(l, k)->zone };
+	struct failed_run run = { .zone = tail_slot(l, k)->zone, .from = k,
+		.nr = io->pub.nr_pages };
 
 	for (uint32_t i = 0; i < io->pub.nr_pages; i++)
 		tail_state(l, k + i)->failed = tail_slot(l, k + i)->zone != 0;
 	run.hold = k * ALOG_PAGE - tail_slot(l, k)->back;
 	return run;
+}
+
+void write_again(struct alog *l, const struct failed_run *run)
+{
+	for (uint32_t i = 0; i < run->nr; i++) {
+		struct page_state *s = tail_state(l, run->from + i);
+
+		s->failed = false;
+		s->sent = s->acked;
+	}
+	if (l->s.send_from > run->from)
+		l->s.send_from = run->from;
+	l->s.again_ns = l->now + ALOG_RETRY_MAX_NS;
 }
 
 struct failed_run write_done(struct alog *l, struct io *io, int64_t result)

@@ -1,4 +1,4 @@
-/* zone - the table of zones; beginning, closing and sealing the open one.
+/* zone - the table of zones, and how much space is free; beginning, closing and sealing the open one.
  *
  * Contract: see inside.h. The states of a zone:
  *
@@ -6,6 +6,7 @@
  *   FREE     OPEN      an append finds no open zone                      zone_begin
  *   FREE     CLOSED    the opening finds it in the store                 open.c
  *   OPEN     SEALING   the next record does not fit                      append_ready
+ *   OPEN     SEALING   the user stops                                    alog_seal
  *   OPEN     CLOSED    it failed, or the tail is short: without hints    zone_close
  *   SEALING  CLOSED    hints and footer are appended; or it failed       zone_seal, zone_close
  *   CLOSED   EMPTY     all live records of it are copied                 grave_add
@@ -25,6 +26,8 @@
 
 #include "peers/alog/inside.h"
 #include "xtypes/xcrc.h"
+
+#define LEAST_GAIN 32u				/* a zone with less than this part dead is left */
 
 struct zone *zone_find(struct alog *l, uint64_t id)
 {
@@ -140,6 +143,7 @@ static void closed(struct alog *l, bool sealed)
 {
 	struct zone *z = l->z.open;
 
+	tail_zero_rest(l, l->s.next_page - 1);
 	z->state = ZONE_CLOSED;
 	z->sealed = z->believed = sealed;
 	z->to = l->s.end;
@@ -182,6 +186,7 @@ bool zone_seal(struct alog *l)
 
 	if (z->state == ZONE_OPEN) {
 		z->state = ZONE_SEALING;
+		tail_zero_rest(l, l->s.next_page - 1);
 		make_footer(l, z);
 	}
 	if (l->z.sealing == 0)			/* the gap is left out */
@@ -197,5 +202,60 @@ bool zone_seal(struct alog *l)
 		tail_publish(l, pos);
 	}
 	closed(l, true);
+	return true;
+}
+
+bool alog_seal(struct alog *l)
+{
+	return !l->z.open || (l->z.open->state == ZONE_OPEN && !l->z.open->nr_hints) || zone_seal(l);
+}
+
+/* ---- how much space there is -------------------------------------------------------------- */
+
+/* A part of the space that is not live: each zone of the margin is one that its dead records cannot
+ * fill, and a full log has few of these. */
+uint32_t space_margin(const struct alog *l)
+{
+	uint32_t live = (uint32_t)(l->z.live_bytes / l->cfg.zone_bytes) + l->own.used,
+		 part = live < l->cfg.zones ? (l->cfg.zones - live) / 32 : 0;
+
+	return part < 2 ? 2 : part;
+}
+
+uint32_t space_soon(const struct alog *l)
+{
+	return zones_free(l) + l->g.nr;
+}
+
+void space_credit(struct alog *l, uint32_t bytes)
+{
+	uint32_t low = l->cfg.reserve + space_margin(l), have = space_soon(l), lack;
+
+	if (have >= low)
+		return;
+	lack = low - have;
+	l->credit += bytes + 8ull * bytes * lack / space_margin(l);
+	if (l->credit > l->cfg.zone_bytes)
+		l->credit = l->cfg.zone_bytes;
+}
+
+uint32_t space_dead(const struct alog *l, const struct zone *z)
+{
+	return l->cfg.zone_bytes - z->live;
+}
+
+bool space_gains(const struct alog *l, const struct zone *z)
+{
+	return l->cfg.evicts || z->total - z->live >= l->cfg.zone_bytes / LEAST_GAIN ||
+	       (z->old && space_dead(l, z) >= l->cfg.zone_bytes / LEAST_GAIN);
+}
+
+bool space_is_hopeless(const struct alog *l)
+{
+	if (l->g.nr || own_leaves(l) || l->job == JOB_COPY || l->repair.state != REPAIR_NONE)
+		return false;
+	for (uint32_t i = 0; i < l->z.nr; i++)
+		if (l->z.table[i].state == ZONE_CLOSED && space_gains(l, &l->z.table[i]))
+			return false;
 	return true;
 }

@@ -16,7 +16,8 @@ static const char *const keys[KVD_NR_STATS] = {
 	[KS_BAD_RECORDS] = "bad_records", [KS_EXPIRED] = "expired", [KS_EVICTED] = "evicted",
 	[KS_REFUSED] = "refused", [KS_PRELOADED_BYTES] = "preloaded_bytes",
 	[KS_KEYS] = "keys", [KS_LIVE_BYTES] = "live_bytes",
-	[KS_DIRTY_BYTES] = "dirty_bytes",
+	[KS_DIRTY_BYTES] = "dirty_bytes", [KS_LARGE_KEYS] = "large_keys",
+	[KS_LARGE_BYTES] = "large_bytes",
 };
 
 int kvd_stats_open(struct kvd *k)
@@ -29,7 +30,9 @@ void kvd_stats_update(struct kvd *k)
 	if (!alog_serves(k->log))		/* what a predecessor counted holds until then */
 		return;
 	xseg_stats_set(k->stats, KS_KEYS, k->index.keys);
-	xseg_stats_set(k->stats, KS_LIVE_BYTES, k->index.live_bytes);
+	xseg_stats_set(k->stats, KS_LIVE_BYTES, k->index.live_bytes + k->large.t.named_bytes);
+	xseg_stats_set(k->stats, KS_LARGE_KEYS, k->large.t.named);
+	xseg_stats_set(k->stats, KS_LARGE_BYTES, k->large.t.named_bytes);
 	xseg_stats_set(k->stats, KS_DIRTY_BYTES, alog_end(k->log) - alog_written(k->log));
 }
 
@@ -39,7 +42,8 @@ static uint64_t counted(const struct kvd *k, enum kvd_stat what)
 }
 
 static const char *const states[] = {
-	[KVD_OPENING] = "opening", [KVD_NAMING] = "opening", [KVD_OPEN] = "open",
+	[KVD_OPENING] = "opening", [KVD_NAMING] = "opening", [KVD_KEEPING] = "opening",
+	[KVD_OPEN] = "open",
 	[KVD_BROKEN] = "broken",
 };
 
@@ -52,8 +56,12 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 		states[k->state], k->cfg.prefix, k->id, k->index.keys, k->opt.keys_max);
 	kv_add(t, "live_bytes=%" PRIu64 "\nlog_bytes=%" PRIu64 "\nsize_bytes=%" PRIu64
 		  "\nzones=%u\nzones_free=%u\nindex_bytes=%" PRIu64 "\n",
-		k->index.live_bytes, (uint64_t)s.zones * k->cfg.zone_bytes, k->opt.size_bytes,
-		s.zones, s.zones_free, index_bytes(k->opt.keys_max));
+		k->index.live_bytes + k->large.t.named_bytes,
+		(uint64_t)(s.zones + s.own_zones) * k->cfg.zone_bytes, k->opt.size_bytes,
+		s.zones + s.own_zones, s.zones_free, index_bytes(k->opt.keys_max));
+	kv_add(t, "large_keys=%" PRIu64 "\nlarge_bytes=%" PRIu64 "\nlarge_zones=%u\n"
+		  "handles=%u\n", k->large.t.named, k->large.t.named_bytes, s.own_zones,
+		k->large.t.nr_handles);
 	kv_add(t, "puts=%" PRIu64 "\ngets=%" PRIu64 "\ndeletes=%" PRIu64 "\nhits=%" PRIu64
 		  "\nmisses=%" PRIu64 "\n", counted(k, KS_PUTS), counted(k, KS_GETS),
 		counted(k, KS_DELETES), counted(k, KS_HITS), counted(k, KS_MISSES));

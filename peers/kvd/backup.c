@@ -9,6 +9,9 @@
  *   W1  Records with a sequence of the walk's begin, or a later one, are left out. The others are a
  *       consistent state.
  *   W2  A cursor is good for one answer. A client that has lost one begins anew.
+ *   W3  While a backup is under way no zone of a large value is given back. A record of one ends
+ *       its answer, and its pieces are read before the next one is asked for. A large value that
+ *       was superseded before the begin has no zones any more, and is left out.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,11 +35,17 @@ static void give(struct kvd *k, int64_t error, uint64_t next)
 	peer_answer(k->pp, r, error ? error : r->size);
 }
 
+static void is_over(struct kvd *k)
+{
+	k->backup.cursor = 0;
+	k->large.t.kept = false;
+}
+
 static void end(struct kvd *k)
 {
-	if (k->backup.cursor)
+	if (k->backup.cursor && !k->backup.walked)
 		alog_walk_stop(k->log);
-	k->backup.cursor = 0;
+	is_over(k);
 }
 
 /* W2. The record is as it stands in the log, so an entry is a little larger. */
@@ -47,12 +56,38 @@ static bool ready(void *ctx, uint32_t bytes)
 
 	if (!b->r)
 		return false;
+	if (b->run) {				/* W3 */
+		give(k, 0, ++b->cursor);
+		return false;
+	}
 	if (bytes + sizeof(struct kv_backup_entry) <= b->r->size - b->used)
 		return true;
 	if (b->nr)
 		give(k, 0, ++b->cursor);
 	else
 		give(k, -EMSGSIZE, 0);
+	return false;
+}
+
+/* W3. False: it is left out. */
+static bool is_there(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
+	const struct xrecord *rec, const void *data)
+{
+	struct kvd_backup *b = &k->backup;
+	struct index_entry e = { .zone = 0 };
+	struct kv_large l;
+	uint64_t slot;
+
+	if (!(rec->flags & ALOG_LARGE))
+		return true;
+	if (large_ok(&k->large.t, (const uint8_t *)data + rec->key_bytes, rec->value_bytes, &l))
+		b->run = large_by_first(&k->large.t, l.zone);
+	if (b->run)
+		return true;
+	slot = index_find(&k->index, hint->identity);
+	if (slot != INDEX_NONE)
+		index_get(&k->index, slot, &e);
+	b->bad += e.zone == zone && e.place == hint->place && !kvd_is_expired(k, rec->expiry);
 	return false;
 }
 
@@ -64,18 +99,18 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 	struct kv_backup_entry e;
 	uint32_t at = b->used;
 
-	(void)zone;
 	if (!rec || !data) {
 		b->bad++;
 		return;
 	}
-	if (hint->sequence >= b->before)	/* W1 */
+	if (hint->sequence >= b->before || !is_there(k, zone, hint, rec, data))	/* W1 */
 		return;
 	e = (struct kv_backup_entry){ .identity = { rec->identity[0], rec->identity[1] },
 		.sequence = rec->sequence, .version = rec->version, .key_bytes = rec->key_bytes,
 		.value_bytes = rec->value_bytes, .data_crc = rec->data_crc,
 		.expiry = rec->expiry, .client = rec->client,
-		.flags = rec->type == ALOG_VALUE ? KV_BACKUP_SET : 0 };
+		.flags = (rec->type == ALOG_VALUE ? KV_BACKUP_SET : 0) |
+			 (b->run ? KV_BACKUP_LARGE : 0) };
 	xseg_req_write_data(k->peer.seg, b->r, at, &e, sizeof(e));
 	xseg_req_write_data(k->peer.seg, b->r, at + (uint32_t)sizeof(e), data,
 		rec->key_bytes + rec->value_bytes);
@@ -89,7 +124,12 @@ static void over(void *ctx)
 	struct alog_walk_state s;
 
 	alog_walk_state(k->log, &s);
-	k->backup.cursor = 0;
+	k->backup.walked = true;
+	if (k->backup.run && !s.error) {
+		give(k, 0, ++k->backup.cursor);
+		return;
+	}
+	is_over(k);
 	give(k, s.error, 0);
 }
 
@@ -104,6 +144,7 @@ static int begin(struct kvd *k)
 		return rc;
 	alog_walk_state(k->log, &s);
 	k->backup = (struct kvd_backup){ .cursor = 1, .before = s.before };
+	k->large.t.kept = true;
 	return 0;
 }
 
@@ -122,8 +163,24 @@ void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q)
 	}
 	b->r = r;
 	b->nr = 0;
+	b->run = NULL;
 	b->used = sizeof(struct kv_backup_head);
+	if (b->walked) {
+		is_over(k);
+		give(k, 0, 0);
+		return;
+	}
 	alog_walk_go(k->log);
+}
+
+struct large_run *kvd_backup_run(struct kvd *k, const struct kv_query *q)
+{
+	struct kvd_backup *b = &k->backup;
+
+	if (!q->cursor || q->cursor != b->cursor || b->r || !b->run || b->run->first != q->zone)
+		return NULL;
+	b->asked_ns = k->pp->now_ns;
+	return b->run;
 }
 
 void kvd_backup_poll(struct kvd *k)
@@ -136,6 +193,12 @@ void kvd_backup_poll(struct kvd *k)
 
 void kvd_backup_fail(struct kvd *k, int error)
 {
-	k->backup.cursor = 0;
+	is_over(k);
+	give(k, error, 0);
+}
+
+void kvd_backup_break(struct kvd *k, int error)
+{
+	end(k);
 	give(k, error, 0);
 }

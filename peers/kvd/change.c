@@ -22,11 +22,11 @@
  *       are those of the index in that step. So the index and the log have the same order.
  *   C3  A change is answered as `sync` says; with FUA, when a flush has passed it. Answers that
  *       wait for a position are in the order of positions.
+ *   C5  A large value is superseded in the step that supersedes its record, and not before.
  *   C4  A change that has no room waits, in order; it is refused when room cannot be made.
  */
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "peers/common/log/log.h"
@@ -36,15 +36,6 @@
 /* What comes of looking at a record: it is there, it is on its way, there is no job, or an
  * errno. */
 enum { LOOKED = 0, LOOKING = 1 };
-
-/* What kvd writes into a struct kv_change. */
-struct outcome {
-	int32_t result;
-	uint32_t new_bytes;
-	uint64_t new_version, number;
-};
-_Static_assert(sizeof(struct kv_change) - offsetof(struct kv_change, result) ==
-	sizeof(struct outcome), "the outcome is the end of a change");
 
 static void run_change(struct kvd *k, struct kvd_job *j);
 
@@ -176,7 +167,7 @@ static int one_result(const struct kvd_work *w)
 {
 	int rc = condition(w);
 
-	if (!rc && !w->present && w->c.kind != KV_PUT)
+	if (!rc && !w->present && w->c.kind != KV_PUT && w->c.kind != KV_COMMIT)
 		rc = -ENOENT;
 	return rc;
 }
@@ -185,17 +176,6 @@ static int one_result(const struct kvd_work *w)
 static bool is_failure(const struct kvd_work *w)
 {
 	return w->result && (w->c.kind != KV_DELETE || w->c.condition != KV_ALWAYS);
-}
-
-static void write_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result,
-	const struct alog_place *at, uint64_t version, uint64_t number)
-{
-	struct outcome o = { .result = result, .new_bytes = at ? at->bytes : 0,
-		.new_version = version, .number = number };
-	uint32_t from = (uint32_t)(sizeof(struct kv_batch) + i * sizeof(struct kv_change) +
-				   offsetof(struct kv_change, result));
-
-	xseg_req_write_data(k->peer.seg, r, from, &o, sizeof(o));
 }
 
 /* True: one fails, so none is done, and the outcomes say so. */
@@ -208,8 +188,8 @@ static bool fails(struct kvd *k, const struct xreq *r, uint32_t nr)
 		failed |= is_failure(&k->now.work[i]);
 	}
 	for (uint32_t i = 0; i < nr && failed; i++)
-		write_outcome(k, r, i, k->now.work[i].result ? k->now.work[i].result : -ECANCELED, NULL, 0,
-			0);
+		kvd_outcome(k, r, i, k->now.work[i].result ? k->now.work[i].result : -ECANCELED, 0,
+			0, 0);
 	return failed;
 }
 
@@ -247,6 +227,8 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 	}
 	if (w->c.kind == KV_PUT)
 		plain_put(w, put);
+	else if (w->c.kind == KV_COMMIT)
+		kvd_commit_make(k, w, put);
 	else if (w->c.kind != KV_DELETE && kvd_record_ok(k, j->read, true, &old))
 		rc = kvd_value_make(k, w, j->read, &old, put, &m->number);
 	m->bytes += xrecord_bytes(put->rec.key_bytes, put->rec.value_bytes);
@@ -310,6 +292,20 @@ static void note(struct kvd *k, const struct xreq *r, const struct alog_place *a
 	XKILL(KVD_NOTED);
 }
 
+/* C5 */
+static void superseded(struct kvd *k, const struct kvd_work *w, const struct alog_put *put,
+	const struct alog_place *at)
+{
+	struct large_run *run = w->known && w->e.large ? large_by_id(&k->large.t, w->id) : NULL;
+
+	if (run && w->c.kind == KV_TOUCH)
+		run->expiry = put->rec.expiry;
+	else if (run)
+		large_gone(&k->large.t, w->id);
+	if (w->c.kind == KV_COMMIT)
+		kvd_commit_done(k, w, put, at);
+}
+
 /* Steps 1 to 4; `next` is where the first record will stand. */
 static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m,
 	const struct alog_place *next)
@@ -320,10 +316,9 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
 		const struct xrecord *rec = &k->now.put[n].rec;
-		struct alog_place at = { .bytes = w->does ?
-			xrecord_bytes(rec->key_bytes, rec->value_bytes) : 0 };
 
-		write_outcome(k, r, i, w->result, &at,
+		kvd_outcome(k, r, i, w->result,
+			w->does ? xrecord_bytes(rec->key_bytes, rec->value_bytes) : 0,
 			!w->does ? 0 : rec->version ? rec->version : next->sequence + n, m->number);
 		n += w->does;
 	}
@@ -338,8 +333,8 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 
 		if (!w->does)
 			continue;
-		kvd_index_put(k, w->id, &k->now.at[n], w->c.kind == KV_DELETE,
-			k->now.put[n].rec.expiry != 0);
+		kvd_index_put(k, w->id, &k->now.at[n], &k->now.put[n].rec);
+		superseded(k, w, &k->now.put[n], &k->now.at[n]);
 		kvd_count(k, w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
 		n++;
 	}
@@ -371,6 +366,8 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct makin
 				      : alog_next(k->log, m->bytes, m->nr, m->tombstones, &next);
 	if (rc == -ENOSPC)
 		return refuse(k, false);
+	if (!rc && k->now.work[0].left)
+		rc = kvd_lay(k, r, &next);
 	if (rc)
 		return rc == -E2BIG ? -EFBIG : rc;
 	make(k, r, nr, m, &next);
@@ -379,12 +376,35 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct makin
 
 /* ---- one change ---- */
 
+/* Of a large value. False: it is a COMMIT that may be done now. */
+static bool is_over(struct kvd *k, struct xreq *r, struct kvd_job *j)
+{
+	const struct kvd_work *w = &k->now.work[0];
+	int rc = w->c.kind == KV_COMMIT ? kvd_commit_check(k, r, w) : 1;
+
+	if (!rc)
+		return false;
+	if (j)
+		kvd_job_put(k, j);
+	if (w->c.kind != KV_COMMIT) {
+		kvd_large_change(k, r);
+	} else if (rc < 0) {
+		kvd_outcome(k, r, 0, rc, 0, 0, 0);
+		peer_answer(k->pp, r, r->size);
+	}
+	return true;
+}
+
 /* False: it has to wait in its list; r->user is its job, if it has one. */
 static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 {
-	int nr = kvd_batch_parse(k, r), rc = nr < 0 ? nr : look_at_all(k, r, &j, (uint32_t)nr);
+	int nr = kvd_batch_parse(k, r), rc = nr;
 	struct making m;
 
+	if (nr > 0 && k->now.work[0].c.kind >= KV_HOLD && is_over(k, r, j))
+		return true;
+	if (nr > 0)
+		rc = look_at_all(k, r, &j, (uint32_t)nr);
 	r->user = j;
 	if (rc == LOOKING)
 		return true;
@@ -399,7 +419,7 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 		return true;
 	}
 	if (make_records(k, j, (uint32_t)nr, &m)) {
-		write_outcome(k, r, 0, k->now.work[0].result, NULL, 0, 0);
+		kvd_outcome(k, r, 0, k->now.work[0].result, 0, 0, 0);
 		finish(k, r, j, r->size);
 		return true;
 	}
@@ -417,23 +437,21 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 		return true;
 	}
 	for (uint32_t i = 0; i < (uint32_t)nr; i++)
-		write_outcome(k, r, i, k->now.work[i].result, NULL, 0, 0);
+		kvd_outcome(k, r, i, k->now.work[i].result, 0, 0, 0);
 	peer_answer(k->pp, r, r->size);
 	return true;
 }
 
-static void push_first(struct kvd_fifo *q, struct xreq *r)
+/* Large values wait for other things than changes do (V4 of large.c). */
+static bool passes(struct kvd *k, const struct xreq *r)
 {
-	r->next = q->first;
-	if (!q->first)
-		q->last = &r->next;
-	q->first = r;
+	return kvd_kind_of(k, r) >= KV_HOLD && kvd_kind_of(k, r) != KV_COMMIT;
 }
 
 void kvd_change(struct kvd *k, struct xreq *r)
 {
 	r->user = NULL;
-	if (k->q.waiting.first || !try_change(k, r, NULL))
+	if ((k->q.waiting.first && !passes(k, r)) || !try_change(k, r, NULL))
 		fifo_push(&k->q.waiting, r);
 }
 
@@ -443,7 +461,7 @@ static void run_change(struct kvd *k, struct kvd_job *j)
 	struct xreq *r = j->r;
 
 	if (!try_change(k, r, j))
-		push_first(&k->q.waiting, r);
+		fifo_push_first(&k->q.waiting, r);
 }
 
 /* ---- of a predecessor ---- */
@@ -548,7 +566,7 @@ void kvd_changes_poll(struct kvd *k)
 	while (k->q.waiting.first) {
 		r = fifo_pop(&k->q.waiting);
 		if (!try_change(k, r, r->user)) {
-			push_first(&k->q.waiting, r);
+			fifo_push_first(&k->q.waiting, r);
 			return;
 		}
 	}

@@ -130,7 +130,9 @@ void kvd_serve(struct kvd *k, struct xreq *r)
 		kvd_query(k, r);
 		break;
 	case XSEG_OP_WRITE:
-		if (r->volume == k->id)
+		if (kvd_is_part(r))
+			kvd_part(k, r);
+		else if (r->volume == k->id)
 			kvd_change(k, r);
 		else
 			peer_answer(k->pp, r, -ESTALE);
@@ -172,12 +174,16 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 	struct kvd_context c = k->context[r->index];
 	/* a short one is an error of the store, and no damage */
-	int64_t result = c.read && r->result >= 0 && r->result < r->size ? -EIO : r->result;
+	int64_t result = (c.read || c.part) && r->result >= 0 && r->result < r->size ? -EIO : r->result;
 
-	if (!c.io && !c.read)
+	if (!c.io && !c.read && !c.part)
 		return;
 	k->context[r->index] = (struct kvd_context){ 0 };
 	xseg_req_free(pp->port, r);
+	if (c.part) {
+		kvd_part_done(k, c, result);
+		return;
+	}
 	if (c.read) {
 		k->reads.out--;
 		kvd_read_back(k, c.read, result);
@@ -199,26 +205,36 @@ static void answer_all(struct kvd *k, struct kvd_fifo *q)
 /* What a predecessor had begun comes first. */
 static void go_on(struct kvd *k)
 {
+	struct xreq *r;
+
 	kvd_preload_begin(k);
 	kvd_backup_poll(k);
 	kvd_changes_poll(k);
+	while ((r = kvd_commit_next(k)))
+		kvd_change(k, r);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
 	while (k->q.held.first)
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
-/* All is to be below and stable, and then the head says so: the next opening reads hints alone.
+/* All is to be below and stable, the last zone with its hints, and then the head says so: the next
+ * opening reads hints alone.
  * True: the log was asked for more. */
 static bool settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
 		    k->q.waiting.first || k->q.written.first || k->q.stable.first ||
-		    k->q.barriers.first || k->q.begun.first;
+		    k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
+		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
 
 	k->settled = false;
+	if (!busy && !k->head_asked && alog_stable(k->log) >= end) {
+		busy = !alog_seal(k->log);
+		end = alog_end(k->log);
+	}
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
 		asks = k->settle_end != end;
 		k->settle_end = end;
@@ -245,13 +261,14 @@ static bool is_due(struct kvd *k)
 		return true;
 	if (k->state == KVD_OPENING)
 		return alog_serves(k->log);
-	return k->state == KVD_OPEN && (kvd_changes_due(k) || (is_stopping(k) && settle(k)));
+	return k->state == KVD_OPEN && (kvd_changes_due(k) || kvd_commits_due(k) ||
+					       (is_stopping(k) && settle(k)));
 }
 
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
-	uint64_t next;
+	uint64_t next, larges = PEER_NEVER;
 
 	kvd_life_poll(k);
 	if (k->state == KVD_BROKEN) {
@@ -259,9 +276,13 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		answer_all(k, &k->q.begun);
 		return PEER_NEVER;
 	}
-	if (k->state == KVD_OPEN)
+	if (k->state == KVD_KEEPING)		/* its reads are out, or cannot be sent */
+		return k->reads.out ? PEER_NEVER : pp->now_ns + KVD_SECOND / 1000;
+	if (k->state == KVD_OPEN) {
 		go_on(k);
-	next = alog_poll(k->log, pp->now_ns);
+		larges = kvd_larges_poll(k);
+	}
+	next = peer_earlier(larges, alog_poll(k->log, pp->now_ns));
 	if (k->state == KVD_OPEN && k->q.waiting.first) {
 		kvd_changes_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
@@ -326,7 +347,7 @@ static bool kvd_quiesced(struct peer *p, uint64_t *left_bytes)
 	const struct kvd *k = kvd_of(p);
 
 	*left_bytes = dirty_bytes(k);
-	return !k->log_out && !k->reads.out && (k->state != KVD_OPEN || has_ended(k));
+	return !k->log_out && !k->reads.out && !k->large.parts_out && (k->state != KVD_OPEN || has_ended(k));
 }
 
 static uint64_t kvd_dirty_bytes(struct peer *p)
@@ -336,7 +357,11 @@ static uint64_t kvd_dirty_bytes(struct peer *p)
 
 static enum xseg_close kvd_close_how(struct peer *p, bool clean)
 {
-	return clean && has_ended(kvd_of(p)) ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
+	const struct kvd *k = kvd_of(p);
+
+	/* clients go on with their handles */
+	return clean && has_ended(k) && !k->large.t.nr_handles ? XSEG_CLOSE_FREE_ARENA
+							       : XSEG_CLOSE_KEEP_ARENA;
 }
 
 const struct peer_class kvd_class = {
@@ -352,6 +377,7 @@ const struct peer_class kvd_class = {
 	.init = kvd_init,
 	.recover = kvd_recover,
 	.recovered = kvd_recovered,
+	.prefetch = kvd_prefetch,
 	.request = kvd_request,
 	.reply = kvd_reply,
 	.poll = kvd_poll,

@@ -10,26 +10,28 @@
  *   logged.c    what the log asks of its user: sending, the index at opening and at copies
  *   send.c      kvd's own requests; identities
  *   date.c      kvd's time, which never goes back
- *   index.c     identity -> place
+ *   keep.c      the opening's second part: which large values there are
+ *   large.c     handles: BEGIN, HOLD, DROP, PIECE; what COMMIT waits for; zones that go back
+ *   part.c      PART
  *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
  *   scan.c      SCAN
- *   parse.c     the parsing of a query
- *   batch.c     the parsing of a change
+ *   parse.c     the parsing of queries and changes; what they will need is prefetched
  *   change.c    changes: conditions, the append, answers, and changes that a predecessor began
- *   begun.c     changes that a predecessor had begun
- *   value.c     new values that are made of old ones: APPEND, INCR and so on
+ *   value.c     new values that are made of old ones: APPEND, INCR and so on; a put's to the log
  *   record.c    reads of kvd's own, and whether a record verifies
  *   preload.c   reading zones at the start
  *   verify.c    the command that reads all
  *   backup.c    BACKUP
  *   admin.c     commands and counters
+ *   table/      the index: identity -> place; large values: zones, and clients that have them
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
  *
  *   state    from            when
  *   OPENING  (begin), OPEN   the log is read; again after the store lost what it had answered
  *   NAMING   OPENING         the log is new: its secret is written, to both copies of the head
- *   OPEN     OPENING, NAMING requests are served
+ *   KEEPING  OPENING, NAMING records of large values are read; other zones of their kind go
+ *   OPEN     KEEPING         requests are served
  *   BROKEN   OPENING         the log cannot be opened: requests are answered with the error
  *
  * Requests wait in one of these lists:
@@ -39,6 +41,9 @@
  *   written, stable   done, and not answered before their position is (option sync)
  *   barriers flushes of what an earlier process may have left, for the log's FLUSH
  *   no_job   queries, for a job
+ *   begins   BEGIN, for zones
+ *   parts    PART, for a request or zones
+ *   commits  COMMIT, for the flush of its parts; oldest first
  *   jobs     each has a read of kvd's own out, or wants one
  */
 #ifndef PEERS_KVD_H
@@ -47,7 +52,8 @@
 #include "peers/alog/alog.h"
 #include "peers/common/runtime/peer.h"
 #include "peers/common/say/kv.h"
-#include "peers/kvd/index.h"
+#include "peers/kvd/table/index.h"
+#include "peers/kvd/table/large.h"
 #include "xseg/kv_wire.h"
 
 #define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
@@ -57,19 +63,23 @@
 #define KVD_BIG_PAGES	257u
 #define KVD_SMALL_PAGES 18u			/* header and longest key, at any place */
 #define KVD_REQUESTS	64u
+#define KVD_KEEPERS	8u
+#define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
+#define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
 #define KVD_SECOND	1000000000ull
 
 enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
 
 struct kvd;
 
-enum kvd_state { KVD_OPENING, KVD_NAMING, KVD_OPEN, KVD_BROKEN };
+enum kvd_state { KVD_OPENING, KVD_NAMING, KVD_KEEPING, KVD_OPEN, KVD_BROKEN };
 enum kvd_full { KVD_REFUSE, KVD_EVICT };
 enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
 
 enum kvd_stat {
 	KS_PUTS, KS_GETS, KS_DELETES, KS_HITS, KS_MISSES, KS_SCANS, KS_LOOKS, KS_BAD_RECORDS,
-	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES, KVD_NR_STATS
+	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES,
+	KS_LARGE_KEYS, KS_LARGE_BYTES, KVD_NR_STATS
 };
 
 struct kvd_fifo {				/* requests by ->next */
@@ -91,14 +101,15 @@ struct kvd_words {
 };
 _Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
 
-/* A read of kvd's own: of a record, or the begin of one. */
+/* A read of kvd's own: of a record, or the begin of one; or of a piece of a large value. */
 struct kvd_read {
 	struct kvd_read *next;			/* free */
 	uint8_t *pages;
 	uint32_t nr_pages;
 	uint64_t zone, epoch;
 	uint32_t place, bytes;			/* in the zone */
-	const uint8_t *data;			/* the record's first byte */
+	bool own;				/* the zone is a large value's */
+	const uint8_t *data;			/* the first byte */
 	int64_t result;
 	struct kvd_job *job;			/* that goes on when it is back */
 };
@@ -126,10 +137,13 @@ struct kvd_job {
 	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
 };
 
-/* One of kvd's own requests, by its index in the segment. */
+/* One of kvd's own requests, by its index in the segment; or a COMMIT of a client's. */
 struct kvd_context {
 	struct alog_io *io;			/* of the log */
 	struct kvd_read *read;
+	struct xreq *part;			/* a client's, of which it is the write */
+	struct large_run *run;			/* of the part */
+	uint64_t number;			/* COMMIT: the handle */
 };
 
 struct kvd_options {
@@ -147,6 +161,7 @@ struct kvd_memory {				/* life.c */
 
 struct kvd_lists {
 	struct kvd_fifo held, begun, waiting, no_job, written, stable, barriers;
+	struct kvd_fifo begins, parts, commits;
 };
 
 struct kvd_reads {				/* record.c */
@@ -183,7 +198,11 @@ struct kvd_preload {
 #define KVD_VERIFY_BYTES 16384u
 struct kvd_verify {
 	struct xreq *r;				/* the command; NULL: none is under way */
-	uint64_t records, bytes, live, bad, bad_live;
+	uint64_t records, bytes, live, bad, bad_live, pieces, bad_pieces;
+	struct kvd_job job;			/* reads the pieces of a large value */
+	struct large_run *run;			/* that one; NULL: none */
+	uint32_t *sums, piece, nr_pieces;
+	bool busy, is_bad, over;		/* busy: the job has a read, or wants one */
 	char *buf;
 	struct kv_text text;
 };
@@ -193,11 +212,25 @@ struct kvd_backup {
 	uint64_t cursor;			/* of the next request; 0: none is under way */
 	uint64_t before, bad, asked_ns;
 	uint32_t nr, used;
+	struct large_run *run;			/* of the last answer */
+	bool walked;				/* all records are told */
 };
 
-/* Of the zone that is being emptied: how much of it was kept for having been got. */
+struct kvd_large {				/* large.c */
+	struct large t;
+	uint64_t look_ns;			/* when clients are looked for again */
+	uint32_t parts_out;
+	/* KEEPING */
+	struct kvd_job job[KVD_KEEPERS];
+	uint64_t slot;				/* the next of the index; or INDEX_NONE */
+	uint32_t unread;			/* records that could not be read */
+};
+
+/* Of the zone that is being emptied: how much of it was kept for having been got, and
+ * up to which place that was decided. */
 struct kvd_evicted {
 	uint64_t zone, kept;
+	uint32_t upto;
 };
 
 struct kvd {
@@ -231,6 +264,7 @@ struct kvd {
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
 	struct kvd_preload preload;
+	struct kvd_large large;
 	struct kvd_verify verify;
 	struct kvd_backup backup;
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
@@ -257,6 +291,14 @@ static inline void fifo_push(struct kvd_fifo *q, struct xreq *r)
 	r->next = NULL;
 	*q->last = r;
 	q->last = &r->next;
+}
+
+static inline void fifo_push_first(struct kvd_fifo *q, struct xreq *r)
+{
+	r->next = q->first;
+	if (!q->first)
+		q->last = &r->next;
+	q->first = r;
 }
 
 static inline struct xreq *fifo_pop(struct kvd_fifo *q)
@@ -296,8 +338,8 @@ bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 /* ---- logged.c ---- */
 extern const struct alog_user kvd_log_user;	/* ctx is to be set */
 /* The index has the record of the identity at this place from now on. There is room (change.c). */
-void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
-	bool expires);
+void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
+	const struct xrecord *rec);
 
 /* ---- send.c ---- */
 uint32_t kvd_page_of(void *ctx, const void *at);
@@ -311,6 +353,12 @@ enum kvd_got { KVD_HERE, KVD_SENT, KVD_LATER };
 /* Reads `bytes` from the begin of the entry's record. HERE: j->read has it, from the tail. SENT:
  * j->run() is called when it is back. LATER: the same when a read is free, and j->read is NULL. */
 enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes);
+/* The same; LATER: the caller is to ask again. */
+enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes);
+/* The same of a range of whole pages of a large value's zone. */
+enum kvd_got kvd_read_own(struct kvd *k, struct kvd_job *j, uint64_t zone, uint32_t place,
 	uint32_t bytes);
 /* The header verifies. `whole`: key and value, too, and the read has them. */
 bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,
@@ -332,19 +380,20 @@ void kvd_jobs_poll(struct kvd *k);		/* those that want a read go on */
 void kvd_query(struct kvd *k, struct xreq *r);
 void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
 
-/* ---- parse.c ---- */
-/* The struct of a query, and its key into k->key. */
-int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
-
 /* ---- scan.c ---- */
 void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
 
-/* ---- batch.c ---- */
+/* ---- parse.c ---- */
+/* The struct of a query, and its key into k->key. */
+int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
+bool kvd_is_part(const struct xreq *r);		/* of a WRITE */
+int kvd_part_parse(struct kvd *k, const struct xreq *r, struct kv_part *part) XSEG_MUST_CHECK;
 /* One change of a batch, checked. */
 struct kvd_work {
 	struct kv_change c;
 	uint64_t id[2];
 	const uint8_t *key, *value;		/* in k->batch */
+	bool left;				/* the value is not: it is in the request (kvd_lay()) */
 	struct index_entry e;			/* of its identity, if `known` */
 	bool known, present;			/* present: it has a record that has not expired */
 	bool does;				/* it is appended */
@@ -353,13 +402,50 @@ struct kvd_work {
 };
 /* Copies and checks a batch: k->work has its changes. Returns how many, or an error. */
 int kvd_batch_parse(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
+uint8_t kvd_kind_of(struct kvd *k, const struct xreq *r);	/* unchecked: of its first change */
+/* Writes the outcome of a batch's change into the client's page. */
+void kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
+	uint64_t version, uint64_t number);
+
+/* ---- large.c ---- */
+int kvd_large_open(struct kvd *k, void *arena);	/* -ENOMEM */
+uint64_t kvd_value_max(const struct kvd *k);
+/* Of a client's: HOLD, DROP or BEGIN, which is work[0]. */
+void kvd_large_change(struct kvd *k, struct xreq *r);
+/* A COMMIT: 0: it may be done; 1: it waits in its list; or its result. */
+int kvd_commit_check(struct kvd *k, struct xreq *r, const struct kvd_work *w);
+struct xreq *kvd_commit_next(struct kvd *k);	/* that has waited; NULL: none */
+bool kvd_commits_due(struct kvd *k);
+/* The value of its record, into k->value; and its record is appended. */
+void kvd_commit_make(struct kvd *k, const struct kvd_work *w, struct alog_put *put);
+void kvd_commit_done(struct kvd *k, const struct kvd_work *w, const struct alog_put *put,
+	const struct alog_place *at);
+void kvd_piece(struct kvd *k, struct xreq *r, const struct kv_query *q);
+/* Returns when it wants to be called again. */
+uint64_t kvd_larges_poll(struct kvd *k);
+
+/* ---- part.c ---- */
+void kvd_part(struct kvd *k, struct xreq *r);
+void kvd_part_done(struct kvd *k, struct kvd_context c, int64_t result);
+void kvd_parts_poll(struct kvd *k);
+
+/* ---- keep.c ---- */
+void kvd_keep_begin(struct kvd *k);
+bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
+
+/* ---- value.c: to the log ---- */
+/* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
+int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) XSEG_MUST_CHECK;
+
+/* ---- parse.c: ahead ---- */
+void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 void kvd_flush(struct kvd *k, struct xreq *r);
-/* ---- begun.c ---- */
+/* ---- logged.c: begun changes ---- */
 /* The notes of a change: where its first record stands. */
 enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
 /* One that a predecessor had STARTED or APPLIED. */
@@ -386,6 +472,10 @@ void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q);
 void kvd_backup_poll(struct kvd *k);
 void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
+/* The same; the log's walk ends, too. */
+void kvd_backup_break(struct kvd *k, int error);
+/* The large value that an answer of the backup had. NULL: it had none, or it is over. */
+struct large_run *kvd_backup_run(struct kvd *k, const struct kv_query *q);
 
 /* ---- admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);

@@ -1,8 +1,8 @@
 /* life - kvd's memory, its id and prefix, the opening of the log, and stopping.
  *
- * The arena holds, one after the other: a page of its own words (struct kvd_arena), the log's
- * arena, which is its tail, the log's scratch, and the pages of kvd's own reads. What counts for a
- * successor are the first two.
+ * The arena holds, one after the other: a page of its own words (struct kvd_arena), the handles of
+ * large values (struct large_arena), the log's arena, which is its tail, the log's scratch, and the
+ * pages of kvd's own reads. What counts for a successor are the first three.
  *
  * Contract: kvd's thread.
  *
@@ -11,7 +11,8 @@
  *       opened: a cache below knows the log's data by it. No two kvds of a segment have one id, and
  *       so no two have one prefix (K13).
  *   L2  The secret of the hash is in both copies of the head before the first record is appended.
- *   L3  The arena is given back only when all that was appended is stable.
+ *   L3  The arena is given back only when all that was appended is stable, and no client has a
+ *       handle.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xkill.h"
 
-#define ARENA_MAGIC 0x314e455241445648ull	/* "HVDAREN1" */
+#define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
+#define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
 #define WORDS_MAGIC 0x3144524f57445648ull	/* "HVDWORD1" */
 #define PERCENT	    100u
 #define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
@@ -38,6 +40,8 @@ int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cos
 		.reserve = (uint32_t)((uint64_t)zones * k->opt.reserve_percent / PERCENT) };
 	if (cfg->reserve < 3)
 		cfg->reserve = 3;
+	if (zones > cfg->reserve)
+		cfg->own = zones - cfg->reserve < KVD_OWN_MAX ? zones - cfg->reserve : KVD_OWN_MAX;
 	cfg->evicts = k->opt.full == KVD_EVICT;
 	/* of a struct that has nothing but options the name is not known */
 	memcpy(cfg->prefix, k->opt.prefix[0] ? k->opt.prefix : k->peer.name, sizeof(cfg->prefix));
@@ -48,7 +52,7 @@ int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cos
 
 static uint64_t arena_bytes(const struct alog_cost *cost)
 {
-	return XSEG_PAGE_SIZE + cost->arena_bytes + cost->scratch_bytes +
+	return WORDS_BYTES + cost->arena_bytes + cost->scratch_bytes +
 	       (uint64_t)READ_PAGES * XSEG_PAGE_SIZE;
 }
 
@@ -67,7 +71,7 @@ static uint64_t keys_of(const struct kvd *k)
 
 static uint64_t change_bytes(void)
 {
-	return 3ull * XSEG_REQ_BYTES + KV_KEY_MAX +
+	return 4ull * XSEG_REQ_BYTES + KV_KEY_MAX +
 	       KV_BATCH_MAX * (sizeof(struct kvd_work) + sizeof(struct alog_put) +
 			       sizeof(struct alog_place) + KVD_JOBS * sizeof(struct kvd_fact));
 }
@@ -78,7 +82,8 @@ uint64_t kvd_private_bytes(const struct kvd *k)
 	struct alog_cost cost;
 
 	return kvd_cost(k, &cfg, &cost) ? 0 : index_bytes(keys_of(k)) +
-		index_opening_bytes(keys_of(k)) + cost.private_bytes + change_bytes();
+		index_opening_bytes(keys_of(k)) + cost.private_bytes + change_bytes() +
+		large_bytes(cfg.own + 1);
 }
 
 /* ---- id and prefix ---- */
@@ -192,7 +197,7 @@ static int find_extents(struct kvd *k, struct xseg_error *err)
 
 static void make_reads(struct kvd *k)
 {
-	uint8_t *at = k->mem.base + XSEG_PAGE_SIZE + k->cost.arena_bytes + k->cost.scratch_bytes;
+	uint8_t *at = k->mem.base + WORDS_BYTES + k->cost.arena_bytes + k->cost.scratch_bytes;
 
 	for (uint32_t i = 0; i < KVD_BIG_READS + KVD_SMALL_READS; i++) {
 		struct kvd_read *rd = &k->reads.read[i], **list = i < KVD_BIG_READS ? &k->reads.big_free
@@ -214,6 +219,10 @@ static int make_lists(struct kvd *k)
 	fifo_init(&k->q.written);
 	fifo_init(&k->q.stable);
 	fifo_init(&k->q.barriers);
+	fifo_init(&k->q.begins);
+	fifo_init(&k->q.parts);
+	fifo_init(&k->q.commits);
+	k->large.look_ns = PEER_NEVER;
 	k->jobs.wants_last = &k->jobs.wants_first;
 	k->sync_at_ns = PEER_NEVER;
 	k->context = calloc(xseg_nr_requests(k->peer.seg), sizeof(*k->context));
@@ -222,11 +231,12 @@ static int make_lists(struct kvd *k)
 	k->now.record = malloc(XSEG_REQ_BYTES);
 	k->now.key = malloc(KV_KEY_MAX);
 	k->verify.buf = malloc(KVD_VERIFY_BYTES);
+	k->verify.sums = malloc(XSEG_REQ_BYTES);
 	k->now.work = calloc(KV_BATCH_MAX, sizeof(*k->now.work));
 	k->now.put = calloc(KV_BATCH_MAX, sizeof(*k->now.put));
 	k->now.at = calloc(KV_BATCH_MAX, sizeof(*k->now.at));
 	k->jobs.facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->jobs.facts));
-	if (!k->verify.buf || !k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
+	if (!k->verify.buf || !k->verify.sums || !k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
 		!k->now.put || !k->now.at || !k->jobs.facts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < KVD_JOBS; i++) {
@@ -240,9 +250,10 @@ static int make_lists(struct kvd *k)
 static bool make_log(struct kvd *k)
 {
 	struct alog_user user = kvd_log_user;
-	uint8_t *at = k->mem.base + XSEG_PAGE_SIZE;
+	uint8_t *at = k->mem.base + WORDS_BYTES;
 
 	user.ctx = k;
+	k->large.unread = 0;
 	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
 	return k->log && index_begin(&k->index) == 0;
 }
@@ -282,7 +293,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	/* relaxed: its writer is dead. D1 of date.c */
 	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
-	if (make_lists(k) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
+	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
 			"%llu MiB; give fewer keys=", (unsigned long long)k->opt.keys_max,
 			(unsigned long long)(kvd_private_bytes(k) >> 20));
@@ -294,8 +305,10 @@ void kvd_life_fini(struct kvd *k)
 {
 	alog_destroy(k->log);
 	index_close(&k->index);
+	large_close(&k->large.t);
 	free(k->mem.extent);
 	free(k->verify.buf);
+	free(k->verify.sums);
 	free(k->context);
 	free(k->now.batch);
 	free(k->now.value);
@@ -321,7 +334,7 @@ static void tell_open(struct kvd *k)
 		(unsigned long long)k->index.keys, s.zones, s.opened_by_hints);
 }
 
-static void be_open(struct kvd *k)
+static void be_known(struct kvd *k)
 {
 	const struct kvd_words *w = alog_words(k->log);
 
@@ -330,6 +343,14 @@ static void be_open(struct kvd *k)
 	if (k->time.s < w->time_s)
 		k->time.s = w->time_s;
 	index_begun(&k->index);
+	k->state = KVD_KEEPING;
+	kvd_keep_begin(k);
+}
+
+static void go_on_keeping(struct kvd *k)
+{
+	if (!kvd_keep_poll(k))
+		return;
 	k->state = KVD_OPEN;
 	tell_open(k);
 }
@@ -341,8 +362,11 @@ static void be_broken(struct kvd *k, int error)
 		"are in this segment alone: use one segment for a log" :
 		error == -EINVAL ? "it was made with another size, zone_size or tail; start it with "
 		"those" : error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
-		: error == -EBADMSG ? "both of its heads are damaged" :
-		"its head is not that of a kvd";
+		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 or "
+		"+PREFIX:head.1 from a copy of the store, or give another prefix= and restore a backup"
+		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
+		"version and make a backup, or give another prefix=" :
+		"its head is not that of a kvd; give another prefix=";
 
 	k->state = KVD_BROKEN;
 	k->error = error;
@@ -355,7 +379,7 @@ static void begin_naming(struct kvd *k)
 	struct kvd_words *w = alog_words(k->log);
 
 	if (w->magic == WORDS_MAGIC) {
-		be_open(k);
+		be_known(k);
 		return;
 	}
 	if (w->magic || k->index.used) {
@@ -376,7 +400,7 @@ static void go_on_naming(struct kvd *k)
 		return;
 	XKILL(KVD_NAMED);
 	if (++k->naming == 2)
-		be_open(k);
+		be_known(k);
 	else
 		alog_words_write(k->log);
 }
@@ -384,9 +408,9 @@ static void go_on_naming(struct kvd *k)
 /* Of all that is done and not answered. */
 static void fail_answers(struct kvd *k, int error)
 {
-	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers };
+	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers, &k->q.commits };
 
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 4; i++)
 		while (q[i]->first)
 			peer_answer(k->pp, fifo_pop(q[i]), error);
 }
@@ -398,8 +422,9 @@ static void reopen(struct kvd *k)
 	kvd_verify_fail(k, -EIO);
 	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;
-	if (k->log_out || k->reads.out)
+	if (k->log_out || k->reads.out || k->large.parts_out)
 		return;
+	large_forget_writers(&k->large.t);	/* their parts may be lost, too */
 	log_error("%s: the store has lost data that it had answered; the log is read anew",
 		k->peer.name);
 	alog_destroy(k->log);
@@ -425,4 +450,6 @@ void kvd_life_poll(struct kvd *k)
 		begin_naming(k);
 	else if (k->state == KVD_NAMING)
 		go_on_naming(k);
+	if (k->state == KVD_KEEPING)
+		go_on_keeping(k);
 }

@@ -10,6 +10,7 @@
  *       would be lost otherwise (K8).
  *   I4  A value that is evicted has no other record that could come back: else a tombstone stays in
  *       its place. At most half of a zone is kept for having been got (K10).
+ *   I5  A large value whose record does not count any more is told to table/large.c.
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
  */
@@ -64,7 +65,15 @@ static void point(struct index_entry *e, uint64_t zone, const struct alog_hint *
 	e->bytes = h->bytes;
 	e->type = h->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
 	e->expires = h->expiry != 0;
+	e->large = h->flags & ALOG_LARGE && h->type == ALOG_VALUE;
 	e->hit = e->bad = false;
+}
+
+static void soon(void *ctx, const uint64_t identity[2])
+{
+	struct kvd *k = ctx;
+
+	index_prefetch(&k->index, identity[0]);
 }
 
 /* I1 */
@@ -99,8 +108,8 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	index_set(ix, slot, &e);
 }
 
-void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
-	bool expires)
+void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
+	const struct xrecord *rec)
 {
 	uint64_t slot = index_find(&k->index, id);
 	struct index_entry e = { .count = 0 };
@@ -114,8 +123,9 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	e.zone = at->zone;
 	e.place = at->place;
 	e.bytes = at->bytes;
-	e.type = tombstone ? INDEX_TOMBSTONE : INDEX_VALUE;
-	e.expires = expires;
+	e.type = rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
+	e.expires = rec->expiry != 0;
+	e.large = rec->flags & ALOG_LARGE;
 	e.hit = e.bad = false;
 	if (slot != INDEX_NONE) {
 		index_set(&k->index, slot, &e);
@@ -123,6 +133,14 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 		slot = index_insert(&k->index, id, &e);
 		assert(slot != INDEX_NONE);
 	}
+}
+
+/* I5 */
+static void lose_large(struct kvd *k, const uint64_t id[2], struct index_entry *e)
+{
+	if (e->large)
+		large_gone(&k->large.t, id);
+	e->large = false;
 }
 
 /* I2 */
@@ -135,7 +153,8 @@ static void become_ghost(struct kvd *k, uint64_t slot, struct index_entry *e)
 		index_remove(&k->index, slot);
 }
 
-/* I4. Full, and it was not got since it was last looked at. */
+/* I4. Full, and it was not got since it was last looked at. The log asks again for a record that it
+ * cannot copy yet: it counts once. */
 static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 	const struct index_entry *e)
 {
@@ -143,11 +162,16 @@ static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hin
 		return false;
 	if (k->evicted.zone != zone) {
 		k->evicted.zone = zone;
-		k->evicted.kept = 0;
+		k->evicted.kept = k->evicted.upto = 0;
 	}
-	if (!e->hit || k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
+	if (!e->hit)
+		return true;
+	if (hint->place < k->evicted.upto)
+		return false;
+	if (k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
 		return true;
 	k->evicted.kept += hint->bytes;
+	k->evicted.upto = hint->place + hint->bytes;
 	return false;
 }
 
@@ -157,6 +181,7 @@ static enum alog_verdict evict(struct kvd *k, uint64_t zone, const struct alog_h
 	kvd_count(k, KS_EVICTED, 1);
 	if (e->count > 1)
 		return ALOG_EXPIRED;
+	lose_large(k, hint->identity, e);
 	become_ghost(k, slot, e);
 	alog_dead(k->log, zone, hint->bytes);
 	return ALOG_EVICTED;
@@ -200,6 +225,8 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	count_more(&e);
 	if (is_at(&e, from_zone, from->place)) {
 		was_value = e.type == INDEX_VALUE;
+		if (to->type == ALOG_TOMBSTONE)
+			lose_large(k, from->identity, &e);
 		point(&e, to_zone, to);
 		if (was_value && e.type == INDEX_TOMBSTONE) {
 			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time.s);
@@ -232,7 +259,7 @@ static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 static void lost(void *ctx, uint64_t zone)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_from(&k->index, 0), next;
+	uint64_t slot = index_from(&k->index, 0), next, id[2];
 	struct index_entry e;
 
 	for (; slot != INDEX_NONE; slot = next) {
@@ -241,6 +268,8 @@ static void lost(void *ctx, uint64_t zone)
 		if (e.type == INDEX_GHOST || e.zone != zone)
 			continue;
 		kvd_record_bad(k, slot, &e);
+		index_identity(&k->index, slot, id);
+		lose_large(k, id, &e);
 		e.type = INDEX_GHOST;
 		index_set(&k->index, slot, &e);
 	}
@@ -253,6 +282,8 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 	const char *name = k->peer.name;
 	unsigned long long z = zone;
 
+	if (k->state == KVD_OPENING)		/* K1 of keep.c */
+		k->large.unread += what == ALOG_BAD_RECORD || what == ALOG_BAD_HINTS;
 	switch (what) {
 	case ALOG_BAD_RECORD:
 		kvd_count(k, KS_BAD_RECORDS, 1);
@@ -276,6 +307,27 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 }
 
 const struct alog_user kvd_log_user = {
-	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .copied = copied,
-	.gone = gone, .lost = lost, .damage = damaged
+	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .soon = soon,
+	.copied = copied, .gone = gone, .lost = lost, .damage = damaged
 };
+
+/* ---- changes that a predecessor had begun; change.c finishes them when the log is OPEN ----- */
+
+void kvd_change_begun(struct kvd *k, struct xreq *r)
+{
+	r->user = NULL;
+	fifo_push(&k->q.begun, r);
+}
+
+/* C1 */
+void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint)
+{
+	struct xseg *seg = k->peer.seg;
+
+	for (struct xreq *r = k->q.begun.first; r; r = r->next)
+		if (r->state == XSEG_REQ_STARTED &&
+			xseg_req_note(seg, r, KVD_NOTE_SEQUENCE) == hint->sequence &&
+			xseg_req_note(seg, r, KVD_NOTE_ZONE) == zone &&
+			xseg_req_note(seg, r, KVD_NOTE_PLACE) == hint->place)
+			r->user = r;
+}

@@ -125,9 +125,13 @@ static int looked_at(struct kvd *k, struct kvd_job *j, const struct kv_query *q,
 }
 
 static int64_t give_info(struct kvd *k, struct xreq *r, const struct index_entry *e,
-	const struct xrecord *rec)
+	const uint64_t id[2], const struct xrecord *rec)
 {
 	struct kv_info_of_key info = { .record_bytes = e->bytes };
+	const struct large_run *run = e->large ? large_by_id(&k->large.t, id) : NULL;
+
+	if (run)
+		info.large_bytes = run->bytes;
 
 	if (rec) {
 		info.version = rec->version;
@@ -146,7 +150,7 @@ static int64_t give_looked(struct kvd *k, struct kvd_job *j, const struct kv_que
 	if (!kvd_record_ok(k, j->read, q->kind == KV_GET, &rec))
 		return -EIO;
 	if (q->kind == KV_EXISTS)
-		return give_info(k, j->r, e, &rec);
+		return give_info(k, j->r, e, rec.identity, &rec);
 	if (q->version && rec.version != q->version)
 		return -ESTALE;
 	write_notes(k, j->r, e);
@@ -202,13 +206,16 @@ static void look(struct kvd *k, struct xreq *r)
 static void exists(struct kvd *k, struct xreq *r, const struct kv_query *q)
 {
 	struct index_entry e;
+	uint64_t id[2], slot = find(k, q, &e);
 
-	if (find(k, q, &e) == INDEX_NONE)
+	if (slot == INDEX_NONE) {
 		answer(k, r, -ENOENT);
-	else if (e.expires)
+	} else if (e.expires) {
 		look(k, r);
-	else
-		answer(k, r, give_info(k, r, &e, NULL));
+	} else {
+		index_identity(&k->index, slot, id);
+		answer(k, r, give_info(k, r, &e, id, NULL));
+	}
 }
 
 static void info(struct kvd *k, struct xreq *r)
@@ -217,11 +224,12 @@ static void info(struct kvd *k, struct xreq *r)
 	struct kv_info i = { .version = KV_WIRE_VERSION, .id = k->id,
 		.record_max = k->record_max, .time = (uint32_t)k->time.s,
 		.keys = k->index.keys, .keys_max = k->opt.keys_max,
-		.live_bytes = k->index.live_bytes, .size_bytes = k->opt.size_bytes,
-		.value_max = k->record_max - ALOG_HEADER_BYTES };
+		.live_bytes = k->index.live_bytes + k->large.t.named_bytes,
+		.size_bytes = k->opt.size_bytes, .value_max = kvd_value_max(k),
+		.piece_bytes = k->large.t.piece_bytes };
 
 	alog_stats(k->log, &s);
-	i.log_bytes = (uint64_t)s.zones * k->cfg.zone_bytes;
+	i.log_bytes = (uint64_t)(s.zones + s.own_zones) * k->cfg.zone_bytes;
 	memcpy(i.uuid, alog_uuid(k->log), sizeof(i.uuid));
 	xseg_req_write_data(k->peer.seg, r, 0, &i, sizeof(i));
 	answer(k, r, r->size);
@@ -250,8 +258,8 @@ static void ask(struct kvd *k, struct xreq *r, const struct kv_query *q)
 	case KV_BACKUP:
 		kvd_backup(k, r, q);
 		break;
-	default:				/* PIECE: no large value is held */
-		answer(k, r, -ENOENT);
+	default:				/* PIECE */
+		kvd_piece(k, r, q);
 	}
 }
 

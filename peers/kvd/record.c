@@ -128,6 +128,7 @@ void kvd_read_put(struct kvd *k, struct kvd_job *j)
 static bool send_read(struct kvd *k, struct kvd_read *rd)
 {
 	struct xreq *r = xseg_req_alloc(k->pp->port);
+	char target[XSEG_TARGET_MAX];
 	uint32_t from = rd->place / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
 
 	if (!r)
@@ -140,7 +141,12 @@ static bool send_read(struct kvd *k, struct kvd_read *rd)
 	assert(r->nr_pages <= rd->nr_pages);
 	for (uint32_t i = 0; i < r->nr_pages; i++)
 		r->page[i] = kvd_page_of(k, rd->pages + i * XSEG_PAGE_SIZE);
-	kvd_target(k, rd->zone, r);
+	if (rd->own) {
+		alog_own_target(k->log, rd->zone, target);
+		xseg_req_set_target(r, target, strlen(target));
+	} else {
+		kvd_target(k, rd->zone, r);
+	}
 	if (!kvd_submit(k, r, (struct kvd_context){ .read = rd }))
 		return false;
 	k->reads.out++;
@@ -164,34 +170,73 @@ static uint32_t bounded(const struct index_entry *e, uint32_t bytes)
 	return bytes < room ? bytes : room;
 }
 
-enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
-	uint32_t bytes)
+/* NULL: none is free now. */
+static struct kvd_read *begin_read(struct kvd *k, struct kvd_job *j, uint64_t zone,
+	uint32_t place, uint32_t bytes)
 {
+	bool may = k->state == KVD_OPEN || k->state == KVD_KEEPING;
 	struct kvd_read *rd;
 
 	kvd_read_put(k, j);
-	bytes = bounded(e, bytes);
-	rd = k->state == KVD_OPEN ? get_read(k, xseg_req_span(e->place, bytes)) : NULL;
+	rd = may ? get_read(k, xseg_req_span(place, bytes)) : NULL;
 	if (!rd)
-		goto later;
+		return NULL;
 	j->read = rd;
 	rd->job = j;
-	rd->zone = e->zone;
-	rd->place = e->place;
+	rd->zone = zone;
+	rd->place = place;
 	rd->bytes = bytes;
-	rd->epoch = alog_zone_epoch(k->log, e->zone);
-	rd->data = rd->pages + e->place % XSEG_PAGE_SIZE;
+	rd->own = false;
+	rd->data = rd->pages + place % XSEG_PAGE_SIZE;
 	rd->result = bytes;
+	return rd;
+}
+
+static enum kvd_got sent(struct kvd *k, struct kvd_job *j)
+{
+	j->out = send_read(k, j->read);
+	if (j->out)
+		return KVD_SENT;
+	kvd_read_put(k, j);
+	return KVD_LATER;
+}
+
+enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	struct kvd_read *rd = begin_read(k, j, e->zone, e->place, bytes = bounded(e, bytes));
+
+	if (!rd)
+		return KVD_LATER;
+	rd->epoch = alog_zone_epoch(k->log, e->zone);
 	if (alog_read_tail(k->log, e->zone, e->place, bytes, (void *)(uintptr_t)rd->data))
 		return KVD_HERE;
-	if (send_read(k, rd)) {
-		j->out = true;
-		return KVD_SENT;
+	return sent(k, j);
+}
+
+enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	enum kvd_got got = kvd_try_record(k, j, e, bytes);
+
+	if (got == KVD_LATER)
+		want_read(k, j);
+	return got;
+}
+
+enum kvd_got kvd_read_own(struct kvd *k, struct kvd_job *j, uint64_t zone, uint32_t place,
+	uint32_t bytes)
+{
+	struct kvd_read *rd = begin_read(k, j, zone, place, bytes);
+	enum kvd_got got = KVD_LATER;
+
+	if (rd) {
+		rd->own = true;
+		got = sent(k, j);
 	}
-	kvd_read_put(k, j);
-later:
-	want_read(k, j);
-	return KVD_LATER;
+	if (got == KVD_LATER)
+		want_read(k, j);
+	return got;
 }
 
 void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result)

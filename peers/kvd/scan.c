@@ -43,11 +43,18 @@ static void end_full(struct kvd *k, struct kvd_job *j, uint64_t hash)
 		end_scan(k, j, hash);
 }
 
+static uint64_t value_bytes(struct kvd *k, const struct xrecord *rec)
+{
+	const struct large_run *run = large_by_id(&k->large.t, rec->identity);
+
+	return !(rec->flags & ALOG_LARGE) ? rec->value_bytes : run ? run->bytes : 0;
+}
+
 /* False: it does not fit. */
 static bool add(struct kvd *k, struct kvd_job *j, const struct xrecord *rec, uint64_t hash,
 	const uint8_t *key)
 {
-	struct kv_scan_entry e = { .version = rec->version, .value_bytes = rec->value_bytes,
+	struct kv_scan_entry e = { .version = rec->version, .value_bytes = value_bytes(k, rec),
 		.key_bytes = rec->key_bytes, .expiry = rec->expiry, .client = rec->client };
 	uint32_t bytes = xrecord_round((uint32_t)sizeof(e) + rec->key_bytes, 8);
 

@@ -1,10 +1,16 @@
-/* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH.
+/* value - new values that are made of old ones: APPEND, PREPEND, INCR, DECR, TOUCH; and the way of a
+ * put's value from the client's pages to the end of the log.
  *
  * Contract: kvd's thread; pure but for k->now.value, which is the new value until the next call.
  * The old record verifies.
  *
  * The new record keeps the expiry and the client's flags of the old one; TOUCH changes the expiry
- * alone, and keeps the version.
+ * alone, and keeps the version. Of a large value only TOUCH makes a new record; it names the same
+ * zones.
+ *
+ * The value of a put is copied once, to where its record will stand in the tail, and its CRC is made
+ * of the copy on the way. If the CRC is wrong, nothing is appended, and what was copied means
+ * nothing. A client that changes its pages meanwhile gets -EPROTO, or puts what was copied.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +22,7 @@
 
 #define DIGITS_MAX 20u				/* of 2^64 - 1 */
 
-/* B3 of batch.c */
+/* B3 of parse.c */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)
 {
 	return !kv_is_large(key_bytes, value_bytes) &&
@@ -83,10 +89,13 @@ int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 
 	put->rec.expiry = old->expiry;
 	put->rec.client = old->client;
+	if (old->flags & ALOG_LARGE && w->c.kind != KV_TOUCH)
+		return w->c.kind == KV_APPEND || w->c.kind == KV_PREPEND ? -EFBIG : -EINVAL;
 	switch (w->c.kind) {
 	case KV_TOUCH:
 		put->rec.expiry = w->c.expiry;
 		put->rec.version = old->version;
+		put->rec.flags = old->flags & ALOG_LARGE;
 		memcpy(k->now.value, value, bytes);
 		break;
 	case KV_INCR:
@@ -100,4 +109,43 @@ int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 	put->rec.value_bytes = bytes;
 	put->rec.data_crc = xcrc32c(xcrc32c(0, w->key, w->c.key_bytes), k->now.value, bytes);
 	return rc;
+}
+
+/* ---- from the client's pages to the log --------------------------------------------------- */
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A page is on its way below: then it goes by kvd's own memory. */
+static int by_batch(struct kvd *k, const struct xreq *r, struct kvd_work *w, uint32_t crc)
+{
+	uint8_t *to = k->now.batch + w->c.value_at;
+
+	xseg_req_read_data(k->peer.seg, r, w->c.value_at, to, w->c.value_bytes);
+	k->now.put[0].value = to;
+	return xcrc32c(crc, to, w->c.value_bytes) == w->c.data_crc ? 0 : -EPROTO;
+}
+
+int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next)
+{
+	struct kvd_work *w = &k->now.work[0];
+	uint32_t crc = xcrc32c(0, w->key, w->c.key_bytes), part, from, room;
+	uint32_t before = ALOG_HEADER_BYTES + w->c.key_bytes;
+	const uint8_t *page;
+	uint8_t *to;
+
+	for (uint32_t at = 0; at < w->c.value_bytes; at += part) {
+		to = alog_lay(k->log, next, before + at, &room);
+		if (!to)
+			return by_batch(k, r, w, xcrc32c(0, w->key, w->c.key_bytes));
+		from = w->c.value_at + at;
+		page = xseg_req_page(k->peer.seg, r, from / XSEG_PAGE_SIZE);
+		part = least(least(room, XSEG_PAGE_SIZE - from % XSEG_PAGE_SIZE),
+			w->c.value_bytes - at);
+		crc = xcrc32c_copy(crc, to, page + from % XSEG_PAGE_SIZE, part);
+	}
+	k->now.put[0].laid = true;
+	return crc == w->c.data_crc ? 0 : -EPROTO;
 }

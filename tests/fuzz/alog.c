@@ -19,7 +19,8 @@ static const struct alog_config config = { .prefix = "f", .zone_bytes = ZONE_BYT
 static uint32_t make_zone(uint8_t *image, struct input *in)
 {
 	struct alog_zone_info info = { .epoch = 3 };
-	uint32_t at = ALOG_ZONE_HEAD_END, nr = in_u8(in) % 24, seed = xrecord_seed(config.uuid, 9, 3);
+	uint32_t at = ALOG_ZONE_HEAD_END, nr = in_u8(in) % 24,
+		 seed = xrecord_seed(config.uuid, 9, 3);
 	struct alog_footer f = { .epoch = 3, .nr = nr };
 	struct alog_hint hints[24];
 	struct xrecord_header h;

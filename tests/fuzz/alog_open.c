@@ -273,7 +273,7 @@ static void make(void)
 	w.log = alog_create(&config, &user, w.arena, w.scratch);
 	go_on(POLLS);
 	assert(alog_serves(w.log));
-	while (alog_own(w.log, 2, &own) == -EAGAIN)
+	while (alog_own(w.log, 2, 2, &own) == -EAGAIN)
 		go_on(100);
 	for (uint32_t i = 0; i < 90; i++) {
 		put(i % 11, i % 13 ? 600 + i * 17 : 0, false);
@@ -359,7 +359,7 @@ static void use(void)
 		put(i % 16, i % 5 ? 500 + i * 40 : 0, false);
 		go_on(40);
 	}
-	if (!alog_failed(w.log) && alog_own(w.log, 1, &own) == 0)
+	if (!alog_failed(w.log) && alog_own(w.log, 1, 1, &own) == 0)
 		assert(alog_own_free(w.log, own, 1) == 0);
 	alog_own_swept(w.log);
 	alog_force(w.log, alog_end(w.log));

@@ -147,7 +147,8 @@ static void evil_batch(struct xreq *r)
 		if (c[i].value_bytes > 19 && nr == 1)
 			c[i].value_bytes = in_u8(&in) % 2 ? 5 : c[i].value_bytes;
 	}
-	pages = kw_batch(rig.seg, r, &kv, c, nr, in_u8(&in) % 4 == 0, rig.page[RIG_EVIL], RIG_PAGES);
+	pages = kw_batch(
+		rig.seg, r, &kv, c, nr, in_u8(&in) % 4 == 0, rig.page[RIG_EVIL], RIG_PAGES);
 	assert(pages);
 	scribble(r->size);
 	evil_pages(r, pages);
@@ -208,8 +209,13 @@ static void ask(struct xreq *r, uint32_t need, uint8_t flags, uint64_t zone, uin
 	uint32_t bytes = key_of(honest.key, name);
 
 	honest.get = true;
-	kw_query(rig.seg, r, &kv, &(struct kv_query){ .kind = KV_GET, .flags = flags,
-		.key_bytes = bytes, .zone = zone, .place = place }, name, rig.page[RIG_HONEST], need);
+	kw_query(rig.seg, r, &kv,
+		&(struct kv_query){ .kind = KV_GET,
+			.flags = flags,
+			.key_bytes = bytes,
+			.zone = zone,
+			.place = place },
+		name, rig.page[RIG_HONEST], need);
 	honest_send(r);
 }
 

@@ -539,7 +539,8 @@ void ar_check_values(struct ar *a)
 		memcpy(&h, got, sizeof(h));
 		make_value(k, a->key[k].v[at].value, want, h.value_bytes % sizeof(want));
 		if (h.client != a->key[k].v[at].value || h.sequence != e->sequence ||
-			xrecord_bytes_at(e->place, h.key_bytes, h.value_bytes, h.flags) != e->bytes ||
+			xrecord_bytes_at(e->place, h.key_bytes, h.value_bytes, h.flags) !=
+				e->bytes ||
 			memcmp(got + xrecord_data_at(e->place, h.key_bytes, h.flags) + h.key_bytes,
 				want, h.value_bytes) != 0)
 			ar_fail(a, "a value is not what was put", k);

@@ -112,6 +112,7 @@ struct ar {
 	jmp_buf killed;
 	uint32_t kill_in;			/* upcalls and sends until a kill; 0: none */
 	uint32_t fail_write, fail_flush, fail_read;	/* in 1000 */
+	bool heads_are_good;			/* writes of heads and deletions do not fail */
 	bool stuck;				/* nothing is answered */
 	bool lossy;	/* the store has lost writes that it had answered, after the last opening */
 	bool refuse_send;

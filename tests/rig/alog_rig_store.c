@@ -284,9 +284,14 @@ static int64_t do_flush(struct ar *a, struct ar_out *out)
 	return 0;
 }
 
+static bool is_good(const struct ar *a, const struct alog_io *io)
+{
+	return a->heads_are_good && (io->op != XSEG_OP_WRITE || strstr(io->target, "head"));
+}
+
 static int64_t do_write(struct ar *a, struct ar_out *out)
 {
-	if (a->fail_write && ar_random(a, 1000) < a->fail_write) {
+	if (a->fail_write && !is_good(a, out->io) && ar_random(a, 1000) < a->fail_write) {
 		if (ar_random(a, 2) && out->io->op == XSEG_OP_WRITE)
 			do_change(a, out);	/* it may have come through all the same */
 		if (out->op)
@@ -351,8 +356,14 @@ void ar_settle(struct ar *a)
 			longjmp(a->killed, 1);
 		if (ar_step(a))
 			continue;
-		if (next == ALOG_NEVER || a->stuck)
+		if (a->stuck)
 			return;
+		if (next == ALOG_NEVER) {
+			alog_poll(a->log, a->now);
+			if (a->nr_out)
+				ar_fail(a, "it goes on, and did not want to be called", a->nr_out);
+			return;
+		}
 		if (next > a->now)
 			a->now = next;
 	}

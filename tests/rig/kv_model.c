@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/rig/kv_model_large.h"
 #include "tests/rig/kv_rig.h"
 #include "xseg/kv_wire.h"
 #include "xtypes/xcrc.h"
@@ -19,6 +20,7 @@
 #define EPOCH	   3u
 #define ID	   0x8001u
 #define MAX_HELD   16u
+#define VALUE_MAX  (32u << 20)
 
 static const uint8_t uuid[16] = "a model of kvd.";
 
@@ -28,6 +30,7 @@ struct key {
 	uint32_t zone, place, bytes;
 	struct xrecord rec;
 	bool there;
+	uint64_t large, large_bytes;		/* the number of a large value, and its length */
 };
 
 static struct {
@@ -56,6 +59,7 @@ void kvmodel_forget(void)
 		free(m.zone[i]);
 	for (uint32_t i = 0; i < m.nr_keys; i++)
 		free(m.key[i].key);
+	kvmodel_large_forget();
 	memset(&m, 0, sizeof(m));
 	m.pub.time = 1000;
 }
@@ -100,10 +104,10 @@ static uint8_t *value_of(const struct key *k)
 	       xrecord_data_at(k->place, k->key_bytes, k->rec.flags);
 }
 
-static void append(struct key *k, const uint8_t *value, uint32_t bytes, uint32_t expiry,
-	uint32_t client)
+static void append_as(struct key *k, const uint8_t *value, uint32_t bytes, uint32_t expiry,
+	uint32_t client, uint8_t flags)
 {
-	uint8_t flags = bytes >= 32768 ? XRECORD_PAGED : 0, *to;
+	uint8_t *to;
 	uint32_t all = xrecord_bytes_at(m.at, k->key_bytes, bytes, flags), at;
 	struct xrecord_header h;
 
@@ -135,7 +139,38 @@ static void append(struct key *k, const uint8_t *value, uint32_t bytes, uint32_t
 	m.at += all;
 }
 
+/* The key has no large value any more. */
+static void end_large(struct key *k)
+{
+	if (k->large)
+		kvmodel_large_gone(k->large);
+	k->large = 0;
+}
+
+static void append(struct key *k, const uint8_t *value, uint32_t bytes, uint32_t expiry,
+	uint32_t client)
+{
+	end_large(k);
+	append_as(k, value, bytes, expiry, client, bytes >= 32768 ? XRECORD_PAGED : 0);
+}
+
 /* ---- queries ----------------------------------------------------------------------------- */
+
+/* The list of a large value that cannot be, with a good sum. */
+static void spoil_list(const struct key *k, uint8_t *image)
+{
+	uint32_t at = xrecord_data_at(k->place, k->key_bytes, k->rec.flags);
+	struct xrecord rec = k->rec;
+	struct xrecord_header h;
+	struct kv_large large;
+
+	memcpy(&large, image + at + k->key_bytes, sizeof(large));
+	large.nr_pieces++;
+	memcpy(image + at + k->key_bytes, &large, sizeof(large));
+	rec.data_crc = xcrc32c(0, image + at, k->key_bytes + k->value_bytes);
+	xrecord_encode(&rec, xrecord_seed(uuid, k->zone, EPOCH), k->place, &h);
+	memcpy(image, &h, sizeof(h));
+}
 
 static int64_t get(struct xseg *seg, struct xreq *r, const struct kv_query *q, const uint8_t *key)
 {
@@ -166,6 +201,8 @@ static int64_t get(struct xseg *seg, struct xreq *r, const struct kv_query *q, c
 		image[k->key_bytes + xrecord_data_at(k->place, k->key_bytes, k->rec.flags)] ^= 1;
 	if (f == KVF_HEADER && !look)
 		image[20] ^= 1;
+	if (f == KVF_LIST && k->large)
+		spoil_list(k, image);
 	xseg_req_write_data(seg, r, begin, image, k->bytes);
 	free(image);
 	return r->size;
@@ -181,6 +218,7 @@ static int64_t exists(struct xseg *seg, struct xreq *r, const uint8_t *key, uint
 	info.version = k->rec.version;
 	info.expiry = k->rec.expiry;
 	info.record_bytes = k->bytes;
+	info.large_bytes = k->large ? k->large_bytes : 0;
 	xseg_req_write_data(seg, r, 0, &info, sizeof(info));
 	return r->size;
 }
@@ -195,8 +233,8 @@ static int64_t scan(
 	for (; i < m.nr_keys && (!most || head.nr < most); i++) {
 		struct key *k = &m.key[i];
 		struct kv_scan_entry e = { .version = k->rec.version, .client = k->rec.client,
-			.value_bytes = k->value_bytes, .key_bytes = k->key_bytes,
-			.expiry = k->rec.expiry };
+			.value_bytes = k->large ? k->large_bytes : k->value_bytes,
+			.key_bytes = k->key_bytes, .expiry = k->rec.expiry };
 		uint32_t all = (uint32_t)(sizeof(e) + k->key_bytes + 7) / 8 * 8;
 
 		if (!is_there(k) || k->key_bytes < q->key_bytes ||
@@ -234,7 +272,8 @@ static int64_t backup(struct xseg *seg, struct xreq *r, const struct kv_query *q
 			.version = k->rec.version, .key_bytes = k->there ? k->key_bytes : 0,
 			.value_bytes = k->there ? k->value_bytes : 0,
 			.data_crc = k->rec.data_crc ^ (f == KVF_VALUE), .client = k->rec.client,
-			.flags = k->there ? KV_BACKUP_SET : 0 };
+			.flags = (k->there ? KV_BACKUP_SET : 0) |
+				 (k->there && k->large ? KV_BACKUP_LARGE : 0) };
 		uint32_t data = e.key_bytes + e.value_bytes,
 			 all = (uint32_t)(sizeof(e) + data + 7) / 8 * 8;
 
@@ -256,11 +295,37 @@ static int64_t backup(struct xseg *seg, struct xreq *r, const struct kv_query *q
 	return r->size;
 }
 
+/* A range of a large value. One that is held, or the one of a backup whose number is `zone`. */
+static int64_t piece(struct xseg *seg, struct xreq *r, const struct kv_query *q)
+{
+	const uint8_t *data;
+	uint32_t f = fault();
+	uint8_t *image;
+
+	atomic_fetch_add(&m.pub.pieces, 1);
+	if (f == KVF_FORGET_ONCE) {
+		kvmodel_large_lose();
+		atomic_store(&m.pub.fault, KVF_NONE);
+	}
+	data = kvmodel_large_piece(q->held, q->zone, q->offset, r->size);
+	if (!data || f == KVF_FORGET)
+		return -EBADF;
+	image = malloc(r->size);
+	memcpy(image, data, r->size);
+	if (f == KVF_PIECE || f == KVF_PIECE_ALWAYS)
+		image[0] ^= 1;
+	if (f == KVF_PIECE)
+		atomic_store(&m.pub.fault, KVF_NONE);
+	xseg_req_write_data(seg, r, 0, image, r->size);
+	free(image);
+	return f == KVF_PIECE_SHORT ? 1 : r->size;
+}
+
 static int64_t info(struct xseg *seg, struct xreq *r)
 {
 	struct kv_info i = { .version = KV_WIRE_VERSION, .id = ID, .record_max = 1 << 20,
 		.time = m.pub.time, .keys_max = MAX_KEYS, .size_bytes = ZONES * ZONE_BYTES,
-		.value_max = KV_VALUE_MAX };
+		.value_max = VALUE_MAX, .piece_bytes = KVMODEL_PIECE };
 
 	for (uint32_t k = 0; k < m.nr_keys; k++)
 		if (is_there(&m.key[k])) {
@@ -298,6 +363,8 @@ static int64_t query(struct xseg *seg, struct xreq *r)
 		return info(seg, r);
 	case KV_BACKUP:
 		return backup(seg, r, &q);
+	case KV_PIECE:
+		return piece(seg, r, &q);
 	default:
 		return -EINVAL;
 	}
@@ -315,7 +382,7 @@ static int condition(const struct kv_change *c, const struct key *k)
 	case KV_IF_VERSION:
 		return !is_there(k) ? -ENOENT : k->rec.version == c->version ? 0 : -EEXIST;
 	default:
-		return c->kind != KV_PUT && !is_there(k) ? -ENOENT : 0;
+		return c->kind != KV_PUT && c->kind < KV_HOLD && !is_there(k) ? -ENOENT : 0;
 	}
 }
 
@@ -350,17 +417,84 @@ static int count(struct kv_change *c, struct key *k)
 	return 0;
 }
 
+static uint32_t expiry_of(const struct kv_change *c)
+{
+	return c->flags & KV_TTL && c->expiry ? c->expiry + m.pub.time : c->expiry;
+}
+
+static int commit(struct kv_change *c, struct key *k, const uint8_t *sums)
+{
+	uint64_t nr = c->value_bytes / sizeof(uint32_t), was = k->large;
+	struct kv_large *large;
+	int64_t rc;
+
+	if (fault() == KVF_COMMIT_EIO) {
+		atomic_store(&m.pub.fault, KVF_NONE);
+		return -EIO;
+	}
+	rc = kvmodel_large_commit(c->handle, c->total, sums, c->value_bytes);
+	if (rc < 0)
+		return (int)rc;
+	large = calloc(1, sizeof(*large) + c->value_bytes);
+	*large = (struct kv_large){ .bytes = c->total, .zone = (uint64_t)rc, .nr_zones = 1,
+		.nr_pieces = (uint32_t)nr, .piece_bytes = KVMODEL_PIECE };
+	memcpy(large + 1, sums, c->value_bytes);
+	append_as(k, (uint8_t *)large, (uint32_t)sizeof(*large) + c->value_bytes, expiry_of(c),
+		c->client, XRECORD_LARGE);
+	free(large);
+	k->large = (uint64_t)rc;
+	k->large_bytes = c->total;
+	if (was)
+		kvmodel_large_gone(was);
+	c->new_version = m.sequence;
+	return 0;
+}
+
+/* Changes of handles, but for COMMIT. */
+static int apply_handle(struct kv_change *c, const uint8_t *key)
+{
+	struct key *k = find(key, c->key_bytes);
+	int64_t rc;
+
+	if (c->kind == KV_DROP)
+		return kvmodel_large_drop(c->handle);
+	if (c->kind == KV_BEGIN)
+		rc = fault() == KVF_NO_HANDLE	  ? -EBUSY
+		     : c->total > VALUE_MAX ? -EFBIG
+					    : kvmodel_large_begin(c->total);
+	else if (!is_there(k))
+		rc = -ENOENT;
+	else if (c->version && k->rec.version != c->version)
+		rc = -ESTALE;
+	else
+		rc = kvmodel_large_hold(k->large);
+	if (c->kind == KV_HOLD && fault() == KVF_HOLD_STALE) {
+		atomic_store(&m.pub.fault, KVF_NONE);
+		if (rc > 0)
+			kvmodel_large_drop((uint64_t)rc);
+		rc = -ESTALE;
+	}
+	c->number = rc < 0 ? 0 : (uint64_t)rc;
+	return rc < 0 ? (int)rc : 0;
+}
+
 static int apply(struct kv_change *c, const uint8_t *key, const uint8_t *value)
 {
-	uint32_t expiry = c->flags & KV_TTL && c->expiry ? c->expiry + m.pub.time : c->expiry;
-	struct key *k = make(key, c->key_bytes);
+	uint32_t expiry = expiry_of(c);
+	struct key *k;
 	int rc = 0;
 
+	if (c->kind == KV_HOLD || c->kind == KV_DROP || c->kind == KV_BEGIN)
+		return apply_handle(c, key);
+	k = make(key, c->key_bytes);
 	switch (c->kind) {
+	case KV_COMMIT:
+		return commit(c, k, value);
 	case KV_PUT:
 		append(k, value, c->value_bytes, expiry, c->client);
 		break;
 	case KV_DELETE:
+		end_large(k);
 		k->there = false;
 		m.sequence++;
 		break;
@@ -380,6 +514,25 @@ static int apply(struct kv_change *c, const uint8_t *key, const uint8_t *value)
 	return rc;
 }
 
+static int64_t part(struct xseg *seg, struct xreq *r, const uint8_t *data)
+{
+	struct kv_part p;
+	int rc;
+
+	atomic_fetch_add(&m.pub.parts, 1);
+	xseg_req_read_data(seg, r, r->size, &p, sizeof(p));
+	if (fault() == KVF_FORGET_ONCE) {
+		kvmodel_large_lose();
+		atomic_store(&m.pub.fault, KVF_NONE);
+	}
+	if (fault() == KVF_FORGET)
+		return -EBADF;
+	rc = p.magic != KV_PART_MAGIC || r->size % KV_PAGE
+		     ? -EINVAL
+		     : kvmodel_large_part(p.handle, p.offset, data, r->size);
+	return rc ? rc : (int64_t)r->size;
+}
+
 static int64_t change(struct xseg *seg, struct xreq *r)
 {
 	static uint8_t image[XSEG_REQ_BYTES];
@@ -387,9 +540,11 @@ static int64_t change(struct xseg *seg, struct xreq *r)
 	struct kv_change *c = (struct kv_change *)(batch + 1);
 	bool failed = false;
 
-	xseg_req_read_data(seg, r, 0, image, r->size);
 	if (r->volume != ID)
 		return -ESTALE;
+	xseg_req_read_data(seg, r, 0, image, r->size);
+	if (r->nr_pages > kv_pages(r->size))
+		return part(seg, r, image);
 	if (batch->magic != KV_BATCH_MAGIC || !batch->nr)
 		return -EINVAL;
 	for (uint32_t i = 0; i < batch->nr; i++) {

@@ -44,8 +44,14 @@ void kvrig_stop_kvd(struct kvrig *g)
 
 void kvrig_reopen(struct kvrig *g, uint64_t gone_ns)
 {
+	kvrig_reopen_with(g, gone_ns, 0);
+}
+
+void kvrig_reopen_with(struct kvrig *g, uint64_t gone_ns, uint32_t large_rooms)
+{
 	struct xseg_kv_params params = { .attached = g->seg, .gone_ns = gone_ns };
-	struct xseg_kv_queue_params queue = { .depth = 4, .room_bytes = 16384 };
+	struct xseg_kv_queue_params queue = { .depth = 4, .room_bytes = 16384,
+		.large_rooms = large_rooms };
 	struct xseg_error err = { "" };
 
 	xseg_kv_queue_destroy(g->q);

@@ -32,12 +32,21 @@ enum kv_fault {
 	KVF_SILENT,				/* nothing is answered, until this is over */
 	KVF_UNTOLD,				/* no outcome of changes is written */
 	KVF_SCAN_NR, KVF_SCAN_KEY, KVF_SCAN_BYTES,	/* a scan's numbers are wrong */
-	KVF_ESTALE, KVF_EIO
+	KVF_ESTALE, KVF_EIO,
+	KVF_PIECE,				/* a byte of the next piece that is read */
+	KVF_PIECE_ALWAYS,
+	KVF_PIECE_SHORT,			/* less was read than was asked for */
+	KVF_FORGET_ONCE,			/* all handles are gone at the next part or piece */
+	KVF_FORGET,				/* no handle is known */
+	KVF_COMMIT_EIO,				/* the next COMMIT finds that a part was lost */
+	KVF_NO_HANDLE,
+	KVF_HOLD_STALE,				/* the next HOLD finds another version */
+	KVF_LIST				/* lists of large values make no sense */
 };
 
 struct kvmodel {
 	_Atomic uint32_t fault;
-	_Atomic uint32_t gets, looks, changes, flushes, scans, forced;
+	_Atomic uint32_t gets, looks, changes, flushes, scans, forced, parts, pieces;
 	_Atomic uint32_t time;			/* of expiry */
 	_Atomic uint32_t scan_nr;		/* keys told by one scan; 0: as many as fit */
 };
@@ -57,6 +66,7 @@ int kvrig_teardown(void **state);
 void kvrig_stop_kvd(struct kvrig *g);
 void kvrig_start_kvd(struct kvrig *g);
 void kvrig_reopen(struct kvrig *g, uint64_t gone_ns);
+void kvrig_reopen_with(struct kvrig *g, uint64_t gone_ns, uint32_t large_rooms);
 
 static inline int kvrig_put(struct kvrig *g, const char *key, const void *value, uint64_t bytes)
 {

@@ -26,7 +26,7 @@ struct kw_change {
 	uint8_t kind, condition;
 	const void *key, *value;
 	uint32_t key_bytes, value_bytes, expiry, client;
-	uint64_t version, amount;
+	uint64_t version, amount, handle, total;
 	/* of the answer */
 	int32_t result;
 	uint64_t new_version, number;
@@ -35,6 +35,7 @@ struct kw_change {
 struct kw_value {				/* of a get; points into its pages, or to `copy` */
 	uint64_t version;
 	uint32_t value_bytes, expiry, client;
+	bool large;				/* the value is a struct kv_large and sums */
 	uint8_t *copy;				/* the caller's room for the record, 1 MiB */
 	const uint8_t *value;
 };
@@ -94,7 +95,8 @@ static inline uint32_t kw_batch(struct xseg *seg, struct xreq *r, const struct k
 		struct kv_change w = { .kind = c[i].kind, .condition = c[i].condition,
 			.key_bytes = c[i].key_bytes, .value_bytes = c[i].value_bytes,
 			.key_at = at, .value_at = at + c[i].key_bytes, .expiry = c[i].expiry,
-			.client = c[i].client, .version = c[i].version, .amount = c[i].amount };
+			.client = c[i].client, .version = c[i].version, .amount = c[i].amount,
+			.handle = c[i].handle, .total = c[i].total };
 
 		w.data_crc = xcrc32c(xcrc32c(0, c[i].key, c[i].key_bytes), c[i].value,
 			c[i].value_bytes);
@@ -103,6 +105,22 @@ static inline uint32_t kw_batch(struct xseg *seg, struct xreq *r, const struct k
 		kw_put(seg, r, &at, c[i].value, c[i].value_bytes);
 	}
 	return r->nr_pages;
+}
+
+/* A PART of so many bytes, whole pages, which the pages have already; the page behind them is the
+ * last of the list. */
+static inline void kw_part(struct xseg *seg, struct xreq *r, const struct kw_log *log,
+	uint64_t handle, uint64_t offset, uint32_t bytes, const uint32_t *page)
+{
+	struct kv_part part = { .magic = KV_PART_MAGIC, .handle = handle, .offset = offset };
+
+	r->op = XSEG_OP_WRITE;
+	r->flags = 0;
+	r->volume = log->id;
+	r->offset = 0;
+	r->size = bytes;
+	kw_pages(r, page, bytes / KV_PAGE + 1);
+	xseg_req_write_data(seg, r, bytes, &part, sizeof(part));
 }
 
 /* The outcomes of a batch that was answered with its size. */
@@ -151,6 +169,7 @@ static inline int kw_got(struct xseg *seg, struct xreq *r, const struct kw_log *
 	v->value_bytes = rec.value_bytes;
 	v->expiry = rec.expiry;
 	v->client = rec.client;
+	v->large = rec.flags & XRECORD_LARGE;
 	v->value = v->copy + ALOG_HEADER_BYTES + rec.key_bytes;
 	return rec.expiry && rec.expiry <= xseg_req_note(seg, r, KV_NOTE_TIME) ? -ENOENT : 0;
 }

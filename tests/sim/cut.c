@@ -117,8 +117,8 @@ WRAP_VOID(xseg_req_write_data,
 	(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len),
 	(seg, r, from, buf, len))
 WRAP_VOID(kvd_index_put,
-	(struct kvd *k, const uint64_t id[2], const struct alog_place *at, bool tombstone,
-		bool expires), (k, id, at, tombstone, expires))
+	(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
+		const struct xrecord *rec), (k, id, at, rec))
 /* of the log; its struct io is another one than that of clients */
 WRAP_VOID(io_send, (struct alog *l, struct io *io), (l, io))
 WRAP_VOID(tail_publish, (struct alog *l, uint64_t end), (l, end))

@@ -8,6 +8,7 @@ A mutant names functions, not files, so that it survives when code moves to anot
     The sentence that says what the bug is.
     test: unit/NAME                     (optional: this test must fail, in place of a seed)
     sim: --OPTION ...                   (in its place, optional: with these options of the simulator)
+    seed: N                             (optional: a seed that failed once, and is tried first)
     @@ FUNCTION
      a line of the function, for context
     -a line that goes
@@ -70,11 +71,18 @@ def read_mutant(path):
             hunks.append((line[3:].strip(), []))
         elif hunks and line[:1] in ("", " ", "-", "+"):
             hunks[-1][1].append(line or " ")
-        elif hunks or not line.startswith(("test: ", "sim: ")):
-            raise Misfit(f"neither a test, nor options, nor a line of a hunk: {line}")
+        elif hunks or not re.match(r"test: unit/\w+$|sim: --|seed: \d+$", line):
+            raise Misfit(f"neither a test, options, a seed, nor a line of a hunk: {line}")
     if not hunks:
         raise Misfit("no hunk")
     return hunks
+
+
+def check_test(path, tree):
+    """The test that it names is there."""
+    named = re.search(r"^test: unit/(\w+)$", path.read_text(), re.MULTILINE)
+    if named and not any(tree.glob(f"tests/unit/*/{named[1]}.c")):
+        raise Misfit(f"there is no unit/{named[1]}")
 
 
 def place_of(hunk, sources, definitions):
@@ -125,6 +133,8 @@ def main(args):
     for path in mutants:
         try:
             changed = mutate(path, sources, definitions)
+            if check:
+                check_test(path, tree)
         except Misfit as why:
             print(f"{path}: {why}")
             failed = True

@@ -97,8 +97,8 @@ static bool all_done(struct sim *s)
 
 static bool all_answered(struct sim *s)
 {
-	return s->in_flight == 0 && values_idle(s) && !s->faulty && !s->admin.r && world_is_sized(s) &&
-	       !world_is_plugging(s) && keeper_settled(s);
+	return s->in_flight == 0 && values_idle(s) && !s->faulty && !s->admin.r &&
+	       world_is_sized(s) && !world_is_plugging(s) && keeper_settled(s);
 }
 
 bool sim_init(struct sim *s, const struct choice *c)
@@ -188,7 +188,8 @@ struct options {
 
 static const char usage[] =
 	"usage: sim [--seeds N] [--seed S] [--ops N] [--threads 1..4] [--verbose] [--paranoid] "
-	"[--no-shrink]\n           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N] [--values]\n";
+	"[--no-shrink]\n"
+	"           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N] [--values]\n";
 
 static uint64_t number(const char *text)
 {

@@ -2,7 +2,7 @@
 # kvd_points.sh - kvd dies at each of its kill points under a load that sees what is lost or done
 # twice; on a cache, which dies now and then, and on a store in files. The supervisor starts them
 # again.
-# timeout: 200
+# timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
 [ -x "$BUILD/kill/bin/kvd" ] ||
 	skip_all "there are no programs with kill points; 'make kill-build' makes them"
@@ -10,7 +10,7 @@ newest=$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)
 [ -z "$(find "$root"/{xtypes,xseg,peers} -name '*.[ch]' -newer "$newest" -print -quit)" ] ||
 	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
 export PATH="$BUILD/kill/bin:$PATH"
-need xseg xseg-host kvd cached filed killpoint kv_load jq
+need xseg xseg-host kvd cached filed killpoint kv_load kv_large_load jq
 
 export XSEG_KILL_TABLE=$TMP/table
 patience=60
@@ -18,6 +18,7 @@ patience=60
 # KVD_NAMED once, when the log is made; KVD_COPIED when zones are compacted, which the load causes.
 first="KVD_NAMED"
 points="KVD_LOG_SENT KVD_LOG_ANSWERED KVD_NOTED REQ_STARTED KVD_APPENDED KVD_INDEXED REQ_APPLIED
+	KVD_HANDED KVD_PART_SENT KVD_COMMITTED
 	KVD_PROMISED KVD_COPIED RESULT_WRITTEN REQ_ANSWERED REQ_ADDRESSED"
 is "every point of kvd is in a list" "$(killpoint list | grep '^KVD_' | sort)" \
 	"$(printf '%s\n' $first $points | grep '^KVD_' | sort)"
@@ -34,7 +35,7 @@ memory = 16M
 [peer kv]
 kind = kvd
 downstream = cached
-size = 16M
+size = 32M
 zone_size = 512k
 tail = 1M
 END
@@ -78,10 +79,12 @@ load()
 }
 start load load
 load=$started
+start large kv_large_load "$XSEG_SEGMENT" kv load 2 "$TMP/large" "$TMP/over"
+large=$started
 sleep 1
 for point in $points; do
 	case $point in
-	KVD_COPIED | REQ_APPLIED | KVD_PROMISED) die "$point" $((RANDOM % 5 + 1)) ;;
+	KVD_COPIED | REQ_APPLIED | KVD_PROMISED | KVD_HANDED | KVD_COMMITTED) die "$point" $((RANDOM % 5 + 1)) ;;
 	*) die "$point" $((RANDOM % 100 + 1)) ;;
 	esac
 done
@@ -90,10 +93,14 @@ sleep 0.5
 touch over
 wait "$load"
 is "the load saw nothing lost or done twice" "$?" 0
+wait "$large"
+is "the load of large values saw none lost, torn or put twice" "$?" 0
 t "all values are as they should be" kv_load "$XSEG_SEGMENT" kv verify "$TMP/state"
+t "all large values, too" kv_large_load "$XSEG_SEGMENT" kv verify "$TMP/large"
 t "nothing is leaked" xseg check
 t "the stack goes down" xseg down
 t "and comes up again" xseg up stack.conf
 t "all values are as they should be" kv_load "$XSEG_SEGMENT" kv verify "$TMP/state"
+t "all large values, too" kv_large_load "$XSEG_SEGMENT" kv verify "$TMP/large"
 t "the stack goes down" xseg down
 finish

@@ -711,13 +711,82 @@ class Values(Case):
 
     def test_a_store_refuses_what_the_library_refuses(self):
         self.raises(errno.EINVAL, self.kv.put, b"", b"1")
-        self.raises(errno.EFBIG, self.kv.put, b"a", bytes(4 << 20))
+        self.raises(errno.EFBIG, self.kv.put, b"a", bytes(64 << 20))
+        self.raises(errno.EFBIG, self.kv.batch, {b"a": bytes(4 << 20)})
         self.raises(errno.ENOENT, xseg.KV, "other")
         kv = xseg.KV("values")
         kv.close()
         kv.close()
         with self.assertRaises(ValueError):
             kv["a"]
+
+    def test_large_values_are_values(self):
+        data = random.Random(3).randbytes((3 << 20) + 5)
+        version = self.kv.put("a", data, client=9)
+        self.assertEqual(self.kv.value("a"), xseg.Value(data, version, 0, 9))
+        self.kv["a"] = b"small"
+        self.assertEqual(self.kv["a"], b"small")
+
+    def test_a_value_is_a_file(self):
+        data = random.Random(4).randbytes((3 << 20) + 5)
+        with self.kv.open("a", "wb", client=9) as file:
+            for at in range(0, len(data), 70001):
+                self.assertNotIn("a", self.kv)
+                file.write(data[at : at + 70001])
+            self.assertEqual(file.tell(), len(data))
+        self.assertEqual(self.kv.value("a"), xseg.Value(data, file.version, 0, 9))
+        with self.kv.open("a") as file:
+            self.assertEqual((file.size, file.version, file.client), (len(data), file.version, 9))
+            self.kv["a"] = b"another"
+            self.assertEqual(file.read(), data)
+            self.assertEqual(file.read(1), b"")
+            for at in 0, 5, (1 << 20) - 3, len(data) - 2:
+                file.seek(at)
+                self.assertEqual(b"".join(iter(lambda: file.read(4), b""))[:20], data[at : at + 20])
+            self.assertEqual(file.seek(-2, os.SEEK_END), len(data) - 2)
+        self.assertEqual(self.kv["a"], b"another")
+        with self.kv.open("small", "wb") as file:
+            file.write(b"12345")
+        with io.BufferedReader(self.kv.open("small")) as file:
+            self.assertEqual(file.readline(), b"12345")
+        with self.kv.open("none", "wb") as file:
+            pass
+        self.assertEqual(self.kv["none"], b"")
+        with self.assertRaises(KeyError):
+            self.kv.open("other")
+        with self.assertRaises(ValueError):
+            self.kv.open("a", "r+b")
+
+    def test_a_file_that_is_not_closed_well_puts_nothing(self):
+        with self.assertRaises(ZeroDivisionError):
+            with self.kv.open("a", "wb") as file:
+                file.write(bytes(2 << 20))
+                1 / 0
+        file = self.kv.open("a", "wb")
+        file.write(bytes(2 << 20))
+        del file
+        file = self.kv.open("a", "wb")
+        file.write(b"1")
+        file.abort()
+        self.assertNotIn("a", self.kv)
+        self.kv["a"] = b"1"
+        file = self.kv.open("a", "wb", if_absent=True)
+        file.write(bytes(2 << 20))
+        self.raises(errno.EEXIST, file.close)
+        self.assertEqual(self.kv["a"], b"1")
+        with self.assertRaises(ValueError):
+            file.write(b"1")
+
+    def test_kvd_is_killed_while_files_are_open(self):
+        data = random.Random(5).randbytes(4 << 20)
+        with self.kv.open("a", "wb") as file:
+            file.write(data[: 2 << 20])
+            segment.peer_kill("values")
+            file.write(data[2 << 20 :])
+        with self.kv.open("a") as file:
+            half = file.read(2 << 20)
+            segment.peer_kill("values")
+            self.assertEqual(half + file.read(), data)
 
     def test_kvd_is_killed_and_it_is_a_pause(self):
         for n in range(20):

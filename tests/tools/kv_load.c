@@ -163,8 +163,13 @@ static int get_one(const char *key, struct kw_value *v)
 
 	v->copy = record;
 	do {
-		kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_GET, .flags = (uint8_t)flags,
-			.key_bytes = bytes, .zone = zone, .place = place }, key, pages, need);
+		kw_query(seg, r, &of_log,
+			&(struct kv_query){ .kind = KV_GET,
+				.flags = (uint8_t)flags,
+				.key_bytes = bytes,
+				.zone = zone,
+				.place = place },
+			key, pages, need);
 		call(r);
 		rc = kw_got(seg, r, &of_log, key, bytes, v, &zone, &place, &need);
 		flags |= rc == -EBADMSG ? KV_LOOK : 0;

@@ -145,8 +145,10 @@ static inline bool xs_client_submit(struct xs_client *c, struct xreq *r)
 #define XS_BATCH 32u		/* answers that are taken at a time */
 
 /* Sends what was submitted, and takes all answers. `end` handles one: false, if the server is gone.
- * `more` sends what waited for answers. Inline, so that both are, too. */
+ * `ahead` sees some before they are handled one after the other; or NULL. `more` sends what waited
+ * for answers. Inline, so that all are, too. */
 static inline uint32_t xs_client_take(struct xs_client *c,
+	void (*ahead)(struct xs_client *c, struct xreq *const *r, uint32_t nr),
 	bool (*end)(struct xs_client *c, struct xreq *r), void (*more)(struct xs_client *c))
 {
 	struct xreq *r[XS_BATCH];
@@ -158,6 +160,8 @@ static inline uint32_t xs_client_take(struct xs_client *c,
 	xseg_port_flush(c->port);
 	while (c->nr_sent && n == XS_BATCH) {
 		n = xseg_port_replies(c->port, r, XS_BATCH);
+		if (ahead)
+			ahead(c, r, n);
 		for (uint32_t i = 0; i < n; i++)
 			gone |= !end(c, r[i]);
 		if (gone)

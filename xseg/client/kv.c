@@ -94,6 +94,7 @@ static int open_store(
 	memcpy(kv->uuid, info.uuid, sizeof(kv->uuid));
 	kv->record_max = info.record_max;
 	kv->value_max = info.value_max;
+	kv->piece_bytes = info.piece_bytes;
 	return 0;
 }
 
@@ -136,6 +137,12 @@ void xseg_kv_close(struct xseg_kv *kv)
 		xs_kv_put(kv);
 }
 
+int xseg_kv_is_large(const struct xseg_kv *kv, uint32_t key_bytes, uint64_t value_bytes)
+{
+	return kv_is_large(key_bytes, value_bytes) ||
+	       KV_RECORD_HEADER + key_bytes + value_bytes > kv->record_max;
+}
+
 int xseg_kv_get_info(struct xseg_kv *kv, struct xseg_kv_info *info)
 {
 	struct kv_info told;
@@ -156,7 +163,7 @@ int xseg_kv_get_info(struct xseg_kv *kv, struct xseg_kv_info *info)
 	*info = (struct xseg_kv_info){ .id = told.id, .time_s = told.time, .keys = told.keys,
 		.keys_max = told.keys_max, .live_bytes = told.live_bytes,
 		.log_bytes = told.log_bytes, .size_bytes = told.size_bytes,
-		.value_max_bytes = told.value_max };
+		.value_max_bytes = told.value_max, .piece_bytes = told.piece_bytes };
 	memcpy(info->kvd, kv->server.name, sizeof(info->kvd));
 	return 0;
 }

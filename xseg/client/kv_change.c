@@ -95,27 +95,34 @@ static int check_item(const struct xseg_kv *kv, const struct xseg_kv_item *item,
 		return 0;
 	if (item->value_bytes && !item->value)
 		return -EINVAL;
-	return kv_is_large(item->key_bytes, item->value_bytes) ||
-			       item->key_bytes + item->value_bytes + KV_RECORD_HEADER >
-				       kv->record_max
-		       ? -EFBIG
-		       : 0;
+	return xseg_kv_is_large(kv, item->key_bytes, item->value_bytes) ? -EFBIG : 0;
+}
+
+/* kv_whole.c puts a large value that stands alone. */
+static int check_one(const struct xseg_kv *kv, const struct xseg_kv_io *io)
+{
+	int rc = check_item(kv, &io->item, (uint32_t)io->op);
+
+	if (rc != -EFBIG || io->op != XSEG_KV_PUT)
+		return rc;
+	return kv->piece_bytes && io->item.value_bytes <= kv->value_max ? 0 : -EFBIG;
 }
 
 int xs_kv_change_check(const struct xseg_kv *kv, const struct xseg_kv_io *io)
 {
 	int rc = 0;
 
-	if (io->flags & ~XSEG_KV_FORCE)
+	if (io->flags & ~(XSEG_KV_FORCE | (io->op == XSEG_KV_PUT ? XSEG_KV_ONCE : 0)))
 		return -EINVAL;
-	if (io->op == XSEG_KV_BATCH && (!io->batch || io->nr_batch == 0))
+	if (io->op != XSEG_KV_BATCH)
+		return check_one(kv, io);
+	if (!io->batch || io->nr_batch == 0)
 		return -EINVAL;
 	if (nr_of(io) > KV_BATCH_MAX)
 		return -E2BIG;
 	for (uint32_t i = 0; i < nr_of(io) && !rc; i++)
-		rc = io->op == XSEG_KV_BATCH && !may_be_many(op_at(io, i))
-			     ? -EINVAL
-			     : check_item(kv, item_at(io, i), op_at(io, i));
+		rc = may_be_many(op_at(io, i)) ? check_item(kv, item_at(io, i), op_at(io, i))
+					       : -EINVAL;
 	if (rc)
 		return rc;
 	return kv_pages(lay_out(io, NULL)) > MAX_PAGES ? -E2BIG : 0;
@@ -160,10 +167,9 @@ static void write_change(
 	c->value_bytes = (uint32_t)value;
 	c->result = UNTOLD;
 	memcpy(mem + c->key_at, item->key, item->key_bytes);
+	c->data_crc = xcrc32c(0, mem + c->key_at, item->key_bytes);
 	if (value)
-		memcpy(mem + c->value_at, item->value, value);
-	c->data_crc = xcrc32c(xcrc32c(0, mem + c->key_at, item->key_bytes), mem + c->value_at,
-		value);
+		c->data_crc = xcrc32c_copy(c->data_crc, mem + c->value_at, item->value, value);
 }
 
 void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_io *io)
@@ -180,7 +186,8 @@ void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_k
 	for (uint32_t i = 0; i < nr; i++)
 		write_change(&change[i], item_at(io, i), op_at(io, i), s->room->mem);
 	r->op = XSEG_OP_WRITE;
-	r->flags = io->flags & XSEG_KV_FORCE ? XSEG_REQ_FUA : 0;
+	r->flags = (io->flags & XSEG_KV_FORCE ? XSEG_REQ_FUA : 0) |
+		   (io->flags & XSEG_KV_ONCE ? XSEG_REQ_ONCE : 0);
 	r->volume = q->kv->id;
 	r->offset = 0;
 	r->nr_pages = (uint16_t)kv_pages(r->size);

@@ -2,6 +2,8 @@
  *
  * Contract: the queue's thread; waits.
  */
+#include <assert.h>
+
 #include "xseg/client/kv_inside.h"
 
 static int64_t run(struct xseg_kv_queue *q, enum xseg_kv_op op, const void *key,
@@ -12,6 +14,17 @@ static int64_t run(struct xseg_kv_queue *q, enum xseg_kv_op op, const void *key,
 			.value_bytes = bytes } };
 
 	return xseg_kv_run(q, &io);
+}
+
+void xs_kv_run_all(struct xseg_kv_queue *q, struct xseg_kv_io *io, uint32_t nr)
+{
+	int refused[XS_KV_RUN_MAX];
+
+	assert(nr <= XS_KV_RUN_MAX);
+	for (uint32_t i = 0; i < nr; i++)
+		refused[i] = xseg_kv_submit(q, &io[i]);
+	for (uint32_t i = 0; i < nr; i++)
+		io[i].result = refused[i] ? refused[i] : xs_kv_wait_for(q, &io[i]);
 }
 
 int64_t xseg_kv_get(

@@ -14,11 +14,12 @@
 #define DEPTH_MAX  1024u
 #define ROOM_BYTES (64u << 10)
 #define ROOM_MIN   (2 * KV_PAGE)
+#define LARGE_MAX  64u
 
 static int take_memory(struct xseg_kv_queue *q, struct xseg_error *err)
 {
-	uint32_t nr = q->depth * q->room_pages;
-	size_t bytes = ((size_t)nr + KV_PAGES) * KV_PAGE;
+	uint32_t nr = q->depth * q->room_pages, at;
+	size_t bytes = ((size_t)nr + q->nr_large * KV_PAGES) * KV_PAGE;
 	struct region *m;
 	int rc;
 
@@ -27,14 +28,18 @@ static int take_memory(struct xseg_kv_queue *q, struct xseg_error *err)
 		return rc;
 	q->slots = calloc(q->depth, sizeof(*q->slots));
 	q->idle = calloc(q->depth, sizeof(struct kv_slot *));
-	if (!q->slots || !q->idle)
+	q->large = calloc(q->nr_large, sizeof(*q->large));
+	if (!q->slots || !q->idle || !q->large)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < q->depth; i++)
 		q->slots[i].own = (struct kv_room){ .pages = q->room_pages,
 			.mem = m->base + (size_t)i * q->room_pages * KV_PAGE,
 			.page = m->page + (size_t)i * q->room_pages };
-	q->large = (struct kv_room){ .pages = KV_PAGES, .mem = m->base + (size_t)nr * KV_PAGE,
-		.page = m->page + nr };
+	for (uint32_t i = 0; i < q->nr_large; i++) {
+		at = nr + i * KV_PAGES;
+		q->large[i] = (struct kv_room){ .pages = KV_PAGES,
+			.mem = m->base + (size_t)at * KV_PAGE, .page = m->page + at };
+	}
 	return 0;
 }
 
@@ -64,7 +69,7 @@ static int open_queue(struct xseg_kv_queue *q, struct xseg_error *err)
 	return rc ? rc : take_requests(q, err);
 }
 
-static int create(struct xseg_kv *kv, uint32_t depth, uint32_t room_bytes,
+static int create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
 	struct xseg_kv_queue **queue, struct xseg_error *err)
 {
 	struct xseg_kv_queue *q = calloc(1, sizeof(*q));
@@ -76,8 +81,9 @@ static int create(struct xseg_kv *kv, uint32_t depth, uint32_t room_bytes,
 	q->client.server = &kv->server;
 	q->client.seg = kv->server.seg;
 	q->kv = kv;
-	q->depth = depth;
-	q->room_pages = (room_bytes + KV_PAGE - 1) / KV_PAGE;
+	q->depth = params->depth;
+	q->room_pages = (params->room_bytes + KV_PAGE - 1) / KV_PAGE;
+	q->nr_large = params->large_rooms;
 	q->waiting.last = &q->waiting.first;
 	q->back.last = &q->back.first;
 	xs_watch_init(&q->client);
@@ -94,8 +100,7 @@ static int create(struct xseg_kv *kv, uint32_t depth, uint32_t room_bytes,
 int xseg_kv_queue_create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
 	struct xseg_kv_queue **queue, struct xseg_error *err)
 {
-	uint32_t depth = params && params->depth ? params->depth : DEPTH;
-	uint32_t room = params && params->room_bytes ? params->room_bytes : ROOM_BYTES;
+	struct xseg_kv_queue_params p = params ? *params : (struct xseg_kv_queue_params){ 0 };
 	uint64_t before;
 	int rc;
 
@@ -105,11 +110,17 @@ int xseg_kv_queue_create(struct xseg_kv *kv, const struct xseg_kv_queue_params *
 	rc = xs_check_whole(kv->server.seg, err);
 	if (rc)
 		return rc;
-	if (depth > DEPTH_MAX || room < ROOM_MIN || room > XSEG_REQ_BYTES)
+	p.depth = p.depth ? p.depth : DEPTH;
+	p.room_bytes = p.room_bytes ? p.room_bytes : ROOM_BYTES;
+	p.large_rooms = p.large_rooms ? p.large_rooms : 1;
+	if (p.depth > DEPTH_MAX || p.room_bytes < ROOM_MIN || p.room_bytes > XSEG_REQ_BYTES ||
+		p.large_rooms > LARGE_MAX)
 		return xseg_fail(err, -EINVAL,
-			"a queue has a depth of 1 to %u, and rooms of 8 KiB to 1 MiB", DEPTH_MAX);
+			"a queue has a depth of 1 to %u, rooms of 8 KiB to 1 MiB, and up to %u "
+			"large rooms",
+			DEPTH_MAX, LARGE_MAX);
 	before = xs_wait_limit(kv->server.timeout_ns);
-	rc = create(kv, depth, room, queue, err);
+	rc = create(kv, &p, queue, err);
 	xs_wait_limit(before);
 	return rc;
 }
@@ -120,7 +131,10 @@ void xseg_kv_queue_destroy(struct xseg_kv_queue *q)
 		return;
 	xs_watch_fini(&q->client);
 	xs_client_end(&q->client);
+	while (q->wholes)
+		xs_kv_whole_end(q, q->wholes);
 	xs_kv_put(q->kv);
+	free(q->large);
 	free(q->slots);
 	free(q->idle);
 	free(q);

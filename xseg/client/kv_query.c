@@ -22,6 +22,8 @@
 
 #define LOOKS 4u
 #define TRIES 32u
+/* of a scan: hundreds of keys, each of which kvd may have to read from the store */
+#define SCAN_PAGES 4u
 
 /* ---- the request ------------------------------------------------------------------------- */
 
@@ -65,9 +67,10 @@ static uint32_t first_guess(const struct xseg_kv_queue *q, const struct xseg_kv_
 
 	switch (io->op) {
 	case XSEG_KV_GET:
+	case XSEG_KV_OPEN:
 		return xs_kv_guess(&q->guess, xseg_hash(io->item.key, io->item.key_bytes));
 	case XSEG_KV_SCAN:
-		return least(io->item.value_bytes / KV_PAGE, room);
+		return least(io->item.value_bytes / KV_PAGE, least(room, SCAN_PAGES));
 	case XSEG_KV_BACKUP:
 		return XSEG_KV_BACKUP_BYTES / KV_PAGE;
 	default:
@@ -89,12 +92,13 @@ static void write_query(const struct xseg_kv_io *io, uint8_t *to)
 {
 	static const uint8_t kinds[] = {
 		[XSEG_KV_GET] = KV_GET, [XSEG_KV_EXISTS] = KV_EXISTS,
-		[XSEG_KV_SCAN] = KV_SCAN, [XSEG_KV_BACKUP] = KV_BACKUP
+		[XSEG_KV_SCAN] = KV_SCAN, [XSEG_KV_BACKUP] = KV_BACKUP,
+		[XSEG_KV_OPEN] = KV_GET
 	};
 	struct kv_query query = { .magic = KV_QUERY_MAGIC, .kind = kinds[io->op],
 		.key_bytes = io->item.key_bytes, .cursor = io->cursor };
 
-	if (io->op == XSEG_KV_GET)
+	if (query.kind == KV_GET)
 		query.version = io->item.version;
 	if (io->own.looks) {
 		query.flags |= KV_LOOK;
@@ -164,22 +168,22 @@ static bool is_key(struct xseg_kv_queue *q, const struct kv_slot *s, uint32_t at
 	return true;
 }
 
-/* The CRC of a range, begun with `crc`. Its bytes go to `to`, up to `room` of them. */
-static uint32_t sum(struct xseg_kv_queue *q, const struct kv_slot *s, uint32_t crc, uint32_t at,
-	uint32_t bytes, uint8_t *to, uint64_t room)
+uint32_t xs_kv_answer_sum(struct xseg_kv_queue *q, const struct kv_slot *s, uint32_t crc,
+	uint32_t at, uint32_t bytes, uint8_t *to, uint64_t room)
 {
 	uint32_t n, copied;
 
 	for (; bytes; at += n, bytes -= n) {
 		const uint8_t *from = piece_at(q, s, at, bytes, &n);
 
-		crc = xcrc32c(crc, from, n);
 		copied = least(n, room);
-		if (copied) {
-			memcpy(to, from, copied);
+		if (copied)
+			crc = xcrc32c_copy(crc, to, from, copied);
+		if (copied < n)
+			crc = xcrc32c(crc, from + copied, n - copied);
+		if (copied)
 			to += copied;
-			room -= copied;
-		}
+		room -= copied;
 	}
 	return crc;
 }
@@ -201,6 +205,27 @@ static struct noted notes_of(struct xseg_kv_queue *q, const struct kv_slot *s)
 		.zone = xseg_req_note(q->client.seg, s->r, KV_NOTE_ZONE),
 		.time = xseg_req_note(q->client.seg, s->r, KV_NOTE_TIME),
 		.epoch = epoch >> 24, .begin = (uint32_t)(epoch & 0xffffff) };
+}
+
+/* What a larger record needs comes while its first pages are read. */
+#define AHEAD_BYTES 8192u
+#define LINE	    64u
+
+void xs_kv_get_prefetch(struct xseg_kv_queue *q, const struct kv_slot *s, bool all)
+{
+	struct noted note = notes_of(q, s);
+	uint64_t end = s->io->own.asked * (uint64_t)KV_PAGE;
+	uint32_t n, bytes = note.begin < end ? least(note.bytes, end - note.begin) : 0;
+
+	if (s->r->result <= 0 || (all && s->io->flags & XSEG_KV_UNCHECKED && !s->io->item.value))
+		return;
+	bytes = least(bytes, all ? AHEAD_BYTES : 2 * LINE);
+	for (uint32_t at = note.begin; bytes; at += n, bytes -= n) {
+		const uint8_t *from = piece_at(q, s, at, bytes, &n);
+
+		for (uint32_t i = 0; i < n; i += LINE)
+			__builtin_prefetch(from + i, 0, 2);
+	}
 }
 
 static uint32_t pages_of(uint32_t begin, uint32_t bytes)
@@ -227,17 +252,22 @@ static bool header_of(struct xseg_kv_queue *q, const struct kv_slot *s, const st
 	       is_key(q, s, note->begin + xrecord_data_at(note->place, rec->key_bytes, rec->flags));
 }
 
-/* The value of a record of a large one, instead of a value. */
+/* The length of a large value. What is not lent and has memory is got by kv_whole.c, of which
+ * own.total tells. */
 static int64_t large_of(struct xseg_kv_queue *q, struct kv_slot *s, const struct xrecord *rec)
 {
+	struct xseg_kv_io *io = s->io;
 	struct kv_large large;
 
 	if (rec->value_bytes < sizeof(large))
 		return -EPROTO;
 	xs_kv_answer_copy(q, s, s->value_at, &large, sizeof(large));
-	s->io->own.large = 1;
-	s->io->own.total = large.bytes;
-	return -EFBIG;
+	if (large.bytes > KV_VALUE_MAX)
+		return -EPROTO;
+	if (io->flags & XSEG_KV_LOAN)
+		return -EFBIG;
+	io->own.total = io->item.value_bytes ? large.bytes : 0;
+	return (int64_t)large.bytes;
 }
 
 /* Copies the value out. False: key and value do not verify. */
@@ -245,7 +275,9 @@ static bool take_data(struct xseg_kv_queue *q, struct kv_slot *s, const struct x
 {
 	const struct xseg_kv_item *item = &s->io->item;
 	bool large = rec->flags & XRECORD_LARGE;
-	uint64_t room = large || s->io->flags & XSEG_KV_LOAN ? 0 : item->value_bytes;
+	uint64_t room = large || s->io->op == XSEG_KV_OPEN || s->io->flags & XSEG_KV_LOAN
+				? 0
+				: item->value_bytes;
 	uint32_t crc;
 
 	if (s->io->flags & XSEG_KV_UNCHECKED && !large) {
@@ -254,8 +286,9 @@ static bool take_data(struct xseg_kv_queue *q, struct kv_slot *s, const struct x
 				q, s, s->value_at, item->value, least(rec->value_bytes, room));
 		return true;
 	}
-	crc = sum(q, s, 0, s->value_at - rec->key_bytes, rec->key_bytes, NULL, 0);
-	return sum(q, s, crc, s->value_at, rec->value_bytes, item->value, room) == rec->data_crc;
+	crc = xs_kv_answer_sum(q, s, 0, s->value_at - rec->key_bytes, rec->key_bytes, NULL, 0);
+	crc = xs_kv_answer_sum(q, s, crc, s->value_at, rec->value_bytes, item->value, room);
+	return crc == rec->data_crc;
 }
 
 /* Of a record that is what it should be. */
@@ -268,6 +301,8 @@ static int64_t result_of(struct xseg_kv_queue *q, struct kv_slot *s, const struc
 		return -ENOENT;
 	if (wanted && rec->version != wanted)
 		return -ESTALE;
+	if (s->io->op == XSEG_KV_OPEN)
+		return xs_kv_stream_take(q, s, rec);
 	return rec->flags & XRECORD_LARGE ? large_of(q, s, rec) : (int64_t)rec->value_bytes;
 }
 
@@ -337,7 +372,12 @@ static enum kv_step get_end(struct xseg_kv_queue *q, struct kv_slot *s)
 	if (!take_record(q, s, &note))
 		return look(s, &note);
 	xs_kv_learn(&q->guess, s->r->hash, pages_of(note.begin, note.bytes));
-	return KV_DONE;
+	if (io->op == XSEG_KV_GET)
+		return io->result > 0 && io->own.total ? KV_WHOLE : KV_DONE;
+	if (io->result < 0 || io->stream->state != KV_STREAM_FREE)
+		return KV_DONE;
+	io->own.step = 1;			/* of a large value: it is to be held */
+	return KV_WAIT;
 }
 
 /* ---- other queries ----------------------------------------------------------------------- */
@@ -358,7 +398,7 @@ enum kv_step xs_kv_query_end(struct xseg_kv_queue *q, struct kv_slot *s)
 {
 	struct xseg_kv_io *io = s->io;
 
-	if (io->op == XSEG_KV_GET)
+	if (io->op == XSEG_KV_GET || io->op == XSEG_KV_OPEN)
 		return get_end(q, s);
 	if (io->op == XSEG_KV_SCAN && s->r->result == -EMSGSIZE)
 		return scan_more(s);

@@ -1,8 +1,9 @@
 /* kv_queue - operations of a queue of a store: sending them, and the handling of the answers.
  *
  * A queue has `depth` slots, each with a request that stays allocated and a room of memory. An
- * operation has one slot until it is done. Operations wait in a FIFO for a slot, and for the
- * queue's large room if they do not fit a slot's own.
+ * operation has one slot until it is done. Operations wait in a FIFO for a slot, and for one of the
+ * queue's large rooms if they do not fit a slot's own. A PUT or GET of a whole large value has no
+ * slot: kv_whole.c does it by operations of a stream.
  *
  *   slot   to     when                                                  by
  *   IDLE   OUT    its operation is sent                                 op_send
@@ -25,8 +26,10 @@
  *   K2  A slot that is LOST is never used again, nor are its pages: a successor of kvd may do the
  *       request yet.
  *   K3  Loans are let go of before the slot is IDLE, and before its request is sent again.
- *   K4  One operation has the large room: the one that is `large_user`'s. A get of which all pages
- *       are lent gives it back before the caller reads.
+ *   K4  One operation has a large room: that of its `user`. A get of which all pages are lent gives
+ *       it back before the caller reads.
+ *   K5  An operation of the library's own (kv_whole.c) is no operation of the program's: it is not
+ *       counted, and never in the list of those that are back.
  *
  * Contract: the queue's thread. Nothing here sleeps or allocates. A system call is made only to
  * wake a thread.
@@ -112,31 +115,52 @@ static void op_set(struct xseg_kv_io *io, enum op_state state)
 	io->state = state;
 }
 
+static bool is_inner(const struct xseg_kv_io *io)
+{
+	return io->own.whole && xs_kv_is_stream(io->op);
+}
+
+/* K5 */
 static void op_back(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 {
+	if (xs_kv_is_stream(io->op))
+		xs_kv_stream_is_back(io);
 	op_set(io, OP_BACK);
-	list_push(&q->back, io);
+	if (is_inner(io)) {
+		op_set(io, OP_REST);
+		xs_kv_whole_go_on(q, io);
+	} else {
+		list_push(&q->back, io);
+	}
 }
 
 /* K4 */
-static void room_put(struct xseg_kv_queue *q, struct kv_slot *s)
+static void room_put(struct kv_slot *s)
 {
+	s->room->user = NULL;
 	s->room = &s->own;
-	if (q->large_user == s)
-		q->large_user = NULL;
+}
+
+static struct kv_room *large_room(struct xseg_kv_queue *q)
+{
+	for (uint32_t i = 0; i < q->nr_large; i++)
+		if (!q->large[i].user)
+			return &q->large[i];
+	return NULL;
 }
 
 /* A slot with a room of so many pages; NULL: it has to be waited for. */
 static struct kv_slot *slot_take(struct xseg_kv_queue *q, uint32_t pages)
 {
+	struct kv_room *large = pages > q->room_pages ? large_room(q) : NULL;
 	struct kv_slot *s;
 
-	if (q->nr_idle == 0 || (pages > q->room_pages && q->large_user))
+	if (q->nr_idle == 0 || (pages > q->room_pages && !large))
 		return NULL;
 	s = q->idle[--q->nr_idle];
-	if (pages > q->room_pages) {
-		q->large_user = s;
-		s->room = &q->large;
+	if (large) {
+		large->user = s;
+		s->room = large;
 	}
 	return s;
 }
@@ -147,7 +171,7 @@ static void slot_put(struct xseg_kv_queue *q, struct kv_slot *s)
 	s->io = NULL;
 	if (s->r->nr_lent)
 		xseg_req_drop_loans(q->client.port, s->r);
-	room_put(q, s);
+	room_put(s);
 	q->idle[q->nr_idle++] = s;
 }
 
@@ -189,7 +213,9 @@ static uint32_t pages_of(const struct xseg_kv_queue *q, struct xseg_kv_io *io)
 {
 	if (io->op == XSEG_KV_FLUSH)
 		return 0;
-	return xs_kv_is_query(io->op) ? xs_kv_query_pages(q, io) : xs_kv_change_pages(io);
+	if (xs_kv_is_query(io))
+		return xs_kv_query_pages(q, io);
+	return xs_kv_is_stream(io->op) ? xs_kv_stream_pages(io) : xs_kv_change_pages(io);
 }
 
 static void fill_flush(const struct xseg_kv_queue *q, struct xreq *r)
@@ -208,8 +234,10 @@ static void op_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_i
 	s->io = io;
 	if (io->op == XSEG_KV_FLUSH)
 		fill_flush(q, s->r);
-	else if (xs_kv_is_query(io->op))
+	else if (xs_kv_is_query(io))
 		xs_kv_query_fill(q, s, io);
+	else if (xs_kv_is_stream(io->op))
+		xs_kv_stream_fill(q, s, io);
 	else
 		xs_kv_change_fill(q, s, io);
 }
@@ -245,7 +273,9 @@ static enum kv_step answer_end(struct xseg_kv_queue *q, struct kv_slot *s)
 {
 	if (s->io->op == XSEG_KV_FLUSH)
 		return flush_end(s);
-	return xs_kv_is_query(s->io->op) ? xs_kv_query_end(q, s) : xs_kv_change_end(q, s);
+	if (xs_kv_is_query(s->io))
+		return xs_kv_query_end(q, s);
+	return xs_kv_is_stream(s->io->op) ? xs_kv_stream_end(q, s) : xs_kv_change_end(q, s);
 }
 
 static bool all_is_lent(const struct kv_slot *s)
@@ -266,11 +296,26 @@ static void op_done(struct xseg_kv_queue *q, struct kv_slot *s)
 		slot_set(q, s, KV_SLOT_KEPT);
 		io->own.slot = s;
 		if (all_is_lent(s))
-			room_put(q, s);
+			room_put(s);
 	} else {
 		slot_set(q, s, KV_SLOT_IDLE);
 		slot_put(q, s);
 	}
+	op_back(q, io);
+}
+
+/* A GET has found a large value. */
+static void op_whole(struct xseg_kv_queue *q, struct kv_slot *s)
+{
+	struct xseg_kv_io *io = s->io;
+	int rc;
+
+	slot_set(q, s, KV_SLOT_IDLE);
+	slot_put(q, s);
+	rc = xs_kv_whole_begin(q, io);
+	if (!rc)
+		return;
+	io->result = rc;
 	op_back(q, io);
 }
 
@@ -295,15 +340,42 @@ static bool op_end(struct xseg_kv_queue *q, struct kv_slot *s)
 		slot_put(q, s);
 		list_push_first(&q->waiting, io);
 		return true;
+	case KV_WHOLE:
+		op_whole(q, s);
+		return true;
 	default:
 		op_done(q, s);
 		return true;
 	}
 }
 
+/* Their first lines are on their way together. */
+static void see_ahead(struct xs_client *c, struct xreq *const *r, uint32_t nr)
+{
+	struct xseg_kv_queue *q = (struct xseg_kv_queue *)c;
+	const struct kv_slot *s;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		s = r[i]->cookie;
+		if (s->io->op == XSEG_KV_GET)
+			xs_kv_get_prefetch(q, s, false);
+	}
+	q->ahead = r;
+	q->nr_ahead = nr;
+}
+
+/* All lines of the next one come while this one is looked at. */
 static bool end_one(struct xs_client *c, struct xreq *r)
 {
-	return op_end((struct xseg_kv_queue *)c, r->cookie);
+	struct xseg_kv_queue *q = (struct xseg_kv_queue *)c;
+	const struct kv_slot *next;
+
+	if (--q->nr_ahead) {
+		next = (*++q->ahead)->cookie;
+		if (next->io->op == XSEG_KV_GET)
+			xs_kv_get_prefetch(q, next, true);
+	}
+	return op_end(q, r->cookie);
 }
 
 static void send_more(struct xs_client *c)
@@ -316,7 +388,7 @@ static void send_more(struct xs_client *c)
 
 static uint32_t advance(struct xs_client *c)
 {
-	return xs_client_take(c, end_one, send_more);
+	return xs_client_take(c, see_ahead, end_one, send_more);
 }
 
 static void lose(struct xs_client *c)
@@ -350,8 +422,46 @@ static int check(const struct xseg_kv_queue *q, const struct xseg_kv_io *io)
 		return -EINVAL;
 	if (io->op == XSEG_KV_FLUSH)
 		return io->flags ? -EINVAL : 0;
-	return xs_kv_is_query(io->op) ? xs_kv_query_check(q->kv, io)
-				      : xs_kv_change_check(q->kv, io);
+	if (xs_kv_is_stream(io->op))
+		return xs_kv_stream_check(q, io);
+	return io->op <= XSEG_KV_BACKUP ? xs_kv_query_check(q->kv, io)
+					: xs_kv_change_check(q->kv, io);
+}
+
+void xs_kv_push(struct xseg_kv_queue *q, struct xseg_kv_io *io)
+{
+	struct kv_whole *whole = io->own.whole;
+
+	memset(&io->own, 0, sizeof(io->own));
+	io->own.whole = whole;
+	io->result = 0;
+	op_set(io, OP_OUT);
+	if (xs_kv_is_stream(io->op))
+		xs_kv_stream_goes(io);
+	if (xs_kv_is_stream(io->op) && xs_kv_stream_at_once(io))
+		op_back(q, io);
+	else
+		list_push(&q->waiting, io);
+}
+
+void xs_kv_unpush(struct xseg_kv_queue *q, struct xseg_kv_io *io)
+{
+	if (io->state != OP_OUT)
+		return;
+	list_remove(&q->waiting, io);
+	op_set(io, OP_REST);
+}
+
+void xs_kv_back(struct xseg_kv_queue *q, struct xseg_kv_io *io)
+{
+	io->own.whole = NULL;
+	op_back(q, io);
+}
+
+static bool is_whole(const struct xseg_kv_queue *q, const struct xseg_kv_io *io)
+{
+	return io->op == XSEG_KV_PUT &&
+	       xseg_kv_is_large(q->kv, io->item.key_bytes, io->item.value_bytes);
 }
 
 int xseg_kv_submit(struct xseg_kv_queue *q, struct xseg_kv_io *io)
@@ -361,10 +471,15 @@ int xseg_kv_submit(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 	if (rc)
 		return rc;
 	memset(&io->own, 0, sizeof(io->own));
-	io->result = 0;
-	op_set(io, OP_OUT);
+	if (is_whole(q, io)) {
+		rc = xs_kv_whole_begin(q, io);
+		if (rc)
+			return rc;
+		op_set(io, OP_OUT);
+	} else {
+		xs_kv_push(q, io);
+	}
 	q->nr_ios++;
-	list_push(&q->waiting, io);
 	send_waiting(q);
 	return 0;
 }
@@ -425,19 +540,30 @@ uint32_t xseg_kv_wait(
 	return xseg_kv_poll(q, done, max);
 }
 
+int64_t xs_kv_wait_for(struct xseg_kv_queue *q, struct xseg_kv_io *io)
+{
+	while (io->state != OP_BACK && q->client.nr_sent)
+		xs_client_sleep(&q->client, LOOK_NS);
+	if (io->state == OP_BACK) {
+		list_remove(&q->back, io);
+	} else {
+		io->result = -EDEADLK;
+		if (io->own.whole)
+			xs_kv_whole_forget(q, io);
+		else
+			list_remove(&q->waiting, io);
+		if (xs_kv_is_stream(io->op))
+			xs_kv_stream_is_back(io);
+	}
+	op_home(q, io);
+	return io->result;
+}
+
 int64_t xseg_kv_run(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 {
 	int rc = xseg_kv_submit(q, io);
 
-	if (rc)
-		return rc;
-	while (io->state != OP_BACK && q->client.nr_sent)
-		xs_client_sleep(&q->client, LOOK_NS);
-	if (io->state != OP_BACK)
-		io->result = -EDEADLK;
-	list_remove(io->state == OP_BACK ? &q->back : &q->waiting, io);
-	op_home(q, io);
-	return io->result;
+	return rc ? rc : xs_kv_wait_for(q, io);
 }
 
 uint32_t xseg_kv_out(const struct xseg_kv_queue *q)

@@ -103,6 +103,8 @@ static bool record_ok(const uint8_t *at, uint64_t bytes, struct kv_backup_entry 
 	memcpy(e, at, sizeof(*e));
 	if (e->key_bytes > KV_KEY_MAX || record_bytes(e) > bytes)
 		return false;
+	if (e->flags & KV_BACKUP_LARGE && e->value_bytes < sizeof(struct kv_large))
+		return false;
 	return !(e->flags & KV_BACKUP_SET) ||
 	       (e->key_bytes && xcrc32c(0, at + sizeof(*e), e->key_bytes + e->value_bytes) ==
 					 e->data_crc);
@@ -135,17 +137,25 @@ int64_t xs_kv_take_backup(struct xseg_kv_queue *q, struct kv_slot *s)
 
 int xseg_kv_next_record(const struct xseg_kv_io *io, size_t *at, struct xseg_kv_record *record)
 {
-	const uint8_t *from = (const uint8_t *)io->item.value + *at;
+	const uint8_t *from = (const uint8_t *)io->item.value + *at, *value;
 	struct kv_backup_entry e;
+	struct kv_large large;
 
 	if (io->result <= 0 || *at >= (uint64_t)io->result)
 		return 0;
 	memcpy(&e, from, sizeof(e));
-	*record = (struct xseg_kv_record){ .key = from + sizeof(e),
-		.value = from + sizeof(e) + e.key_bytes,
+	value = from + sizeof(e) + e.key_bytes;
+	*record = (struct xseg_kv_record){ .key = from + sizeof(e), .value = value,
 		.identity = { e.identity[0], e.identity[1] }, .sequence = e.sequence,
 		.version = e.version, .key_bytes = e.key_bytes, .value_bytes = e.value_bytes,
 		.expiry = e.expiry, .client = e.client, .set = (e.flags & KV_BACKUP_SET) != 0 };
+	if (e.flags & KV_BACKUP_LARGE) {
+		memcpy(&large, value, sizeof(large));
+		record->value = NULL;
+		record->value_bytes = large.bytes;
+		record->list = value;
+		record->list_bytes = e.value_bytes;
+	}
 	*at += record_bytes(&e);
 	return 1;
 }

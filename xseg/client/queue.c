@@ -289,7 +289,7 @@ static void send_more(struct xs_client *c)
 
 static uint32_t advance(struct xs_client *c)
 {
-	return xs_client_take(c, end_one, send_more);
+	return xs_client_take(c, NULL, end_one, send_more);
 }
 
 static void lose(struct xs_client *c)

@@ -127,6 +127,8 @@ static int choose_values(struct xb_options *o, struct xseg_error *err)
 		o->kv.value_max *= EXP_SPREAD;
 	else if (o->kv.is_exp)
 		o->kv.value_max = XB_VALUE_SIZE_MAX;
+	if (o->verify_only)			/* the earlier run had sizes of its own */
+		o->kv.value_max = XB_VALUE_SIZE_MAX;
 	return 0;
 }
 

@@ -103,7 +103,8 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 	if (!c->policy->writes_around)
 		count(ps, CC_WRITES_BYPASSED, 1);
 	volume_count_write(volume_block(ps, c->volume), c->r->size);
-	child_submit_range(ps, ch, (enum xseg_op)c->r->op, (c->fua ? XSEG_REQ_FUA : 0) | (c->r->flags & XSEG_REQ_ONCE),
+	child_submit_range(ps, ch, (enum xseg_op)c->r->op,
+		(c->fua ? XSEG_REQ_FUA : 0) | (c->r->flags & XSEG_REQ_ONCE),
 		c->r->obj_offset, c->r->size);
 }
 

@@ -75,6 +75,8 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	}
 	dirty_list(ps, o);
 	dirty_unlist(ps, o);
+	if (deleted && !atomic_load_explicit(&o->used, memory_order_relaxed))
+		xcache_cool(&object_of(ps->cache)->xc, o->index);
 	write_end(ps, ch->c, result == -ENOENT && had_it ? 0 : result);
 	changes_end(ps, voided);
 	object_reclaim_step(ps, o);

@@ -200,7 +200,8 @@ static void choose_value(struct sim *s, struct rng *g, struct vio *io, uint32_t 
 			rng_below(g, 1000));
 		return;
 	}
-	bytes = rng_one_in(g, 12) ? rng_below(g, room) : rng_below(g, rng_one_in(g, 2) ? 4000 : 300);
+	bytes = rng_one_in(g, 12) ? rng_below(g, room)
+				  : rng_below(g, rng_one_in(g, 2) ? 4000 : 300);
 	bytes = bytes < room ? bytes : room;
 	if (c->kind != KV_PUT && bytes > 200)
 		bytes = 200;
@@ -273,9 +274,11 @@ static void begin_changes(struct sim *s, struct vio *io)
 		io->change[i] = versions_begin(&w->v, io->key[i], &change);
 		w->v.key[io->key[i]].out++;
 		w->alone[io->key[i]] = c->kind == KV_TOUCH;
-		sim_log(s, "values: %td: change kind %u of key %u, condition %u (%" PRIu64
-			"), %u bytes%s%s", io - w->io, c->kind, io->key[i], c->condition, c->version,
-			c->value_bytes, io->fua ? ", FUA" : "", io->nr > 1 ? ", in a batch" : "");
+		sim_log(s,
+			"values: %td: change kind %u of key %u, condition %u (%" PRIu64
+			"), %u bytes%s%s",
+			io - w->io, c->kind, io->key[i], c->condition, c->version, c->value_bytes,
+			io->fua ? ", FUA" : "", io->nr > 1 ? ", in a batch" : "");
 	}
 }
 
@@ -324,8 +327,10 @@ static void change_answered(struct sim *s, struct vio *io)
 	for (uint32_t i = 0; i < io->nr; i++) {
 		struct kw_change *c = &io->c[i];
 
-		sim_log(s, "values: %td: key %u -> %" PRIi64 ", %d, version %" PRIu64 ", number %"
-			PRIu64, io - w->io, io->key[i], result, c->result, c->new_version, c->number);
+		sim_log(s,
+			"values: %td: key %u -> %" PRIi64 ", %d, version %" PRIu64
+			", number %" PRIu64,
+			io - w->io, io->key[i], result, c->result, c->new_version, c->number);
 		if (result == -EIO) {
 			w->unsure[io->key[i]] = true;
 			w->v.key[io->key[i]].change[io->change[i]].state = VCHANGE_DEAD;
@@ -451,7 +456,8 @@ static void exists_answered(struct sim *s, struct vio *io)
 		.what = io->r->result < 0 ? VSEEN_ABSENT : VSEEN_PRESENT };
 	int64_t result = io->r->result;
 
-	sim_log(s, "values: %td: key %u exists -> %" PRIi64, io - s->values->io, io->key[0], result);
+	sim_log(s, "values: %td: key %u exists -> %" PRIi64, io - s->values->io, io->key[0],
+		result);
 	if (result >= 0 || result == -ENOENT)
 		versions_see(&s->values->v, io->key[0], &seen);
 	else if (!s->errors_ok)
@@ -483,8 +489,8 @@ static void get_answered(struct sim *s, struct vio *io)
 		check_time(s, io);
 	if ((rc == -EMSGSIZE || (rc == -EBADMSG && !(io->flags & KV_LOOK))) &&
 		io->tries++ < GET_TRIES && io->need < VPAGES) {
-		sim_log(s, "values: %td: key %u -> %d, asks again for %u pages", io - w->io, key, rc,
-			io->need);
+		sim_log(s, "values: %td: key %u -> %d, asks again for %u pages", io - w->io, key,
+			rc, io->need);
 		io->flags |= rc == -EBADMSG ? KV_LOOK : 0;
 		xseg_req_drop_loans(w->port[io->port], io->r);
 		ask(s, io);

@@ -14,6 +14,7 @@
 
 #define PATH_MAX_STATES 256u
 #define OTHERS		64u
+#define TRIES		10000u			/* for another path to a state */
 
 /* What a change asks of the state that it meets. */
 enum need { NEED_NOTHING, NEED_PRESENT, NEED_ABSENT };
@@ -115,8 +116,8 @@ static bool can_do(const struct vchange *c, const struct vstate *st, uint32_t la
 	case NEED_ABSENT:
 		return may_be_absent(st, latest);
 	case NEED_PRESENT:
-		if (!may_be_present(st, c->begin) ||
-			(c->condition == KV_IF_VERSION && st->version != c->if_version))
+		if (!may_be_present(st, c->begin) || (c->condition == KV_IF_VERSION &&
+				st->version && st->version != c->if_version))
 			return false;
 		return (c->kind != KV_INCR && c->kind != KV_DECR) || number_of(&st->value, &n);
 	default:
@@ -407,10 +408,12 @@ static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, 
 				break;
 		at[i] = n;
 		if (n > nr)
-			error = complain(v, key, "an answer says %s (version %" PRIu64 "), from %"
-				PRIu64 " to %" PRIu64 ", which it was not; %u changes, the last "
-				"version is %" PRIu64, what_was_seen(s), s->version, s->begin, s->end,
-				nr, k->state[first + nr].version);
+			error = complain(v, key,
+				"an answer says %s (version %" PRIu64 "), from %" PRIu64
+				" to %" PRIu64 ", which it was not; %u changes, the last "
+				"version is %" PRIu64,
+				what_was_seen(s), s->version, s->begin, s->end, nr,
+				k->state[first + nr].version);
 		else if (s->what == VSEEN_ABSENT && k->state[first + n].present &&
 			 s->end < k->state[first + n].gone_at)
 			k->state[first + n].gone_at = s->end;
@@ -518,10 +521,15 @@ struct search {
 	struct vstate other[OTHERS];
 	uint32_t nr_others;
 	bool found;
+	/* is_of_another(): a path whose last change is not of this batch */
+	uint64_t not_of;
+	uint32_t tries;
 };
 
 static bool is_it(const struct search *q, const struct vstate *st)
 {
+	if (q->not_of && q->not_of == st->batch)
+		return false;
 	if (q->seen->what == VSEEN_ABSENT)
 		return may_be_absent(st, q->v->latest);
 	return st->present && (!st->version || st->version == q->seen->version) &&
@@ -533,7 +541,7 @@ static bool search(struct search *q, const struct vstate *st, uint32_t next, uin
 
 static void note_other(struct search *q, const struct vstate *st)
 {
-	if (q->power_lost || !q->dead || q->nr_others == OTHERS)
+	if (q->power_lost || !q->dead || q->nr_others == OTHERS || q->not_of)
 		return;
 	q->other[q->nr_others] = *st;
 	q->other[q->nr_others].promised = false;	/* the others are in no order */
@@ -546,7 +554,7 @@ static bool try_change(struct search *q, const struct vstate *st, const struct v
 	uint64_t number;
 	struct vstate *to = &q->path[q->depth];
 
-	if (!can_do(c, st, q->v->latest))
+	if (!can_do(c, st, q->v->latest) || (q->not_of && ++q->tries > TRIES))
 		return false;
 	assert(q->depth < PATH_MAX_STATES);
 	*to = make(c, st, &number);
@@ -609,6 +617,42 @@ static uint32_t sort_dead(struct vkey *k, uint32_t nr)
 	return dead;
 }
 
+/* One of the key's states looks as what is seen, and is not of this batch. */
+static bool looks_as_another(const struct search *q)
+{
+	for (uint32_t i = 0; i < q->k->nr_states; i++)
+		if (is_it(q, &q->k->state[i]))
+			return true;
+	return false;
+}
+
+/* The batch of the state that was found. `settled`: if no change made it. */
+static uint64_t batch_found(const struct search *q, const struct vstate *settled)
+{
+	if (q->depth)
+		return q->path[q->depth - 1].batch;
+	for (uint32_t i = q->nr_others; i--;)
+		if (is_it(q, &q->other[i]))
+			return q->other[i].batch;
+	return settled->batch;
+}
+
+/* Whether another change than that of the batch may have made what is seen: a counter that is
+ * counted on by 0 looks as it did before. If that is not found out, it may have been another. */
+static bool is_of_another(const struct search *found, uint64_t batch)
+{
+	struct search q = { .v = found->v, .k = found->k, .seen = found->seen, .not_of = batch,
+		.power_lost = found->power_lost, .done = found->done, .dead = found->dead,
+		.must = found->must };
+
+	if (!batch || looks_as_another(&q))
+		return batch != 0;
+	search(&q, &q.k->state[q.k->nr_states - 1], 0, 0);
+	for (uint32_t i = 0; i < q.depth; i++)
+		free(q.path[i].value.at);
+	return q.found || q.tries > TRIES;
+}
+
 const char *versions_resolve(struct versions *v, uint32_t key, const struct vseen *seen,
 	bool power_lost)
 {
@@ -616,6 +660,7 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	struct search q = { .v = v, .k = k, .seen = seen, .power_lost = power_lost };
 	uint32_t from = k->nr_states - 1;
 	struct vstate *now;
+	bool another;
 
 	q.done = sort(k);
 	q.dead = sort_dead(k, q.done);
@@ -633,13 +678,15 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	else
 		q.found = true;
 	if (!q.found)
-		return complain(v, key, "after %s it shows %s (version %" PRIu64 "), which it "
-			"cannot be; the last settled version is %" PRIu64 "%s, of %u states, and %u "
-			"changes were answered since, %u of them for sure; %u were out",
+		return complain(v, key,
+			"after %s it shows %s (version %" PRIu64 "), which it cannot be; the last "
+			"settled version is %" PRIu64 "%s, of %u states, and %u changes were "
+			"answered since, %u of them for sure; %u were out",
 			power_lost ? "a loss of power" : "the death of its clients",
 			what_was_seen(seen), seen->version, versions_now(v, key)->version,
 			versions_now(v, key)->promised ? " (promised)" : "", k->nr_states, q.done,
 			q.must, q.dead);
+	another = is_of_another(&q, batch_found(&q, &k->state[from]));
 	if (!q.must && from + 1 < k->nr_states)
 		forget_states(k, from + 1);
 	for (uint32_t i = 0; i < q.nr_others; i++)
@@ -654,6 +701,8 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	else
 		now->present = false;	/* it may have expired, which it stays */
 	now->promised |= power_lost;
+	if (another)
+		now->batch = 0;
 	forget_changes(k);
 	trim(k);
 	k->quiet_since = v->now;
@@ -692,8 +741,8 @@ const char *versions_check_batches(struct versions *v)
 			/* a later change that is there says nothing of the batch */
 			if (!b->version[n] || !st->present || !st->version)
 				continue;
-			if (st->version == b->version[n])
-				there = b->key[n];
+			if (st->version == b->version[n] && st->batch == b->id)
+				there = b->key[n];	/* a TOUCH keeps the version */
 			else if (st->version < b->version[n])
 				gone = b->key[n];
 		}

@@ -49,7 +49,7 @@ static int own(uint32_t nr, uint64_t *first)
 	int rc;
 
 	for (uint32_t tries = 0; tries < 300; tries++) {
-		rc = alog_own(rig->log, nr, first);
+		rc = alog_own(rig->log, nr, nr, first);
 		if (rc != -EAGAIN)
 			break;
 		go_on();
@@ -243,8 +243,8 @@ static void own_zones_count_against_the_log(void **state)
 	(void)state;
 	begin_own(20, 18, 1);
 	assert_true(ar_open(rig));
-	assert_int_equal(alog_own(rig->log, 18, &first), -E2BIG);
-	assert_int_equal(alog_own(rig->log, 0, &first), -E2BIG);
+	assert_int_equal(alog_own(rig->log, 18, 18, &first), -E2BIG);
+	assert_int_equal(alog_own(rig->log, 0, 0, &first), -E2BIG);
 	while (!own(1, &first))
 		nr++;
 	assert_int_equal(own(1, &first), -ENOSPC);
@@ -255,6 +255,40 @@ static void own_zones_count_against_the_log(void **state)
 	assert_int_equal(alog_own_free(rig->log, first, 1), -ENOENT);
 	ar_put_now(rig, 1, 100, false);
 	assert_int_equal(own(2, &first), 0);
+}
+
+/* A value whose length is not known takes ids for the longest, and space as it grows. */
+static void a_run_is_counted_as_it_grows(void **state)
+{
+	uint64_t first, other;
+
+	(void)state;
+	begin_own(20, 18, 1);
+	assert_true(ar_open(rig));
+	while (alog_own(rig->log, 17, 1, &first) == -EAGAIN)
+		go_on();
+	assert_int_equal(stats().own_zones, 1);
+	assert_int_equal(alog_own_count(rig->log, first, 18), -ENOENT);
+	assert_int_equal(alog_own_count(rig->log, first + 1, 2), -ENOENT);
+	assert_int_equal(alog_own_count(rig->log, first, 10), 0);
+	assert_int_equal(own(7, &other), 0);
+	assert_true(other >= first + 17);
+	assert_int_equal(alog_own_count(rig->log, first, 11), -ENOSPC);
+	assert_int_equal(alog_own_count(rig->log, first, 3), 0);
+	assert_int_equal(alog_own_count(rig->log, first, 4), 0);
+	assert_int_equal(stats().own_zones, 11);
+	assert_int_equal(alog_own_cut(rig->log, first, 2), 0);
+	assert_int_equal(stats().own_zones, 9);
+	assert_int_equal(alog_own_count(rig->log, first, 3), -ENOENT);
+	for (uint64_t id = first; id < first + 2; id++)
+		ar_write_page(rig, target(id), id);
+	assert_int_equal(objects(), 2);
+	assert_int_equal(alog_own_free(rig->log, first, 2), 0);
+	ar_put_now(rig, 1, 100, false);
+	ar_force_now(rig);
+	ar_settle(rig);
+	assert_int_equal(objects(), 0);
+	assert_int_equal(stats().own_zones, 7);
 }
 
 static void compaction_makes_room_for_own_zones(void **state)
@@ -435,6 +469,7 @@ int main(int argc, char **argv)
 		RULE(what_no_record_names_is_deleted_after_opening),
 		RULE(a_promised_one_stays_until_its_superseder_is_stable),
 		RULE(own_zones_count_against_the_log),
+		RULE(a_run_is_counted_as_it_grows),
 		RULE(compaction_makes_room_for_own_zones),
 		RULE(a_barrier_covers_what_was_written_before_it),
 		RULE(a_flush_that_was_sent_before_meets_no_barrier),

@@ -186,6 +186,77 @@ static void lent_pages_whose_write_failed_are_copied_and_answered(void **state)
 	assert_int_equal(rig->index[1].type, ALOG_VALUE);
 }
 
+/* The write that was sent first fails. */
+static void fail_first_write(void)
+{
+	rig->fail_write = 1000;
+	answer(XSEG_OP_WRITE);
+	rig->fail_write = 0;
+}
+
+/* T7. The write of key 1 has failed, so a repair drops it: a lent value has superseded it. */
+static void a_repair_drops_nothing_that_a_lent_record_has_superseded(void **state)
+{
+	(void)state;
+	for (uint32_t later = 0; later < 2; later++) {
+		begin();
+		ar_put_now(rig, 1, 500, false);
+		alog_push(rig->log, alog_end(rig->log));
+		ar_poll(rig);
+		fail_first_write();
+		if (later)			/* the repair is reading */
+			ar_poll(rig);
+		assert_int_equal(ar_put_paged(rig, 1, 9000, true), 0);
+		for (uint32_t i = 0; i < 20; i++) {
+			ar_poll(rig);
+			if (out_of(XSEG_OP_READ))
+				answer(XSEG_OP_READ);
+		}
+		assert_int_equal(in_hands(), 1);
+		ar_kill(rig);
+		assert_true(ar_open(rig));
+		assert_int_equal(rig->index[1].type, ALOG_VALUE);
+		ar_check_values(rig);
+		end(NULL);
+	}
+	begin();
+}
+
+/* L9. The store has all of a lent record, which a kill undoes. Its zone is in doubt, so a repair
+ * drops the page with the filler. */
+static void what_a_kill_has_undone_stays_so_when_a_repair_drops_the_filler(void **state)
+{
+	uint64_t old, wanted;
+
+	(void)state;
+	begin();
+	ar_put_now(rig, 1, 100, false);
+	ar_force_now(rig);
+	old = rig->index[1].sequence;
+	ar_put_now(rig, 2, 4000, false);
+	ar_poll(rig);				/* the first page is full */
+	assert_int_equal(out_of(XSEG_OP_WRITE), 1);
+	assert_int_equal(ar_put_paged(rig, 1, 9000, true), 0);
+	alog_push(rig->log, alog_end(rig->log));
+	ar_poll(rig);
+	assert_int_equal(out_of(XSEG_OP_WRITE), 3);
+	fail_first_write();
+	write_all();
+	ar_kill(rig);
+	assert_true(ar_open(rig));
+	assert_int_equal(rig->index[1].sequence, old);
+	wanted = alog_end(rig->log);
+	alog_force(rig->log, wanted);
+	while (alog_stable(rig->log) < wanted) {
+		ar_poll(rig);
+		assert_true(ar_step(rig));
+	}
+	ar_note_promises(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	assert_int_equal(rig->index[1].sequence, old);
+}
+
 static void a_copy_begins_at_a_page_as_well(void **state)
 {
 	uint64_t zone;
@@ -257,6 +328,8 @@ int main(void)
 		RULE(a_successor_that_is_killed_leaves_it_to_the_next),
 		RULE(hints_that_name_it_are_not_believed),
 		RULE(lent_pages_whose_write_failed_are_copied_and_answered),
+		RULE(a_repair_drops_nothing_that_a_lent_record_has_superseded),
+		RULE(what_a_kill_has_undone_stays_so_when_a_repair_drops_the_filler),
 		RULE(a_copy_begins_at_a_page_as_well),
 		RULE(pages_that_are_read_meanwhile_are_told),
 		RULE(what_is_too_long_is_refused),

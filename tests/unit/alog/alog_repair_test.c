@@ -96,6 +96,40 @@ static void so_it_is_when_processes_are_killed(void **state)
 		one_seed(seed, true);
 }
 
+/* Writes of zones fail for some hours, and heads can be written. */
+static void a_store_that_fails_for_hours_uses_up_no_zones(void **state)
+{
+	static const uint32_t percent[] = { 100, 50, 10 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		begin();
+		rig->heads_are_good = true;
+		rig->fail_write = 10 * percent[i];
+		for (uint32_t n = 0; n < 20000; n++) {
+			if (ar_random(rig, 4) == 0)
+				(void)ar_put(rig, ar_random(rig, 20), ar_random(rig, 3000), false);
+			if (n % 5000 == 4999) {
+				ar_kill(rig);
+				assert_true(ar_open(rig));
+			}
+			alog_push(rig->log, alog_end(rig->log));
+			ar_poll(rig);
+			for (uint32_t k = ar_random(rig, 8); k; k--)
+				ar_step(rig);
+			rig->now += 1000000000;
+		}
+		rig->fail_write = 0;
+		ar_force_now(rig);
+		assert_in_range(stats().zones, 1, rig->cfg.zones);
+		ar_check_values(rig);
+		ar_cut(rig);
+		assert_true(ar_open(rig));
+		end(NULL);
+	}
+	begin();
+}
+
 /* The last page has the end of one such record. The next one has room beside it. */
 static void records_of_the_greatest_size_follow_each_other(void **state)
 {
@@ -111,6 +145,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_tail_whose_writes_fail_is_written_at_last),
 		cmocka_unit_test(so_it_is_when_processes_are_killed),
+		RULE(a_store_that_fails_for_hours_uses_up_no_zones),
 		RULE(records_of_the_greatest_size_follow_each_other),
 	};
 

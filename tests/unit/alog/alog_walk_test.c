@@ -156,6 +156,83 @@ static void a_hold_whose_user_is_slow_gives_way_to_callers(void **state)
 	assert_int_equal(rig->backup.error, -ENOSPC);
 }
 
+/* The walk stands in its first zone, while all that was there at its begin is superseded. */
+static void no_zone_goes_before_it_was_told(void **state)
+{
+	uint64_t first = 0, last = 0;
+
+	(void)state;
+	begin_sized(24, 8);
+	put_many(24, 2000);
+	ar_force_now(rig);
+	for (uint32_t k = 0; k < 24; k++) {
+		first = !first || rig->index[k].zone < first ? rig->index[k].zone : first;
+		last = rig->index[k].zone > last ? rig->index[k].zone : last;
+	}
+	assert_true(last > first);
+	assert_true(ar_backup(rig, 1));
+	for (uint32_t i = 0; i < 20000 && !walk_state().waits; i++) {
+		ar_poll(rig);
+		ar_step(rig);
+	}
+	assert_true(walk_state().waits);
+	assert_int_equal(walk_state().told, 0);
+	assert_int_equal(fill_up(400), -EAGAIN);	/* a second of patience is not over */
+	for (uint64_t zone = first; zone <= last; zone++)
+		assert_non_null(ar_zone(rig, zone)->now);
+	rig->backup.waits_in = 0;
+	alog_walk_go(rig->log);
+	for (uint32_t i = 0; i < 20000 && !rig->backup.over; i++) {
+		ar_poll(rig);
+		ar_step(rig);
+	}
+	assert_int_equal(rig->backup.over, 1);
+	assert_int_equal(rig->backup.error, 0);
+	assert_int_equal(fill_up(50), 0);
+	for (uint64_t zone = first; zone <= last; zone++)
+		assert_true(!ar_zone(rig, zone) || !ar_zone(rig, zone)->now);
+}
+
+/* At rest: a compaction may stand, as it has no credit. */
+static void a_compaction_without_credit_is_in_no_walks_way(void **state)
+{
+	uint32_t walks = 0;
+
+	(void)state;
+	begin_sized(16, 8);
+	put_many(44, 6500);
+	for (uint32_t i = 0; i < 2000; i++) {
+		ar_put_now(rig, i % 8 ? 47 : ar_random(rig, 44), i % 8 ? 300 : 6500, false);
+		ar_force_now(rig);
+		ar_settle(rig);
+		if (!ar_backup(rig, 0))
+			continue;
+		ar_settle(rig);
+		assert_int_equal(rig->backup.over, 1);
+		walks++;
+	}
+	assert_int_equal(walks, 2000);
+	assert_true(stats().zones_deleted > 10);
+}
+
+static void a_compaction_without_credit_is_in_no_evictions_way(void **state)
+{
+	(void)state;
+	begin_sized(16, 8);
+	put_many(44, 6500);
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t tries = 0;
+
+		ar_put_now(rig, i % 8 ? 47 : ar_random(rig, 44), i % 8 ? 300 : 6500, false);
+		ar_force_now(rig);
+		ar_settle(rig);
+		while (alog_evict(rig->log) && tries++ < 10)
+			ar_settle(rig);
+		assert_in_range(tries, 0, 9);	/* a log that does not evict has to say so */
+	}
+	assert_true(stats().zones_deleted > 10);
+}
+
 static void a_repair_breaks_a_backup(void **state)
 {
 	(void)state;
@@ -356,6 +433,9 @@ int main(void)
 		RULE(a_walk_waits_for_its_user_and_others_use_the_scratch),
 		RULE(a_walk_that_is_stopped_tells_nothing_more),
 		RULE(a_hold_whose_user_is_slow_gives_way_to_callers),
+		RULE(no_zone_goes_before_it_was_told),
+		RULE(a_compaction_without_credit_is_in_no_walks_way),
+		RULE(a_compaction_without_credit_is_in_no_evictions_way),
 		RULE(a_repair_breaks_a_backup),
 		RULE(a_page_that_is_written_while_its_zone_is_read_is_told),
 		RULE(verify_tells_flipped_bits_of_records_headers_and_hints),

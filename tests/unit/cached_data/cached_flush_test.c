@@ -533,6 +533,43 @@ static void a_flush_waits_for_a_request_of_its_own_like_all(void **state)
 		crig_expect(info[--i], -ENOENT);
 }
 
+/* The first write from that call on that the store holds, and is not of that object. */
+static uint32_t held_beside(const char *name)
+{
+	uint32_t call = crig_held(XSEG_OP_WRITE, 0);
+
+	while (call != CRIG_NEVER && !strcmp(crig_call(call)->target, name))
+		call = crig_held(XSEG_OP_WRITE, call + 1);
+	return call;
+}
+
+/* It waits for its turn to be flushed when it is written again: what the FLUSH promises of it is
+ * in no other page then. */
+static void a_flush_waits_for_what_was_written_again_after_it_came(void **state)
+{
+	struct crig_io *f;
+	char name[2] = "a";
+	uint32_t call;
+
+	(void)state;
+	crig_up("requests=8 dirty_age=1h");
+	dirty_objects('a', crig_share() + 4);
+	crig_hold(true);
+	f = crig_send(XSEG_OP_FLUSH, "vol:", 0, 0, 0, 0);
+	crig_settle();
+	while (crig_state(name, 0) != BUCKET_DIRTY)
+		assert_true(name[0]++ < 'z');
+	crig_expect(crig_write(name, 0, B(1), 6), B(1));
+	while ((call = held_beside(name)) != CRIG_NEVER)
+		crig_answer(call);
+	assert_int_equal(crig_count_calls(XSEG_OP_FLUSH, 0), 0);
+	crig_expect_waits(f);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(f, 0);
+	assert_true(crig_stable(name, 0, B(1), 6));
+}
+
 static void stopping_flushes_everything_and_then_is_quiet(void **state)
 {
 	uint64_t left;
@@ -605,6 +642,7 @@ int main(void)
 		CRIG_T(flushes_that_share_the_last_ticket_need_no_further_flush),
 		CRIG_T(a_flush_beside_a_bucket_in_flight_polls_no_more_than_needed),
 		CRIG_T(a_flush_waits_for_a_request_of_its_own_like_all),
+		CRIG_T(a_flush_waits_for_what_was_written_again_after_it_came),
 		CRIG_T(stopping_flushes_everything_and_then_is_quiet),
 		CRIG_T(drop_refuses_while_anything_is_dirty_and_then_forgets_all),
 		CRIG_T(drop_forgets_zeroes_too),

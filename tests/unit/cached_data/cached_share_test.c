@@ -175,6 +175,29 @@ static void a_writer_that_needs_more_than_is_not_promised_has_it_when_all_is_flu
 	expect_hits(32);
 }
 
+/* A cut takes pages of the reserve, which is filled again when no page is free. */
+static void the_reserve_takes_no_page_of_a_volume_at_its_minimum(void **state)
+{
+	uint32_t reserve;
+
+	(void)state;
+	crig_up(QUIET);
+	crig_limit(64);
+	crig_volume_set("id=1 min=128k");
+	have(CALM, "calm:0", 0, 32);
+	forget_hits("calm:0", 32);
+	crig_store_fill("noisy:0", 0, B(64), NOISY);
+	while (crig.k->memory.nr_free || memory_port(cport_at(crig.k, 0))->nr_magazine)
+		dirty(NOISY, "noisy:0", (uint32_t)(crig_counter(CC_DIRTY_BYTES) / B(1)), 1);
+	reserve = crig.k->memory.reserve.nr;
+	crig_volume(NOISY);
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "noisy:0", B(50) + 512, B(1)), B(1));
+	crig_pass(CRIG_S);
+	assert_true(crig.k->memory.reserve.nr < reserve);
+	assert_int_equal(used(CALM), B(32));
+	expect_hits(32);
+}
+
 static void an_object_of_a_volume_at_its_minimum_is_passed_by_when_entries_run_out(void **state)
 {
 	char name[16];
@@ -736,6 +759,7 @@ int main(void)
 		CRIG_T(who_is_owed_pages_goes_before_those_who_wait_already),
 		CRIG_T(a_volume_at_its_minimum_takes_from_itself_what_others_have_not),
 		CRIG_T(a_writer_that_needs_more_than_is_not_promised_has_it_when_all_is_flushed),
+		CRIG_T(the_reserve_takes_no_page_of_a_volume_at_its_minimum),
 		CRIG_T(an_object_of_a_volume_at_its_minimum_is_passed_by_when_entries_run_out),
 		CRIG_T(but_who_has_all_entries_loses_one),
 		CRIG_T(dirty_data_of_an_object_that_is_emptied_stays_when_it_is_clean),

@@ -336,6 +336,40 @@ static void what_was_copied_early_is_nobody_s_when_it_was_not_taken(void **state
 		crig_expect_data("a", B(i), B(1), 40 + i);
 }
 
+/* A write in front of the others waits, and its data was copied first. Their requests have the same
+ * place word: only the index tells them apart. */
+static void a_copy_is_taken_by_no_other_write(void **state)
+{
+	struct crig_io *gone, *waits, *io[BATCH - 1];
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("b", 0, B(1), 5), B(1));
+	have_written("a", 16, 5);
+	crig_hold(true);
+	gone = crig_op(XSEG_OP_DELETE, "b", 0, 0);
+	waits = crig_send(XSEG_OP_WRITE, "b", 0, B(1), 0, 40);
+	for (uint32_t i = 0; i < BATCH - 1; i++) {
+		io[i] = crig_send(XSEG_OP_WRITE, "a", B(i), B(1), 0, 20 + i);
+		assert_int_equal(io[i]->r->place, waits->r->place);
+	}
+	peer_port_step_poll(&crig.peer->ports[0]);
+	while (peer_port_step_request(&crig.peer->ports[0]))
+		;
+	assert_int_equal(request_port(cport_at(crig.k, 0))->early.nr, BATCH);
+	crig_settle();
+	crig_expect_waits(waits);
+	for (uint32_t i = 0; i < BATCH - 1; i++) {
+		crig_expect(io[i], B(1));
+		crig_expect_data("a", B(i), B(1), 20 + i);
+	}
+	crig_hold(false);
+	crig_settle();
+	crig_expect(gone, 0);
+	crig_expect(waits, B(1));
+	crig_expect_data("b", 0, B(1), 40);
+}
+
 static void it_does_not_pay_for_writes_that_wait(void **state)
 {
 	struct crig_io *gone, *io;
@@ -386,6 +420,7 @@ int main(void)
 		CRIG_T(the_data_of_a_batch_of_writes_is_copied_early),
 		CRIG_T(so_is_that_of_writes_to_buckets_that_are_not_there),
 		CRIG_T(what_was_copied_early_is_nobody_s_when_it_was_not_taken),
+		CRIG_T(a_copy_is_taken_by_no_other_write),
 		CRIG_T(it_does_not_pay_for_writes_that_wait),
 		CRIG_T(a_killed_cache_s_successor_has_what_was_written_so),
 	};

@@ -447,6 +447,76 @@ static void reads_that_wait_for_the_store_count_as_lent(void **state)
 		let_go(io[i]);
 }
 
+/* A client of its own, with one read that asks for a loan of six pages. */
+struct borrower {
+	struct xseg_peer *peer;
+	struct xport *port;
+	struct xreq *r;
+};
+
+static void borrower_open(struct borrower *b, const char *name, uint64_t offset)
+{
+	struct xseg_error err = { "" };
+	const struct xseg_peer_params params = {
+		.name = name, .kind = "client", .nr_ports = 1, .nr_requests = 1
+	};
+
+	assert_int_equal(xseg_peer_open(crig.seg, &params, &b->peer, &err), 0);
+	b->port = xseg_peer_port(b->peer, 0);
+	b->r = xseg_req_alloc(b->port);
+	assert_non_null(b->r);
+	b->r->op = XSEG_OP_READ;
+	b->r->flags = XSEG_REQ_LOAN;
+	b->r->offset = b->r->obj_offset = offset;
+	b->r->size = B(6);
+	b->r->nr_pages = 6;
+	assert_int_equal(xseg_pages_take(b->peer, 6, b->r->page), 0);
+	xseg_req_set_target(b->r, "a", 1);
+	assert_int_equal(
+		xseg_req_submit(b->port, b->r, xseg_peer_find(crig.seg, "cached")), 0);
+	xseg_port_flush(b->port);
+	crig_settle();
+}
+
+/* Returns how many pages it was lent. */
+static uint32_t borrower_close(struct borrower *b)
+{
+	uint32_t lent = 0;
+	struct xreq *r;
+
+	assert_int_equal(xseg_port_replies(b->port, &r, 1), 1);
+	assert_int_equal(r->result, B(6));
+	for (uint32_t i = 0; i < 6; i++)
+		lent += xseg_req_page(crig.seg, r, i) != xseg_page(crig.seg, r->page[i]);
+	xseg_req_free(b->port, r);
+	xseg_peer_close(b->peer, XSEG_CLOSE_FREE_ARENA);
+	return lent;
+}
+
+/* Each port is given credit for a part of what is left. */
+static void reads_of_all_ports_that_wait_for_the_store_count_together(void **state)
+{
+	static const char *const names[] = { "b0", "b1", "b2", "b3" };
+	struct borrower b[4];
+	uint32_t lent = 0;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(24), 5);
+	crig_limit(80);
+	crig_hold(true);
+	for (uint32_t i = 0; i < 4; i++) {
+		borrower_open(&b[i], names[i], B(6 * i));
+		cached_check_loans(crig.peer);
+	}
+	crig_hold(false);
+	crig_settle();
+	cached_check_loans(crig.peer);
+	for (uint32_t i = 0; i < 4; i++)
+		lent += borrower_close(&b[i]);
+	assert_in_range(lent, 6, 15);		/* a quarter of it is for direct readers */
+}
+
 static void what_was_granted_to_a_read_that_fails_may_be_lent_again(void **state)
 {
 	(void)state;
@@ -668,6 +738,7 @@ int main(void)
 		CRIG_T(a_write_waits_for_pages_that_are_all_on_loan_and_goes_on_when_they_are_let_go),
 		CRIG_T(no_more_than_a_quarter_of_the_cache_is_lent_and_the_rest_is_copied),
 		CRIG_T(reads_that_wait_for_the_store_count_as_lent),
+		CRIG_T(reads_of_all_ports_that_wait_for_the_store_count_together),
 		CRIG_T(what_was_granted_to_a_read_that_fails_may_be_lent_again),
 		CRIG_T(direct_readers_of_all_ports_pin_a_sixteenth_of_the_cache_at_most),
 		CRIG_T(minima_of_volumes_leave_less_to_be_lent),

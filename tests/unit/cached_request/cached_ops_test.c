@@ -126,6 +126,22 @@ static void info_and_delete_drive_no_object_out(void **state)
 	assert_int_equal(crig_number("hits"), 1);
 }
 
+static void the_entry_of_a_deleted_object_goes_before_others(void **state)
+{
+	static const char *const names[] = { "b", "c", "d" };
+
+	(void)state;
+	crig_up("objects=2");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	for (uint32_t i = 0; i < 3; i++) {
+		crig_expect(crig_write(names[i], 0, B(1), 6), B(1));
+		crig_expect(crig_op(XSEG_OP_DELETE, names[i], 0, 0), 0);
+	}
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 0);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(1));
+	crig_expect_data("a", 0, B(1), 5);
+}
+
 static void a_write_waits_for_the_delete_of_an_object_that_is_not_here(void **state)
 {
 	struct crig_io *delete, *write;
@@ -154,6 +170,7 @@ int main(void)
 		CRIG_T(info_counts_ends_that_are_dirty),
 		CRIG_T(info_counts_what_was_dirty_when_the_store_was_asked),
 		CRIG_T(info_and_delete_drive_no_object_out),
+		CRIG_T(the_entry_of_a_deleted_object_goes_before_others),
 		CRIG_T(a_write_waits_for_the_delete_of_an_object_that_is_not_here),
 	};
 

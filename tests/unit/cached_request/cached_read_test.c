@@ -410,6 +410,67 @@ static void offsets_that_are_not_aligned_alike_are_invalid(void **state)
 	crig_expect(io, -EINVAL);
 }
 
+/* The second thread has sent the load, and sleeps when the first one, which was inside the object,
+ * completes it. */
+static void a_load_that_another_thread_completes_goes_back_to_its_own(void **state)
+{
+	struct cport *first, *second;
+	struct crig_io *io;
+	struct object *o;
+
+	(void)state;
+	crig_up("threads=2");
+	first = cport_at(crig.k, 0);
+	second = cport_at(crig.k, 1);
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	xseg_port_steer(first->pp->port, second->pp->port);
+	io = crig_read("a", 0, B(1));
+	assert_int_equal(store_port(second)->loads_out, 1);
+	o = crig_object("a");
+	assert_true(xworkq_try_enter(&o->q));
+	crig_answer_only(crig_held(XSEG_OP_READ, 0));
+	assert_true(crig_step_reply());
+	crig_step_poll();
+	crig_expect_waits(io);
+	assert_true(xworkq_leave(&o->q));
+	object_ready(first, o);
+	crig_settle();
+	crig_expect(io, B(1));
+	assert_null(atomic_load(&store_port(second)->returned));
+	assert_int_equal(store_port(second)->loads_out, 0);
+	crig_hold(false);
+}
+
+static uint64_t slowest_ns(void)
+{
+	static struct xseg_stats_view view;
+
+	for (uint32_t i = 0; i < xseg_nr_stats(crig.seg); i++)
+		if (xseg_stats_view(crig.seg, i, &view) && !strcmp(view.name, "cached"))
+			return view.lat.max;
+	fail_msg("there are no statistics of cached");
+	return 0;
+}
+
+/* The ports read the clock one after the other, and any of them answers. */
+static void a_request_that_another_port_took_a_moment_later_took_no_time(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	io = crig_read("a", 0, B(1));
+	crig_creq(io)->r->stamp_ns = crig.now_ns + CRIG_MS;
+	crig_hold(false);
+	crig_settle();
+	crig_expect(io, B(1));
+	crig_pass(CRIG_MS);
+	assert_true(slowest_ns() < CRIG_S);
+}
+
 static void a_bucket_that_never_stays_does_not_starve_a_reader(void **state)
 {
 	(void)state;
@@ -446,6 +507,8 @@ int main(void)
 		CRIG_T(ranges_that_make_no_sense_are_invalid),
 		CRIG_T(a_wrong_hash_is_a_protocol_error),
 		CRIG_T(offsets_that_are_not_aligned_alike_are_invalid),
+		CRIG_T(a_load_that_another_thread_completes_goes_back_to_its_own),
+		CRIG_T(a_request_that_another_port_took_a_moment_later_took_no_time),
 		CRIG_T(a_bucket_that_never_stays_does_not_starve_a_reader),
 	};
 

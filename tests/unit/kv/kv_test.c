@@ -96,16 +96,6 @@ static void an_absent_key_is_not_there(void **state)
 	assert_int_equal(kvrig_get(g, "a", in, 1), -ENOENT);
 }
 
-static void a_value_that_is_too_large_for_a_request_is_refused(void **state)
-{
-	struct kvrig *g = *state;
-	struct xseg_kv_io io = { .op = XSEG_KV_PUT,
-		.item = { .key = "a", .key_bytes = 1, .value = out, .value_bytes = 255 * 4096 } };
-
-	assert_int_equal(xseg_kv_run(g->q, &io), -EFBIG);
-	assert_int_equal(xseg_kv_out(g->q), 0);
-}
-
 static void a_size_that_is_known_costs_one_request(void **state)
 {
 	struct kvrig *g = *state;
@@ -522,7 +512,6 @@ int main(void)
 		KV_TEST(keys_of_all_sizes_work),
 		KV_TEST(a_get_into_too_little_memory_says_how_much_there_is),
 		KV_TEST(an_absent_key_is_not_there),
-		KV_TEST(a_value_that_is_too_large_for_a_request_is_refused),
 		KV_TEST(a_size_that_is_known_costs_one_request),
 		KV_TEST(sizes_are_guessed_from_those_of_other_keys),
 		KV_TEST(conditions_hold),

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "peers/kvd/index.h"
+#include "peers/kvd/table/index.h"
 
 #define KEYS 500u
 #define ALL  1500u

@@ -58,7 +58,8 @@ static void fail_key(uint32_t k, const char *what, uint32_t value)
 /* A text that begins with its number. */
 static void make_value(uint32_t k, uint32_t value, char *to)
 {
-	uint32_t n = (uint32_t)snprintf(to, VALUE_MAX, "%u:%u:", k, value), bytes = value * 2654435761u % 5000;
+	uint32_t n = (uint32_t)snprintf(to, VALUE_MAX, "%u:%u:", k, value),
+		 bytes = value * 2654435761u % 5000;
 
 	for (; n < bytes; n++)
 		to[n] = (char)('a' + (value + n) % 26);

@@ -260,7 +260,7 @@ static void malformed_batches_are_refused(void **state)
 	assert_int_equal(kr_change(c, 2, false), -EINVAL);	/* stands alone */
 	for (int what = 0; what < 8; what++) {
 		static const int result[] = { -EPROTO, -EINVAL, -EINVAL, -EINVAL, -EINVAL,
-			-EINVAL, -EFBIG, -EINVAL };
+			-EINVAL, -EINVAL, -EINVAL };
 
 		r = xseg_req_alloc(kr.port);
 		kw_batch(kr.seg, r, &kr.log, c, 1, false, kr_slot(0), KR_PAGES);
@@ -272,7 +272,7 @@ static void malformed_batches_are_refused(void **state)
 		case 3: w.key_bytes = 0; break;
 		case 4: w.kind = KV_NR_CHANGES; break;
 		case 5: w.value_bytes = UINT32_MAX - 3; break;
-		case 6: w.kind = KV_BEGIN; break;
+		case 6: w.kind = KV_NR_CHANGES + 1; break;
 		default: w.condition = 9;
 		}
 		xseg_req_write_data(kr.seg, r, at, &w, sizeof(w));
@@ -413,6 +413,7 @@ static void what_was_put_survives_a_kill_and_a_stop(void **state)
 static void a_stop_leaves_no_arena(void **state)
 {
 	struct xseg_peer_info info;
+	struct alog_stats s;
 
 	(void)state;
 	push_out_of_the_tail();
@@ -421,6 +422,9 @@ static void a_stop_leaves_no_arena(void **state)
 	assert_int_equal(info.arena_bytes, 0);
 	kr_start("");
 	assert_true(kr_has("filler3", "x"));
+	alog_stats(kvd()->log, &s);
+	assert_true(s.zones > 0);
+	assert_int_equal(s.opened_by_hints, s.zones);
 }
 
 /* Ids that a head reserves and nobody uses are no zones: memd reads them as zeroes. */
@@ -598,6 +602,23 @@ static void a_damaged_record_is_an_error_and_counted_once(void **state)
 	assert_int_equal(kr_counter(KS_BAD_RECORDS), 1);
 	assert_int_equal(kr_put("key", "new"), 0);
 	assert_true(kr_has("key", "new"));
+}
+
+/* The last zone is not full. It has hints all the same, so the key is known without its record. */
+static void damage_behind_a_stop_is_an_error_as_well(void **state)
+{
+	struct kw_value v = { 0 };
+
+	(void)state;
+	assert_int_equal(kr_put("key", "a value that will be damaged"), 0);
+	assert_int_equal(kr_put("other", "stays"), 0);
+	kr_stop();
+	kr_start("");
+	damage("key");
+	kr_stop();
+	kr_start("");
+	assert_int_equal(kr_get("key", &v), -EIO);
+	assert_true(kr_has("other", "stays"));
 }
 
 /* ---- verify, preload ---- */
@@ -1034,6 +1055,7 @@ int main(void)
 		T(a_flush_with_nothing_new_goes_below),
 		T(what_has_expired_never_comes_back),
 		T(a_damaged_record_is_an_error_and_counted_once),
+		T(damage_behind_a_stop_is_an_error_as_well),
 		T(verify_finds_what_is_damaged),
 		T(a_backup_is_the_state_of_its_begin),
 		T(preload_reads_the_zones),

@@ -255,6 +255,9 @@ static void a_kvd_has_options_of_its_own(void **state)
 	assert_int_equal(xb_kv_counters(&o), 4096);
 	assert_int_equal(parse("--kvd=k --rw=fill --value_dist=exp:900k"), 0);
 	assert_int_equal(o.kv.value_max, XB_VALUE_SIZE_MAX);
+	/* values may have been larger in the run that is verified */
+	assert_int_equal(parse("--kvd=k --verify_only --verify_state=f"), 0);
+	assert_int_equal(o.kv.value_max, XB_VALUE_SIZE_MAX);
 }
 
 static void what_a_kvd_has_not_is_refused_with_it(void **state)

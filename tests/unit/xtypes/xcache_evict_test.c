@@ -54,6 +54,20 @@ static void an_entry_that_was_touched_is_passed_by_once(void **state)
 	assert_true(lookup("a") == XCACHE_NONE);
 }
 
+static void an_entry_that_was_cooled_goes_first(void **state)
+{
+	uint32_t c_at;
+
+	(void)state;
+	cache_of(3, "abc");
+	c_at = lookup("c");
+	xcache_cool(&c, c_at);
+	xcache_put(&c, c_at);
+	add("d");
+	assert_true(lookup("c") == XCACHE_NONE);
+	assert_true(is_active("a") && is_active("b") && is_active("d"));
+}
+
 static void when_all_were_hit_the_oldest_goes(void **state)
 {
 	(void)state;
@@ -208,6 +222,7 @@ int main(void)
 		T(insert_into_a_full_cache_evicts_the_oldest),
 		T(a_hit_gives_a_second_chance),
 		T(an_entry_that_was_touched_is_passed_by_once),
+		T(an_entry_that_was_cooled_goes_first),
 		T(when_all_were_hit_the_oldest_goes),
 		T(a_search_clears_a_bounded_number_of_bits),
 		T(a_referenced_victim_gives_no_entry_and_the_next_is_tried),

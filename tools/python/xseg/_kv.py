@@ -11,6 +11,7 @@ Invariants:
 """
 import ctypes
 import errno
+import io as _io
 import os
 from collections.abc import MutableMapping
 from ctypes import POINTER, byref
@@ -26,6 +27,7 @@ Key = Union[bytes, str]
 
 _SLICE_NS = _lib.SECOND_NS // 10
 _FIRST_BYTES = 4096
+_SMALL_BYTES = 256 << 10
 _SCAN_BYTES = 256 << 10
 
 
@@ -44,6 +46,192 @@ def _bytes(key: Key) -> bytes:
 
 def _pointer(data: bytes) -> ctypes.c_void_p:
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p)
+
+
+class _Stream:
+    """A stream of the library. What is out keeps it (K1)."""
+
+    def __init__(self, kv: "KV") -> None:
+        with kv._alone():
+            self.handle = lib.xseg_kv_stream_create(kv._open())
+        if not self.handle:
+            raise MemoryError("a stream")
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            lib.xseg_kv_stream_destroy(self.handle)
+
+
+class _File(_io.RawIOBase):
+    """What readers and writers share: operations of a stream of one key."""
+
+    def __init__(self, kv: "KV", key: Key) -> None:
+        super().__init__()
+        self._kv, self._key, self._stream = kv, _bytes(key), _Stream(kv)
+        self.name = key
+
+    def _do(self, op: int, *, flags: int = 0, offset: int = 0, room: Any = None, size: int = 0, **item: int) -> _lib.StoreIo:
+        io = self._kv._io(op, self._key, None, **item)
+        io.stream, io.flags, io.offset = self._stream.handle, flags, offset
+        if room is not None:
+            io.item.value, io.item.value_bytes = ctypes.addressof(room), size
+        rc = self._kv._run(io, self._key, room, self._stream)
+        if rc == -errno.ENOENT:
+            raise KeyError(self.name)
+        _lib.check(rc, f"key {self._key[:60]!r}")
+        return io
+
+
+class _Reader(_File):
+    """Reads one version of a value, whatever is put meanwhile."""
+
+    def __init__(self, kv: "KV", key: Key) -> None:
+        super().__init__(kv, key)
+        self._at, self._from = 0, -1
+        io = self._do(_lib.KV_OPEN)
+        self.size, self.version = io.result, io.item.version
+        self.expiry, self.client = io.item.expiry, io.item.client
+        self._piece = lib.xseg_kv_stream_piece(self._stream.handle)
+        self._room = ctypes.create_string_buffer(min(self._piece, max(1, self.size)))
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.size}[whence]
+        if at < 0:
+            raise ValueError("a place before the value")
+        self._at = at
+        return at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        if self.closed:
+            raise ValueError("a read of a closed value")
+        if self._at >= self.size:
+            return 0
+        start = self._at - self._at % self._piece
+        if start != self._from:
+            self._from = -1
+            self._do(_lib.KV_PIECE, offset=start, room=self._room, size=len(self._room))
+            self._from = start
+        here = min(self._piece, self.size - start) - (self._at - start)
+        view = memoryview(buffer).cast("B")
+        n = min(here, len(view))
+        view[:n] = memoryview(self._room).cast("B")[self._at - start : self._at - start + n]
+        self._at += n
+        return n
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            if self._kv._q is not None and hasattr(self, "size"):
+                self._do(_lib.KV_CLOSE)
+        finally:
+            super().close()
+
+
+class _Writer(_File):
+    """Puts a value that is written. It is there when the writer is closed, and not before. After an exception in its `with`, nothing is put."""
+
+    def __init__(self, kv: "KV", key: Key, options: Dict[str, Any]) -> None:
+        super().__init__(kv, key)
+        self._options, self._at, self._begun = options, 0, False
+        self._done: Optional[int] = None
+        self._piece = lib.xseg_kv_stream_piece(self._stream.handle)
+        self._room, self._used = ctypes.create_string_buffer(self._piece), 0
+
+    @property
+    def version(self) -> Optional[int]:
+        """The version that the value got, after the close."""
+        return self._done
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at + self._used
+
+    def write(self, data: Any) -> int:
+        if self.closed:
+            raise ValueError("a write to a closed value")
+        view, done = memoryview(data).cast("B"), 0
+        while done < len(view):
+            n = min(len(view) - done, self._piece - self._used)
+            memoryview(self._room).cast("B")[self._used : self._used + n] = view[done : done + n]
+            self._used, done = self._used + n, done + n
+            if self._used == self._piece:
+                self._part()
+        return done
+
+    def _part(self) -> None:
+        if not self._begun:
+            self._do(_lib.KV_BEGIN, value_bytes=_lib.UNKNOWN)
+            self._begun = True
+        self._do(_lib.KV_PART, offset=self._at, room=self._room, size=self._used)
+        self._at, self._used = self._at + self._used, 0
+
+    def _commit(self) -> None:
+        options = dict(self._options)
+        force = options.pop("force")
+        if not self._begun:
+            self._done = self._kv.put(self._key, self._room.raw[: self._used], **self._options)
+            return
+        if self._used:
+            self._part()
+        condition = _lib.KV_ALWAYS
+        if options.pop("if_absent"):
+            condition = _lib.KV_IF_ABSENT
+        version = options.pop("version")
+        if version is not None:
+            condition = _lib.KV_IF_VERSION
+        io = self._do(
+            _lib.KV_COMMIT,
+            flags=_lib.KV_FORCE if force else 0,
+            value_bytes=self._at,
+            condition=condition,
+            version=version or 0,
+            ttl_s=options["ttl"],
+            expiry=options["expiry"],
+            client=options["client"],
+        )
+        self._begun, self._done = False, io.item.version
+
+    def abort(self) -> None:
+        """Nothing is put."""
+        if self.closed:
+            return
+        try:
+            if self._begun and self._kv._q is not None:
+                self._begun = False
+                self._do(_lib.KV_ABORT)
+        finally:
+            super().close()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            self._commit()
+        finally:
+            self.abort()
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        # one that was never closed is not known to be whole
+        if hasattr(self, "_begun"):
+            self.abort()
 
 
 class KV(MutableMapping):
@@ -87,7 +275,7 @@ class KV(MutableMapping):
         what = f"kvd {kvd}" if kvd else "kvd"
         _lib.check(lib.xseg_kv_open(byref(params), byref(handle), byref(err)), what, err)
         self._handle = handle
-        queue = _lib.StoreQueueParams(4, 0)
+        queue = _lib.StoreQueueParams(4, 0, 2)
         _lib.check(lib.xseg_kv_queue_create(handle, byref(queue), byref(q), byref(err)), what, err)
         self._q = q
 
@@ -174,18 +362,44 @@ class KV(MutableMapping):
 
     def value(self, key: Key) -> Value:
         """The value with its version, expiry and client flags."""
-        name = _bytes(key)
+        name, size = _bytes(key), self._size
         while True:
-            room = ctypes.create_string_buffer(self._size)
+            room = ctypes.create_string_buffer(size)
             io = self._io(_lib.KV_GET, name)
-            io.item.value, io.item.value_bytes = ctypes.addressof(room), self._size
+            io.item.value, io.item.value_bytes = ctypes.addressof(room), size
             rc = self._run(io, name, room)
             if rc == -errno.ENOENT:
                 raise KeyError(key)
             _lib.check(rc, f"key {name[:60]!r}")
             if rc <= io.item.value_bytes:
                 return Value(room.raw[:rc], io.item.version, io.item.expiry, io.item.client)
-            self._size = rc
+            size = rc
+            if rc <= _SMALL_BYTES:
+                self._size = rc
+
+    def open(
+        self,
+        key: Key,
+        mode: str = "rb",
+        *,
+        ttl: int = 0,
+        expiry: int = 0,
+        client: int = 0,
+        if_absent: bool = False,
+        version: Optional[int] = None,
+        force: bool = False,
+    ) -> Any:
+        """The value as a file, of which a piece of a MiB or less is in memory at a time.
+
+        "rb": reads, at any place, the version that is there now. The file has size, version, expiry and client.
+        "wb": what is written is put when the file is closed, with the options of put(). abort(), and an exception in its `with`, put nothing.
+        """
+        if mode == "rb":
+            return _Reader(self, key)
+        if mode != "wb":
+            raise ValueError('a mode is "rb" or "wb"')
+        options = dict(ttl=ttl, expiry=expiry, client=client, if_absent=if_absent, version=version, force=force)
+        return _Writer(self, key, options)
 
     def put(
         self,

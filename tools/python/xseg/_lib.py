@@ -37,9 +37,17 @@ IO_FUA = 1
     KV_TOUCH,
     KV_BATCH,
     KV_FLUSH,
-) = range(13)
+    KV_BEGIN,
+    KV_PART,
+    KV_COMMIT,
+    KV_ABORT,
+    KV_OPEN,
+    KV_PIECE,
+    KV_CLOSE,
+) = range(20)
 KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION = range(4)
 KV_FORCE, KV_ONCE = 1, 8
+UNKNOWN = 2**64 - 1  # XSEG_KV_UNKNOWN
 
 
 class XsegError(OSError):
@@ -154,11 +162,16 @@ class StoreInfo(ctypes.Structure):
         ("log_bytes", c_uint64),
         ("size_bytes", c_uint64),
         ("value_max_bytes", c_uint64),
+        ("piece_bytes", c_uint64),
     ]
 
 
 class StoreQueueParams(ctypes.Structure):
-    _fields_ = [("depth", c_uint32), ("room_bytes", c_uint32)]
+    _fields_ = [("depth", c_uint32), ("room_bytes", c_uint32), ("large_rooms", c_uint32)]
+
+
+class StoreStream(ctypes.Structure):
+    """Opaque."""
 
 
 class Item(ctypes.Structure):
@@ -182,6 +195,7 @@ class _StoreOwn(ctypes.Structure):
     _fields_ = [
         ("next", c_void_p),
         ("slot", c_void_p),
+        ("whole", c_void_p),
         ("zone", c_uint64),
         ("place", c_uint64),
         ("total", c_uint64),
@@ -189,7 +203,7 @@ class _StoreOwn(ctypes.Structure):
         ("asked", c_uint32),
         ("looks", c_uint32),
         ("tries", c_uint32),
-        ("large", c_int32),
+        ("step", c_uint32),
     ]
 
 
@@ -202,6 +216,8 @@ class StoreIo(ctypes.Structure):
         ("nr_batch", c_uint32),
         ("state", c_int32),
         ("cursor", c_uint64),
+        ("stream", POINTER(StoreStream)),
+        ("offset", c_uint64),
         ("cookie", c_void_p),
         ("result", c_int64),
         ("own", _StoreOwn),
@@ -229,6 +245,7 @@ STRUCTS = {
     "xseg_io": Io,
     "xseg_kv": Store,
     "xseg_kv_queue": StoreQueue,
+    "xseg_kv_stream": StoreStream,
     "xseg_kv_params": StoreParams,
     "xseg_kv_info": StoreInfo,
     "xseg_kv_queue_params": StoreQueueParams,
@@ -259,6 +276,11 @@ int xseg_kv_queue_create(struct xseg_kv *, const struct xseg_kv_queue_params *, 
 void xseg_kv_queue_destroy(struct xseg_kv_queue *);
 int xseg_kv_submit(struct xseg_kv_queue *, struct xseg_kv_io *);
 uint32_t xseg_kv_wait(struct xseg_kv_queue *, struct xseg_kv_io **, uint32_t, uint64_t);
+int xseg_kv_is_large(const struct xseg_kv *, uint32_t, uint64_t);
+struct xseg_kv_stream *xseg_kv_stream_create(struct xseg_kv_queue *);
+void xseg_kv_stream_destroy(struct xseg_kv_stream *);
+void xseg_kv_stream_item(const struct xseg_kv_stream *, struct xseg_kv_item *);
+uint64_t xseg_kv_stream_piece(const struct xseg_kv_stream *);
 int xseg_kv_next(const struct xseg_kv_io *, size_t *, struct xseg_kv_entry *);
 """
 
@@ -275,7 +297,7 @@ def _type(text: str):
 
 
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    for result, name, args in re.findall(r"(\w+) (\w+)\((.*)\);", PROTOTYPES):
+    for result, name, args in re.findall(r"(struct \w+ \*|\w+ )(\w+)\((.*)\);", PROTOTYPES):
         function = getattr(library, name)
         function.restype = _type(result)
         function.argtypes = [_type(arg) for arg in args.split(",")]

@@ -81,7 +81,7 @@ struct kv_opts {
 	char kvd[XSEG_NAME_MAX], prefix[KV_PREFIX_BYTES];
 	uint64_t ttl_ns;
 	uint32_t client;
-	bool force, stable, if_absent, details, encoded;
+	bool force, stable, if_absent, details, encoded, flat, follow;
 };
 extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[];
 command_fn kv_put, kv_get, kv_delete, kv_exists, kv_info;

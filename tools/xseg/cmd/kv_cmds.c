@@ -17,10 +17,12 @@
 #include "tools/xseg/flow/image_file.h"
 #include "tools/xseg/flow/kv_item.h"
 #include "tools/xseg/flow/kv_store.h"
+#include "tools/xseg/flow/kv_value.h"
 #include "tools/xseg/text/key_text.h"
 #include "tools/xseg/text/values_text.h"
 
 #define SHOWN	   60u				/* bytes of a key in a message */
+#define JSON_BYTES (64u << 20)		/* of a value within JSON */
 #define TTL_MAX_NS (UINT32_MAX * TOOL_SECOND)
 
 /* ---- options ----------------------------------------------------------------------------- */
@@ -132,45 +134,39 @@ static void say_key(const struct kv_store *s, const struct key *key, const char 
 
 /* ---- put --------------------------------------------------------------------------------- */
 
-static int read_value(const struct kv_store *s, const char *file, uint8_t **data, uint64_t *bytes)
+/* What is to be said of a put that failed. */
+static int fail_put(const struct kv_store *s, const struct key *key, const char *file, int64_t rc,
+	int error)
 {
-	bool is_stdin = !strcmp(file, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-	int64_t n = fd < 0 ? -errno : kv_store_read_fd(fd, s->info.value_max_bytes, data);
-
-	if (!is_stdin && fd >= 0)
-		close(fd);
-	if (n == -EFBIG)
+	if (error)
+		return tool_fail_errno(-error, NULL, "name a file that can be read", "%s: %s",
+			s->what, file);
+	if (rc == -EFBIG)
 		return tool_fail(TOOL_REFUSED,
 			"%s: %s is larger than the %" PRIu64 " bytes of a value; keep it in parts",
 			s->what, file, s->info.value_max_bytes);
-	if (n == -EINTR)
-		return tool_later("%s: nothing was put", s->what);
-	if (n < 0)
-		return tool_fail_errno(n, NULL, "name a file that can be read", "%s: %s", s->what,
-			file);
-	*bytes = (uint64_t)n;
-	return TOOL_DONE;
+	return kv_store_fail(s, rc, key->data, key->bytes);
 }
 
 static int put(struct kv_store *s, const struct kv_opts *o, const struct key *key, const char *file)
 {
 	struct xseg_kv_io io = io_of(XSEG_KV_PUT, key);
-	uint8_t *data = NULL;
-	int rc = read_value(s, file, &data, &io.item.value_bytes);
+	bool is_stdin = !strcmp(file, "-");
+	int fd = is_stdin ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC), rc = TOOL_DONE;
+	struct kv_source from = kv_source_fd(fd);
 	int64_t result;
 	json_t *j;
 
-	if (rc)
-		goto out_free;
+	if (fd < 0)
+		return fail_put(s, key, file, -errno, errno);
 	io.flags = o->stable ? XSEG_KV_FORCE : 0;
-	io.item.value = data;
 	io.item.condition = o->if_absent ? XSEG_KV_IF_ABSENT : XSEG_KV_ALWAYS;
 	io.item.ttl_s = (uint32_t)(o->ttl_ns / TOOL_SECOND);
 	io.item.client = o->client;
-	result = kv_store_run(s, &io);
+	result = kv_value_put(s, &io, &from, s->what);
+	tool_progress_end();
 	if (result < 0) {
-		rc = kv_store_fail(s, result, key->data, key->bytes);
+		rc = fail_put(s, key, file, result, from.error);
 	} else if (s->t->json) {
 		j = kv_item_key_json(key->data, key->bytes);
 		out_set_int(j, "value_bytes", io.item.value_bytes);
@@ -179,8 +175,8 @@ static int put(struct kv_store *s, const struct kv_opts *o, const struct key *ke
 	} else {
 		say_key(s, key, "is put");
 	}
-out_free:
-	free(data);
+	if (!is_stdin)
+		close(fd);
 	return rc;
 }
 
@@ -191,78 +187,98 @@ int kv_put(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- get --------------------------------------------------------------------------------- */
 
-static int write_value(const struct kv_store *s, int fd, const uint8_t *data, uint64_t bytes,
-	const char *file)
+static int fail_get(const struct kv_store *s, const struct key *key, const char *file, int64_t rc,
+	int error)
 {
-	while (bytes) {
-		ssize_t n = write(fd, data, bytes);
+	tool_progress_end();
+	if (error)
+		return tool_fail(TOOL_FAILED, "%s: %s: %s; the value is not whole there", s->what,
+			file, strerror(error));
+	return kv_store_fail(s, rc, key->data, key->bytes);
+}
 
-		if (n < 0 && errno == EINTR && !tool_interrupted())
-			continue;
-		if (n < 0)
-			return tool_fail(TOOL_FAILED, "%s: %s: %s; the value is not whole there",
-				s->what, file, strerror(errno));
-		data += n;
-		bytes -= (uint64_t)n;
-	}
+static int to_pipe(struct kv_store *s, struct kv_value *v, const struct key *key, int fd,
+	const char *file, const char *shown)
+{
+	struct kv_sink to = kv_sink_fd(fd);
+	int64_t rc = kv_value_write(v, &to, shown);
+
+	if (rc)
+		return fail_get(s, key, file, rc, to.error);
+	tool_progress_end();
 	return TOOL_DONE;
 }
 
-static int to_file(const struct kv_store *s, const struct kv_opts *o, const struct key *key,
-	const char *file, const uint8_t *data, uint64_t bytes)
+static int to_file(struct kv_store *s, const struct kv_opts *o, struct kv_value *v,
+	const struct key *key, const char *file)
 {
 	char shown[KEY_TEXT_BYTES(SHOWN)];
 	struct image_file f;
 	int rc;
 
 	if (!strcmp(file, "-"))
-		return write_value(s, STDOUT_FILENO, data, bytes, "standard output");
+		return to_pipe(s, v, key, STDOUT_FILENO, "standard output",
+			isatty(STDOUT_FILENO) ? NULL : s->what);
 	key_text(key->data, key->bytes < SHOWN ? key->bytes : SHOWN, shown);
-	rc = image_file_open(&f, s->what, shown, file, o->force, bytes);
+	rc = image_file_open(&f, s->what, shown, file, o->force, v->item.value_bytes);
 	if (!rc)
-		rc = write_value(s, f.fd, data, bytes, f.name);
+		rc = to_pipe(s, v, key, f.fd, f.name, s->what);
 	if (!rc)
-		rc = image_file_finish(&f, bytes);
+		rc = image_file_finish(&f, v->item.value_bytes);
 	image_file_close(&f);
 	return rc;
 }
 
-/* The value, or a negative errno: its length is learned first. */
-static int64_t get_all(struct kv_store *s, struct xseg_kv_io *io)
+static int append(struct kv_sink *to, const uint8_t *data, uint64_t bytes)
 {
-	int64_t n = kv_store_run(s, io);
+	uint8_t **at = to->arg;
 
-	while (n > (int64_t)io->item.value_bytes) {
-		free(io->item.value);
-		io->item.value_bytes = (uint64_t)n;
-		io->item.version = 0;
-		io->item.value = malloc((size_t)n);
-		if (!io->item.value)
-			return -ENOMEM;
-		n = kv_store_run(s, io);
+	memcpy(*at, data, bytes);
+	*at += bytes;
+	return 0;
+}
+
+/* With the value in it. */
+static int to_json(struct kv_store *s, struct kv_value *v, const struct key *key)
+{
+	uint64_t bytes = v->item.value_bytes;
+	uint8_t *data, *at;
+	struct kv_sink to = { .write = append, .arg = &at };
+	int64_t rc;
+	json_t *j;
+
+	if (bytes > JSON_BYTES)
+		return tool_fail(TOOL_USAGE,
+			"%s: the value has %" PRIu64 " bytes, which are too many for JSON; name a FILE",
+			s->what, bytes);
+	data = at = malloc(bytes + 1);
+	rc = data ? kv_value_write(v, &to, NULL) : -ENOMEM;
+	if (!rc) {
+		j = kv_item_json(&v->item, bytes);
+		key_text_json(j, "value", data, bytes);
+		free(data);
+		return out_json(j);
 	}
-	return n;
+	free(data);
+	return fail_get(s, key, "", rc, 0);
 }
 
 static int get(struct kv_store *s, const struct kv_opts *o, const struct key *key, const char *file)
 {
-	struct xseg_kv_io io = io_of(XSEG_KV_GET, key);
-	int64_t n = get_all(s, &io);
-	json_t *j;
+	struct kv_value v;
+	int64_t n = kv_value_open(s, &v, key->data, key->bytes, 0);
 	int rc;
 
 	if (n < 0) {
 		rc = kv_store_fail(s, n, key->data, key->bytes);
 	} else if (s->t->json && !strcmp(file, "-")) {
-		j = kv_item_json(&io.item, (uint64_t)n);
-		key_text_json(j, "value", io.item.value, (size_t)n);
-		rc = out_json(j);
+		rc = to_json(s, &v, key);
 	} else {
-		rc = to_file(s, o, key, file, io.item.value, (uint64_t)n);
+		rc = to_file(s, o, &v, key, file);
 		if (!rc && s->t->json)
-			rc = out_json(kv_item_json(&io.item, (uint64_t)n));
+			rc = out_json(kv_item_json(&v.item, v.item.value_bytes));
 	}
-	free(io.item.value);
+	kv_value_close(&v);
 	return rc;
 }
 

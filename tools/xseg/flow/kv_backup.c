@@ -12,11 +12,13 @@
 
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/flow/image_file.h"
+#include "tools/xseg/flow/kv_value.h"
 #include "xtypes/xcrc.h"
 
-#define MAGIC "xseg-kv\n\1\0\0\0\0\0\0"		/* with its NUL 16 bytes */
+#define MAGIC	"xseg-kv\n\2\0\0\0\0\0\0"		/* with its NUL 16 bytes */
+#define MAGIC_1 "xseg-kv\n\1\0\0\0\0\0\0"		/* of files without large values */
 
-enum kind { RECORD = 1, DELETION, END };
+enum kind { RECORD = 1, DELETION, END, LARGE, PIECE, VOID };
 
 struct header {
 	uint32_t crc;				/* of all behind it: header, key, value */
@@ -64,6 +66,50 @@ static int write_record(const struct kv_store *s, struct image_file *f, struct h
 	return rc ? rc : write_all(s, f, value, h->value_bytes);
 }
 
+/* What is written of a large value. */
+struct pieces {
+	const struct kv_store *s;
+	struct image_file *f;
+	struct kv_backup_done *done;
+	int rc;					/* an exit code */
+};
+
+static int write_piece(struct kv_sink *to, const uint8_t *data, uint64_t bytes)
+{
+	struct pieces *p = to->arg;
+	struct header h = { .kind = PIECE, .value_bytes = (uint32_t)bytes };
+
+	p->rc = write_record(p->s, p->f, &h, "", data);
+	p->done->bytes += sizeof(h) + bytes;
+	to->error = p->rc ? EIO : 0;
+	return -to->error;
+}
+
+static int fail_backup(const struct kv_store *s, int64_t rc);
+
+/* Pieces that do not verify make the record void, and it is counted. */
+static int write_large(struct kv_store *s, struct image_file *f, const struct xseg_kv_io *io,
+	const struct xseg_kv_record *r, struct kv_backup_done *done)
+{
+	struct pieces p = { .s = s, .f = f, .done = done };
+	struct kv_sink to = { .write = write_piece, .arg = &p };
+	struct header h = { .kind = VOID };
+	struct kv_value v;
+	int64_t rc = kv_value_of_record(s, &v, io, r);
+
+	if (!rc)
+		rc = kv_value_write(&v, &to, s->what);
+	kv_value_close(&v);
+	if (p.rc)
+		return p.rc;
+	if (rc == -EIO) {
+		done->void_records++;
+		done->bytes += sizeof(h);
+		return write_record(s, f, &h, "", "");
+	}
+	return rc ? fail_backup(s, rc) : TOOL_DONE;
+}
+
 static int write_answer(struct kv_store *s, struct image_file *f, const struct xseg_kv_io *io,
 	struct kv_backup_done *done)
 {
@@ -71,13 +117,18 @@ static int write_answer(struct kv_store *s, struct image_file *f, const struct x
 	int rc = TOOL_DONE;
 
 	for (size_t at = 0; !rc && xseg_kv_next_record(io, &at, &r);) {
-		struct header h = { .kind = r.set ? RECORD : DELETION, .key_bytes = r.key_bytes,
-			.value_bytes = r.value_bytes, .expiry = r.expiry, .client = r.client,
+		struct header h = { .kind = r.list ? LARGE : r.set ? RECORD : DELETION,
+			.key_bytes = r.key_bytes,
+			.value_bytes = r.list ? (uint32_t)sizeof(r.value_bytes)
+					      : (uint32_t)r.value_bytes,
+			.expiry = r.expiry, .client = r.client,
 			.identity = { r.identity[0], r.identity[1] }, .sequence = r.sequence };
 
-		rc = write_record(s, f, &h, r.key, r.value);
+		rc = write_record(s, f, &h, r.key, r.list ? &r.value_bytes : r.value);
 		done->records++;
 		done->bytes += sizeof(h) + h.key_bytes + h.value_bytes;
+		if (!rc && r.list)
+			rc = write_large(s, f, io, &r, done);
 	}
 	return rc;
 }
@@ -111,7 +162,7 @@ static int write_answers(
 		tool_progress(s->t, "%s: %s records, %s", s->what,
 			out_count(done->records, records), out_size(done->bytes, bytes));
 	} while (!rc && io.cursor);
-	done->bad = io.item.number;
+	done->bad = io.item.number + done->void_records;
 	end.identity[0] = done->records;
 	end.identity[1] = done->bad;
 	return rc ? rc : write_record(s, f, &end, "", "");
@@ -217,22 +268,65 @@ static bool note_newest(struct source *f, const struct header *h, uint64_t at)
 	return true;
 }
 
+static uint64_t behind(uint64_t at, const struct header *h)
+{
+	return at + sizeof(*h) + h->key_bytes + h->value_bytes;
+}
+
+static uint64_t large_bytes(const struct source *f, uint64_t at, const struct header *h)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, f->data + at + sizeof(*h) + h->key_bytes, sizeof(bytes));
+	return bytes;
+}
+
+/* The pieces behind a LARGE at `at`: *next is what follows them, and *is_whole says whether they are
+ * all of the value. False: the file is damaged. */
+static bool pieces_at(const struct source *f, const struct header *large, uint64_t at,
+	uint64_t *next, bool *is_whole)
+{
+	uint64_t left;
+	struct header h;
+
+	if (large->value_bytes != sizeof(left))
+		return false;
+	for (left = large_bytes(f, at, large); left; left -= h.value_bytes) {
+		if (!header_at(f, *next, &h) || h.key_bytes ||
+			(h.kind != PIECE && h.kind != VOID) || h.value_bytes > left)
+			return false;
+		*next = behind(*next, &h);
+		*is_whole = h.kind == PIECE;
+		if (h.kind == VOID)
+			return true;
+		if (!h.value_bytes)
+			return false;
+	}
+	return true;
+}
+
 /* B1, B2 */
 static int read_all(struct source *f, struct kv_backup_done *done)
 {
-	uint64_t at = sizeof(MAGIC);
+	uint64_t at = sizeof(MAGIC), next;
 	struct header h;
+	bool is_whole;
 
-	if (f->bytes < at || memcmp(f->data, MAGIC, sizeof(MAGIC)) != 0)
+	if (f->bytes < at || (memcmp(f->data, MAGIC, sizeof(MAGIC)) != 0 &&
+				     memcmp(f->data, MAGIC_1, sizeof(MAGIC)) != 0))
 		return tool_fail(TOOL_USAGE,
 			"%s %s: it is no backup of a store; name a file that 'xseg kv backup' made",
 			f->s->what, f->file);
-	for (;; at += sizeof(h) + h.key_bytes + h.value_bytes) {
+	for (;; at = next) {
 		if (!header_at(f, at, &h))
 			return not_whole(f, at);
 		if (h.kind == END)
 			break;
-		if (!note_newest(f, &h, at))
+		next = behind(at, &h);
+		is_whole = true;
+		if (h.kind == LARGE && !pieces_at(f, &h, at, &next, &is_whole))
+			return not_whole(f, at);
+		if (is_whole && !note_newest(f, &h, at))
 			return tool_fail(TOOL_FAILED, "%s: out of memory", f->s->what);
 		done->records++;
 	}
@@ -259,6 +353,54 @@ static int put_group(struct source *f, struct xseg_kv_io *io, uint32_t nr,
 	return TOOL_DONE;
 }
 
+/* The pieces of a LARGE, one behind the other. */
+struct reader {
+	const struct source *f;
+	uint64_t at, left;			/* the piece, and what is left of it */
+	uint64_t end;				/* of the value: bytes that are to come */
+};
+
+static int64_t read_pieces(struct kv_source *from, uint8_t *to, uint64_t bytes)
+{
+	struct reader *r = from->arg;
+	uint64_t done = 0, n;
+	struct header h;
+
+	while (done < bytes && r->end) {
+		memcpy(&h, r->f->data + r->at, sizeof(h));
+		n = r->left < bytes - done ? r->left : bytes - done;
+		memcpy(to + done, r->f->data + r->at + sizeof(h) + (h.value_bytes - r->left), n);
+		done += n;
+		r->end -= n;
+		r->left -= n;
+		if (r->left || !r->end)
+			continue;
+		r->at = behind(r->at, &h);
+		memcpy(&h, r->f->data + r->at, sizeof(h));
+		r->left = h.value_bytes;
+	}
+	return (int64_t)done;
+}
+
+static int put_large(struct source *f, uint64_t at, const struct header *h,
+	struct kv_backup_done *done)
+{
+	struct reader r = { .f = f, .at = behind(at, h), .end = large_bytes(f, at, h) };
+	struct kv_source from = { .read = read_pieces, .arg = &r };
+	struct xseg_kv_io put = { .item = { .key = f->data + at + sizeof(*h),
+		.key_bytes = h->key_bytes, .expiry = h->expiry, .client = h->client } };
+	struct header piece;
+	int64_t rc;
+
+	memcpy(&piece, f->data + r.at, sizeof(piece));
+	r.left = piece.value_bytes;
+	rc = kv_value_put(f->s, &put, &from, f->s->what);
+	if (rc)
+		return kv_store_fail(f->s, rc, put.item.key, put.item.key_bytes);
+	done->keys++;
+	return TOOL_DONE;
+}
+
 static int put_all(struct source *f, struct kv_backup_done *done)
 {
 	struct xseg_kv_io io[KV_STORE_DEPTH];
@@ -273,8 +415,12 @@ static int put_all(struct source *f, struct kv_backup_done *done)
 			continue;
 		memcpy(&h, from, sizeof(h));
 		done->expired += h.expiry && h.expiry <= f->s->info.time_s;
-		if (h.kind != RECORD || (h.expiry && h.expiry <= f->s->info.time_s))
+		if (h.kind == DELETION || (h.expiry && h.expiry <= f->s->info.time_s))
 			continue;
+		if (h.kind == LARGE) {
+			rc = put_large(f, f->table[i].at, &h, done);
+			continue;
+		}
 		io[nr++] = (struct xseg_kv_io){ .op = XSEG_KV_PUT,
 			.item = { .key = from + sizeof(h), .key_bytes = h.key_bytes,
 				.value = (void *)(uintptr_t)(from + sizeof(h) + h.key_bytes),

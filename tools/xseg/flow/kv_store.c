@@ -14,11 +14,20 @@
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+/* Errors by which a kvd says that it cannot open its log. */
+static bool is_of_log(int rc)
+{
+	return rc == -EBADMSG || rc == -EPROTONOSUPPORT || rc == -EINVAL || rc == -ESTALE ||
+	       rc == -EPROTO;
+}
+
 static int fail_open(const struct kv_store *s, int rc, const struct xseg_error *err)
 {
 	return tool_fail_errno(rc, err,
 		rc == -ENOSPC || rc == -ENOMEM
 			? "stop a client, or make the segment larger with 'xseg create --memory'"
+			: is_of_log(rc)
+			? "its log cannot be opened; the log of the stack says why, and what to do"
 			: "'xseg status' shows the peers",
 		"%s", s->what);
 }
@@ -26,7 +35,8 @@ static int fail_open(const struct kv_store *s, int rc, const struct xseg_error *
 int kv_store_open(struct kv_store *s, struct tool *t, const char *what, const char *kvd)
 {
 	struct xseg_kv_params params = { .kvd = *kvd ? kvd : NULL };
-	struct xseg_kv_queue_params queue = { .depth = KV_STORE_DEPTH };
+	struct xseg_kv_queue_params queue = { .depth = KV_STORE_DEPTH,
+		.large_rooms = KV_STORE_PIECES };
 	struct xseg_error err = { "" };
 	int rc;
 
@@ -50,21 +60,35 @@ void kv_store_close(struct kv_store *s)
 	xseg_kv_close(s->kv);
 	if (s->seg)
 		xseg_detach(s->seg);
+	xseg_kv_stream_destroy(s->left_stream);
+	free(s->left_room);
 	*s = (struct kv_store){ 0 };
+}
+
+void kv_store_let_go(struct kv_store *s, struct xseg_kv_stream *stream, void *room)
+{
+	if (xseg_kv_out(s->q)) {
+		s->left_stream = stream;
+		s->left_room = room;
+	} else {
+		xseg_kv_stream_destroy(stream);
+		free(room);
+	}
 }
 
 /* ---- operations -------------------------------------------------------------------------- */
 
-static int wait_all(struct kv_store *s)
+int kv_store_wait(struct kv_store *s, struct xseg_kv_io **done, uint32_t max)
 {
-	struct xseg_kv_io *done[KV_STORE_DEPTH];
 	uint64_t since = tool_now_ns();
 	bool noted = false;
+	uint32_t nr;
 
 	while (xseg_kv_out(s->q)) {
-		if (xseg_kv_wait(s->q, done, KV_STORE_DEPTH, WAIT_NS))
-			since = tool_now_ns();
-		else if (tool_out_of_time(s->t))
+		nr = xseg_kv_wait(s->q, done, max, WAIT_NS);
+		if (nr)
+			return (int)nr;
+		if (tool_out_of_time(s->t))
 			return tool_interrupted() ? -EINTR : -ETIMEDOUT;
 		if (noted || tool_now_ns() - since < STALL_NS)
 			continue;
@@ -73,6 +97,17 @@ static int wait_all(struct kv_store *s)
 			s->info.kvd);
 	}
 	return 0;
+}
+
+static int wait_all(struct kv_store *s)
+{
+	struct xseg_kv_io *done[KV_STORE_DEPTH];
+	int rc;
+
+	do
+		rc = kv_store_wait(s, done, KV_STORE_DEPTH);
+	while (rc > 0);
+	return rc;
 }
 
 int64_t kv_store_run(struct kv_store *s, struct xseg_kv_io *io)
@@ -103,7 +138,11 @@ static const char *hint_of(int64_t rc)
 	case -EIO:
 		return "the value or the store is damaged: 'xseg kv verify' shows which";
 	case -EFBIG:
-		return "the value is larger than this store takes: 'xseg kv info' shows the limit";
+		return "the value is larger than this store takes";
+	case -ESTALE:
+		return "the store does not know what was sent, or has another version: run it again";
+	case -EBUSY:
+		return "too many programs put or get large values; wait for them";
 	case -ENOTCONN:
 		return "'xseg status' shows the peers";
 	default:

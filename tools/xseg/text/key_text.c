@@ -110,6 +110,99 @@ int64_t key_text_decode(const char *text, size_t len, uint8_t *key)
 	return n;
 }
 
+/* ---- parts of paths ---------------------------------------------------------------------- */
+
+/* No file has this name, or an export has it for its own. */
+static bool is_no_name(const uint8_t *part, size_t bytes)
+{
+	static const char partial[] = KEY_TEXT_PARTIAL;
+
+	return bytes == 0 || memchr(part, 0, bytes) ||
+	       (part[0] == '.' && bytes <= 2 && part[bytes - 1] == '.') ||
+	       (bytes == sizeof(partial) - 1 && !memcmp(part, partial, bytes));
+}
+
+static bool is_coded(uint8_t byte, bool first)
+{
+	return byte == 0 || byte == '%' || (byte == '.' && first);
+}
+
+static void encode_part(const uint8_t *part, size_t bytes, char *text)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (is_coded(part[i], i == 0))
+			text = put_percent(text, part[i]);
+		else
+			*text++ = (char)part[i];
+	if (!bytes)
+		*text++ = '%';
+	*text = '\0';
+}
+
+/* Decodes what encode_part() wrote, also in place. -EINVAL: it did not write this. */
+static int64_t decode_part(const uint8_t *text, size_t len, uint8_t *part)
+{
+	int64_t n = 0;
+	size_t i = 0;
+
+	if (len == 1 && text[0] == '%')
+		return 0;
+	while (i < len) {
+		bool first = i == 0, coded = text[i] == '%';
+		uint8_t byte = text[i];
+
+		if (coded) {
+			const char *a = len - i < 3 ? NULL : memchr(hex, text[i + 1], 16),
+				   *b = len - i < 3 ? NULL : memchr(hex, text[i + 2], 16);
+
+			if (!a || !b)
+				return -EINVAL;
+			byte = (uint8_t)((a - hex) << 4 | (b - hex));
+		}
+		if (is_coded(byte, first) != coded)
+			return -EINVAL;
+		part[n++] = byte;
+		i += coded ? 3 : 1;
+	}
+	return n;
+}
+
+/* Whether the name stands for other bytes than its own: it leads to what no file can be called,
+ * perhaps in several steps. The bytes at `scratch` are lost. */
+static bool is_encoded(const void *text, size_t len, bool alone, uint8_t *scratch)
+{
+	int64_t n = (int64_t)len;
+
+	memmove(scratch, text, len);
+	while (memchr(scratch, '%', (size_t)n)) {
+		n = decode_part(scratch, (size_t)n, scratch);
+		if (n < 0 || (n == 0 && alone))
+			return false;
+		if (is_no_name(scratch, (size_t)n))
+			return true;
+	}
+	return false;
+}
+
+const char *key_text_part(const void *part, size_t bytes, bool alone, char *text)
+{
+	if (is_no_name(part, bytes) || is_encoded(part, bytes, alone, (uint8_t *)text)) {
+		encode_part(part, bytes, text);
+	} else {
+		memcpy(text, part, bytes);
+		text[bytes] = '\0';
+	}
+	return text;
+}
+
+size_t key_text_of_part(const char *text, size_t len, bool alone, uint8_t *part)
+{
+	if (is_encoded(text, len, alone, part))
+		return (size_t)decode_part((const uint8_t *)text, len, part);
+	memcpy(part, text, len);
+	return len;
+}
+
 /* ---- JSON -------------------------------------------------------------------------------- */
 
 static char *base64(const uint8_t *from, size_t bytes)

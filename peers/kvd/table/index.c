@@ -1,17 +1,24 @@
 /* index - see index.h. A slot is 8 bytes of hash, 2 more, 3 of the zone, and a word:
  *
- *   bits     0..18  19..37  38..57  58..59  60       61   62     63
- *   meaning  place  bytes   count   type    expires  hit  bad    in use
+ *   bits     0..18  19..37  38..56  57     58..59  60       61   62     63
+ *   meaning  place  bytes   count   large  type    expires  hit  bad    in use
  *
  * The zone's id is kept modulo 2^24. Ids of one log differ by less, since alog keeps its zones
  * within a span of four times their number and a little.
  */
-#include "peers/kvd/index.h"
+#include "peers/kvd/table/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "xtypes/xhuge.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23			/* <sys/mman.h> has no name for it */
+#endif
 
 #define SLOT_BYTES 21u
 #define KEY_BYTES  25u				/* of the table, for each key */
@@ -40,12 +47,25 @@ uint64_t index_opening_bytes(uint64_t keys)
 	return nr_slots(keys) * sizeof(uint64_t);
 }
 
+/* Begins with a huge page, and has them where it can: each look is at a random place. All of it is
+ * there at once. */
 static void *map(uint64_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	uint8_t *at = mmap(NULL, bytes + XHUGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *from;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page, before;
 
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		return NULL;
+	before = (XHUGE_BYTES - (uintptr_t)at % XHUGE_BYTES) % XHUGE_BYTES;
+	from = at + before;
+	if (before)
+		munmap(at, before);
+	munmap(from + whole, bytes + XHUGE_BYTES - before - whole);
+	madvise(from, whole, MADV_HUGEPAGE);
+	if (madvise(from, whole, MADV_POPULATE_WRITE))
+		memset(from, 0, whole);		/* a kernel before 5.14 */
+	return from;
 }
 
 int index_open(struct index *ix, uint64_t keys)
@@ -153,6 +173,14 @@ uint64_t index_find(const struct index *ix, const uint64_t id[2])
 	return slot;
 }
 
+void index_prefetch(const struct index *ix, uint64_t hash)
+{
+	const uint8_t *slot = at(ix, home_of(ix, hash));
+
+	__builtin_prefetch(slot);
+	__builtin_prefetch(slot + 64);
+}
+
 /* ---- entries ---- */
 
 static uint64_t zone_of(const struct index *ix, uint64_t low)
@@ -171,7 +199,7 @@ void index_get(const struct index *ix, uint64_t slot, struct index_entry *e)
 	*e = (struct index_entry){ .zone = zone_of(ix, zone), .place = (w & 0x7ffff) * 8,
 		.bytes = (w >> 19 & 0x7ffff) * 8, .count = w >> 38 & INDEX_COUNT_MAX,
 		.type = w >> 58 & 3, .expires = w >> 60 & 1, .hit = w >> 61 & 1,
-		.bad = w >> 62 & 1 };
+		.bad = w >> 62 & 1, .large = w >> 57 & 1 };
 }
 
 static void count(struct index *ix, const struct index_entry *e, int64_t by)
@@ -188,7 +216,8 @@ static void store(struct index *ix, uint64_t slot, const struct index_entry *e)
 {
 	uint32_t zone = (uint32_t)(e->zone & ((1u << ZONE_BITS) - 1));
 	uint64_t w = USED | e->place / 8 | (uint64_t)(e->bytes / 8) << 19 |
-		     (uint64_t)e->count << 38 | (uint64_t)e->type << 58 |
+		     (uint64_t)e->count << 38 | (uint64_t)e->large << 57 |
+		     (uint64_t)e->type << 58 |
 		     (uint64_t)e->expires << 60 | (uint64_t)e->hit << 61 |
 		     (uint64_t)e->bad << 62;
 

@@ -19,15 +19,15 @@
  *   X3  keys + tombstones + ghosts is the number of slots in use. A ghost has no record that
  *       counts, and waits until its count is 0.
  */
-#ifndef PEERS_KVD_INDEX_H
-#define PEERS_KVD_INDEX_H
+#ifndef PEERS_KVD_TABLE_INDEX_H
+#define PEERS_KVD_TABLE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define INDEX_NONE	UINT64_MAX
-#define INDEX_COUNT_MAX ((1u << 20) - 1)
+#define INDEX_COUNT_MAX ((1u << 19) - 1)
 
 enum index_type { INDEX_GHOST, INDEX_VALUE, INDEX_TOMBSTONE };
 
@@ -39,6 +39,7 @@ struct index_entry {
 	bool expires;				/* the record has an expiry */
 	bool hit;				/* a get found it since it was last looked at */
 	bool bad;				/* the record does not verify, and that was told */
+	bool large;				/* the value has zones of its own */
 };
 
 struct index {
@@ -61,6 +62,8 @@ void index_close(struct index *ix);
 int index_begin(struct index *ix);
 void index_begun(struct index *ix);	/* the log is open: no sequences any more */
 
+/* The first 64 bits of an identity that will be looked for soon. */
+void index_prefetch(const struct index *ix, uint64_t hash);
 /* The slot of an identity, or INDEX_NONE. */
 uint64_t index_find(const struct index *ix, const uint64_t id[2]);
 void index_get(const struct index *ix, uint64_t slot, struct index_entry *e);

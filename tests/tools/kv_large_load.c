@@ -1,0 +1,317 @@
+/* kv_large_load - large values put and read again and again, as xseg/kv_wire.h has them, by a load
+ * that checks itself: for tests/system/kvd_points.sh.
+ *
+ *      kv_large_load SEGMENT KVD load KEYS STATE OVER
+ *      kv_large_load SEGMENT KVD verify STATE
+ *
+ * Each round takes a key, begins a value, sends its parts, some of them twice, and commits it. Some
+ * values are given up instead. Meanwhile a reader holds the version before, and reads it after the
+ * commit. Then the new value is read. Each value says its key and a count, so one that is lost, torn
+ * or put twice is seen, whatever happens to kvd meanwhile. The load ends when the file OVER is
+ * there; STATE has the counts then, and `verify` compares. Exit code 1: something was wrong.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/rig/kv_wire_client.h"
+
+#define PARTS	   6u				/* of a value, at most */
+#define SLOT_PAGES 257u
+#define KEYS_MAX   16u
+#define SECOND	   1000000000ull
+
+static struct xseg *seg;
+static struct xseg_peer *me;
+static struct xport *port;
+static uint32_t server, *pages, piece;
+static struct kw_log of_log;
+static uint8_t *record, *data;
+static uint64_t count[KEYS_MAX], nr_puts, rng = 88172645463325252ull;
+
+static uint32_t next_random(uint32_t below)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (uint32_t)(rng >> 11) % below;
+}
+
+static void fail(const char *what, uint32_t key, int64_t rc)
+{
+	fprintf(stderr, "kv_large_load: key %u: %s: %" PRId64 " (after %" PRIu64 " puts)\n", key,
+		what, rc, nr_puts);
+	exit(1);
+}
+
+static struct xreq *wait_one(void)
+{
+	struct xreq *r;
+
+	xseg_port_flush(port);
+	while (!xseg_port_replies(port, &r, 1))
+		xseg_port_wait(port, SECOND / 10);
+	return r;
+}
+
+static void submit(struct xreq *r)
+{
+	int rc = xseg_req_submit(port, r, server);
+
+	if (rc)
+		fail("submit", 0, rc);
+}
+
+static int64_t call(struct xreq *r)
+{
+	submit(r);
+	return wait_one()->result;
+}
+
+static uint32_t *slot(uint32_t i)
+{
+	return pages + i * SLOT_PAGES;
+}
+
+static void attach(const char *segment, const char *kvd)
+{
+	struct xseg_peer_params params = { .name = "kv_large_load", .kind = "client",
+		.nr_ports = 1, .nr_requests = 16 };
+	uint32_t nr = (PARTS + 1) * SLOT_PAGES;
+	struct xseg_error err;
+	struct kv_info info;
+	struct xreq *r;
+
+	if (xseg_attach(segment, 0, &seg, &err) || xseg_peer_open(seg, &params, &me, &err)) {
+		fprintf(stderr, "kv_large_load: %s\n", err.text);
+		exit(1);
+	}
+	port = xseg_peer_port(me, 0);
+	pages = malloc(xseg_pages_round(nr) * sizeof(*pages));
+	record = malloc(XSEG_REQ_BYTES);
+	data = malloc(XSEG_REQ_BYTES);
+	server = xseg_peer_find(seg, kvd);
+	if (!pages || !record || !data || xseg_pages_take(me, nr, pages) || server == XSEG_NONE)
+		fail("no memory, or no kvd", 0, 0);
+	r = xseg_req_alloc(port);
+	kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_INFO }, NULL, pages, 1);
+	if (call(r) < 0)
+		fail("info", 0, r->result);
+	xseg_req_read_data(seg, r, 0, &info, sizeof(info));
+	of_log.id = info.id;
+	memcpy(of_log.uuid, info.uuid, sizeof(of_log.uuid));
+	piece = info.piece_bytes;
+	xseg_req_free(port, r);
+}
+
+/* ---- values ---- */
+
+static uint64_t length(uint32_t key, uint64_t n)
+{
+	return (n * 7919 + key * 104729) % (PARTS * (uint64_t)piece - 5000) + 1;
+}
+
+static uint32_t part_bytes(uint64_t total, uint32_t i)
+{
+	uint64_t left = total - (uint64_t)i * piece;
+
+	return left < piece ? (uint32_t)left : piece;
+}
+
+static uint32_t nr_parts(uint64_t total)
+{
+	return (uint32_t)((total + piece - 1) / piece);
+}
+
+static void make(uint32_t key, uint64_t n, uint32_t i)
+{
+	uint64_t x = (uint64_t)key << 40 ^ n << 8 ^ i;
+
+	memset(data, 0, piece);
+	for (uint32_t at = 0; at + 8 <= part_bytes(length(key, n), i); at += 8) {
+		x = x * 6364136223846793005ull + 1442695040888963407ull;
+		memcpy(data + at, &x, 8);
+	}
+}
+
+/* ---- changes ---- */
+
+static struct kw_change named(uint8_t kind, uint32_t key, char name[16])
+{
+	struct kw_change c = { .kind = kind, .key = name };
+
+	c.key_bytes = (uint32_t)snprintf(name, 16, "large-%u", key);
+	return c;
+}
+
+static int change(struct kw_change *c, bool fua)
+{
+	struct xreq *r = xseg_req_alloc(port);
+	int64_t rc;
+
+	kw_batch(seg, r, &of_log, c, 1, fua, slot(PARTS), SLOT_PAGES);
+	rc = call(r);
+	if (rc >= 0)
+		kw_outcomes(seg, r, c, 1);
+	xseg_req_free(port, r);
+	return rc < 0 ? (int)rc : c->result;
+}
+
+static void drop(uint32_t key, uint64_t handle)
+{
+	char name[16];
+	struct kw_change c = named(KV_DROP, key, name);
+
+	c.handle = handle;
+	if (change(&c, false))
+		fail("drop", key, c.result);
+}
+
+static void send_parts(uint32_t key, uint64_t n, uint64_t handle)
+{
+	uint32_t nr = nr_parts(length(key, n));
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct xreq *r = xseg_req_alloc(port);
+		uint32_t bytes = (uint32_t)kv_pages(part_bytes(length(key, n), i)) * KV_PAGE;
+
+		make(key, n, i);
+		kw_part(seg, r, &of_log, handle, (uint64_t)i * piece, bytes, slot(i));
+		xseg_req_write_data(seg, r, 0, data, bytes);
+		submit(r);
+	}
+	for (; nr; nr--) {
+		struct xreq *r = wait_one();
+
+		if (r->result != r->size)
+			fail("a part", key, r->result);
+		xseg_req_free(port, r);
+	}
+}
+
+/* False: the log was full. */
+static bool put(uint32_t key, uint64_t n)
+{
+	static uint32_t sums[PARTS];
+	uint64_t total = length(key, n), handle;
+	char name[16];
+	struct kw_change c = named(KV_BEGIN, key, name);
+	int rc;
+
+	c.total = next_random(3) ? total : 0;
+	rc = change(&c, false);
+	if (rc == -ENOSPC)
+		return false;
+	if (rc)
+		fail("begin", key, rc);
+	handle = c.number;
+	for (uint32_t times = 1 + next_random(4) / 3; times; times--)
+		send_parts(key, n, handle);
+	if (next_random(6) == 0) {
+		drop(key, handle);
+		return false;
+	}
+	for (uint32_t i = 0; i < nr_parts(total); i++) {
+		make(key, n, i);
+		sums[i] = xcrc32c(0, data, part_bytes(total, i));
+	}
+	c = named(KV_COMMIT, key, name);
+	c.condition = count[key] ? KV_IF_PRESENT : KV_IF_ABSENT;
+	c.handle = handle;
+	c.total = total;
+	c.value = sums;
+	c.value_bytes = nr_parts(total) * (uint32_t)sizeof(*sums);
+	rc = change(&c, next_random(4) == 0);
+	if (rc)
+		fail("commit", key, rc);
+	nr_puts++;
+	return true;
+}
+
+/* ---- reading ---- */
+
+static uint64_t hold(uint32_t key)
+{
+	char name[16];
+	struct kw_change c = named(KV_HOLD, key, name);
+
+	if (change(&c, false))
+		fail("hold", key, c.result);
+	return c.number;
+}
+
+static void check(uint32_t key, uint64_t n, uint64_t handle)
+{
+	uint64_t total = length(key, n);
+
+	for (uint32_t i = 0; i < nr_parts(total); i++) {
+		struct xreq *r = xseg_req_alloc(port);
+		uint32_t bytes = part_bytes(total, i);
+
+		kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_PIECE, .held = handle,
+			.offset = (uint64_t)i * piece }, NULL, slot(PARTS), (uint32_t)kv_pages(bytes));
+		if (call(r) < 0)
+			fail("a piece", key, r->result);
+		xseg_req_read_data(seg, r, 0, record, bytes);
+		xseg_req_free(port, r);
+		make(key, n, i);
+		if (memcmp(record, data, bytes) != 0)
+			fail("another value in piece", key, i);
+	}
+	drop(key, handle);
+}
+
+static void load(uint32_t nr, const char *over)
+{
+	while (access(over, F_OK)) {
+		uint32_t key = next_random(nr);
+		uint64_t before = count[key], handle = before ? hold(key) : 0;
+
+		if (put(key, before + 1))
+			count[key] = before + 1;
+		if (handle)
+			check(key, before, handle);
+		if (count[key] != before)
+			check(key, count[key], hold(key));
+	}
+}
+
+static void state(uint32_t nr, const char *file, bool writes)
+{
+	FILE *f = fopen(file, writes ? "w" : "r");
+
+	if (!f)
+		fail(file, 0, -errno);
+	for (uint32_t i = 0; i < nr; i++)
+		if (writes)
+			fprintf(f, "%" PRIu64 "\n", count[i]);
+		else if (fscanf(f, "%" SCNu64, &count[i]) != 1)
+			count[i] = 0;
+	if (fclose(f))
+		fail(file, 0, -errno);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t nr = argc == 7 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
+
+	if ((argc != 7 && argc != 5) || nr > KEYS_MAX) {
+		fprintf(stderr, "kv_large_load: see the head of tests/tools/kv_large_load.c\n");
+		return 2;
+	}
+	attach(argv[1], argv[2]);
+	if (nr) {
+		load(nr, argv[6]);
+		state(nr, argv[5], true);
+	} else {
+		state(KEYS_MAX, argv[4], false);
+		for (uint32_t i = 0; i < KEYS_MAX; i++)
+			if (count[i])
+				check(i, count[i], hold(i));
+	}
+	printf("puts=%" PRIu64 "\n", nr_puts);
+	xseg_peer_close(me, XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(seg);
+	return 0;
+}
