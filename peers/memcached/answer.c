@@ -225,12 +225,14 @@ static void add_ttl(struct text *t, const struct mc_op *op)
 		add_number(t, expiry > now ? expiry - now : 0);
 }
 
-/* What the command asked to be told, in its order. */
+/* What the command asked to be told, in its order; of a key that is absent what is known of it. */
 static void add_flags(struct text *t, const struct mc_op *op, uint64_t bytes)
 {
 	for (const char *f = op->meta.flag; *f; f++) {
 		char letter[2] = { ' ', *f };
 
+		if (op->io.result == -ENOENT && *f != 'k' && *f != 'O')
+			continue;
 		add(t, letter, 2);
 		switch (*f) {
 		case 'c': add_number(t, op->io.item.version); break;
@@ -265,8 +267,7 @@ static bool meta_get(struct mc_op *op)
 
 	if (op->io.result == -ENOENT) {
 		count_get(op, !op->reads);
-		op->quiet = op->meta.quiet;
-		return say(op, "EN\r\n");
+		return say_code(op, "EN", true);
 	}
 	if (op->io.result < 0)
 		return fail(op);
@@ -308,7 +309,7 @@ static bool meta_delete(struct mc_op *op)
 		return say_code(op, "HD", true);
 	case -ENOENT:
 		mc_count(op->conn->worker, MS_DELETE_MISSES, 1);
-		return say_code(op, "NF", true);
+		return say_code(op, "NF", false);
 	case -EEXIST: return say_code(op, "EX", false);
 	default: return fail(op);
 	}
@@ -344,7 +345,7 @@ static bool meta_arith(struct mc_op *op)
 	if (result == 0)
 		return op->meta.value ? meta_number(op) : say_code(op, "HD", true);
 	if (result == -ENOENT)
-		return say_code(op, "NF", true);
+		return say_code(op, "NF", false);
 	if (result == -EEXIST)
 		return say_code(op, "EX", false);
 	if (result == -EINVAL)

@@ -220,7 +220,7 @@ static enum mc_taken gets(struct mc_line *l, bool with_cas, bool touches)
 	uint32_t n, first = touches ? 2 : 1, i;
 
 	if (l->nr <= first)
-		return mc_say(c, error);
+		return mc_say(c, l->nr == 2 ? "END\r\n" : error);
 	if (touches && !expiry_at(l, 1, &c->gets_ttl, &c->gets_expiry))
 		return mc_say(c, "CLIENT_ERROR invalid exptime argument\r\n");
 	for (i = 0; (n = next_word(&text, end, &word)); i++)
@@ -362,9 +362,9 @@ static enum mc_taken cmd_delete(struct mc_line *l)
 	bool zero = is(l, 2, "0"), quiet = is_quiet(l, l->nr - 1);
 	struct mc_op *op;
 
-	if (l->nr < 2)
+	if (l->nr < 2 || l->nr > 4)
 		return mc_say(l->conn, error);
-	if ((l->nr == 3 && !zero && !quiet) || (l->nr == 4 && !(zero && quiet)) || l->nr > 4)
+	if ((l->nr == 3 && !zero && !quiet) || (l->nr == 4 && !(zero && quiet)))
 		return mc_say(l->conn, "CLIENT_ERROR bad command line format.  Usage: delete <key> "
 				       "[noreply]\r\n");
 	if (!has_key(l, 1))

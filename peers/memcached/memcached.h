@@ -107,6 +107,7 @@ struct mc_op {
 	bool quiet;				/* noreply: no answer, whatever happens */
 	bool with_cas;				/* gets, gats */
 	bool reads;				/* changes nothing */
+	bool touches, looks;	/* ma: then the expiry is changed; then it is asked for */
 	bool in_place;				/* its value is in the connection's memory */
 	bool holds;				/* a borrowed value */
 	uint8_t stats;				/* which */
@@ -115,7 +116,7 @@ struct mc_op {
 	uint64_t amount;
 	int refused;	/* a set that failed with this deletes the old value, which is stale */
 	char number[24];			/* the value that ma N puts */
-	uint32_t ttl_s, expiry;			/* of gat, mg T: for the touch */
+	uint32_t ttl_s, expiry;			/* of ma T: for the touch */
 	uint64_t hash;				/* of the key */
 	struct mc_meta meta;
 	uint8_t key_bytes;

@@ -15,6 +15,8 @@
 
 static const char bad_format[] = "CLIENT_ERROR bad command line format\r\n";
 static const char bad_flag[] = "CLIENT_ERROR invalid flag\r\n";
+static const char twice[] = "CLIENT_ERROR duplicate flag\r\n";
+static const char bad_or_twice[] = "CLIENT_ERROR invalid or duplicate flag\r\n";
 static const char bad_token[] = "CLIENT_ERROR bad token in command line format\r\n";
 
 /* What the flags of a command say. */
@@ -22,6 +24,7 @@ struct flags {
 	struct mc_meta meta;
 	uint32_t ttl_s, expiry, client, condition;
 	uint64_t version, delta;
+	uint64_t seen;				/* letters, modulo 64 */
 	bool has_ttl;
 	char mode;				/* M, a letter in upper case; 0: none */
 	char key[MC_KEY_MAX];
@@ -43,7 +46,7 @@ static void add_flag(struct flags *f, char letter)
 
 static void take_opaque(struct flags *f, const char *token, uint32_t bytes)
 {
-	if (bytes == 0 || bytes > MC_OPAQUE_MAX) {
+	if (bytes > MC_OPAQUE_MAX) {
 		f->refused = "CLIENT_ERROR opaque token too long\r\n";
 		return;
 	}
@@ -96,6 +99,9 @@ static void take_flag(struct flags *f, const char *word, uint32_t bytes, const c
 		f->refused = bad_flag;
 		return;
 	}
+	if (f->seen >> (*word & 63) & 1)
+		f->refused = twice;
+	f->seen |= 1ull << (*word & 63);
 	switch (*word) {
 	case 'b': f->meta.base64 = true; break;
 	case 'v': f->meta.value = true; break;
@@ -111,8 +117,10 @@ static void take_flag(struct flags *f, const char *word, uint32_t bytes, const c
 		take_number(f, token, n, UINT64_MAX, &f->version);
 		break;
 	case 'F':
-		take_number(f, token, n, UINT32_MAX, &number);
-		f->client = f->refused ? 0 : (uint32_t)number;
+		if (!mc_number(token, n, &number) || number > UINT32_MAX)
+			f->refused = bad_format;
+		else
+			f->client = (uint32_t)number;
 		break;
 	case 'u': break;			/* a get changes no order here anyway */
 	default: add_flag(f, *word);
@@ -143,7 +151,7 @@ static const char *take_flags(struct flags *f, const struct mc_line *l, uint32_t
 {
 	*f = (struct flags){ .condition = XSEG_KV_ALWAYS, .delta = 1 };
 	if (l->nr < 2)
-		return bad_format;
+		return "ERROR\r\n";
 	if (l->cut)
 		return "CLIENT_ERROR options flags are too long\r\n";
 	for (uint32_t i = from; i < l->nr && !f->refused; i++) {
@@ -151,7 +159,17 @@ static const char *take_flags(struct flags *f, const struct mc_line *l, uint32_t
 	}
 	if (f->refused)
 		return f->refused;
-	return take_key(f, l->word[1].at, l->word[1].bytes) ? NULL : bad_format;
+	if (take_key(f, l->word[1].at, l->word[1].bytes))
+		return NULL;
+	return f->meta.base64 ? "CLIENT_ERROR error decoding key\r\n" : bad_format;
+}
+
+/* The same for md and ma, which have one word for flags that are twice or have a bad token. */
+static const char *take_few_flags(struct flags *f, const struct mc_line *l, const char *allowed)
+{
+	const char *refused = take_flags(f, l, 2, allowed);
+
+	return f->refused && f->refused != bad_flag ? bad_or_twice : refused;
 }
 
 /* An operation as the flags say. */
@@ -231,12 +249,10 @@ enum mc_taken mc_meta_set(struct mc_line *l)
 	struct mc_op *op;
 	enum mc_taken taken;
 
-	if (l->nr < 3)
+	if (l->nr > 1 && !sized)
 		refused = bad_format;
-	else if (!sized)
-		refused = "CLIENT_ERROR bad data chunk\r\n";
 	else if (!refused && !mode_of_store(f.mode, &what, &f.condition))
-		refused = "CLIENT_ERROR invalid mode for ms\r\n";
+		refused = "CLIENT_ERROR invalid mode for ms M token\r\n";
 	if (refused) {
 		taken = mc_say(l->conn, refused);
 		if (taken == MC_TAKEN && sized)
@@ -259,7 +275,7 @@ enum mc_taken mc_meta_set(struct mc_line *l)
 enum mc_taken mc_meta_delete(struct mc_line *l)
 {
 	struct flags f;
-	const char *refused = take_flags(&f, l, 2, "bCkOq");
+	const char *refused = take_few_flags(&f, l, "bCkOq");
 	struct mc_op *op;
 
 	if (refused)
@@ -275,22 +291,24 @@ enum mc_taken mc_meta_delete(struct mc_line *l)
 enum mc_taken mc_meta_arith(struct mc_line *l)
 {
 	struct flags f;
-	const char *refused = take_flags(&f, l, 2, "bcCDJkMNOqtTv");
+	const char *refused = take_few_flags(&f, l, "bcCDJkMNOqtTv");
 	struct mc_op *op;
 
 	if (!refused && f.mode && !strchr("ID", f.mode))
-		refused = "CLIENT_ERROR invalid mode for ma\r\n";
+		refused = "CLIENT_ERROR invalid mode for ma M token\r\n";
 	if (refused)
 		return mc_say(l->conn, refused);
 	op = begin(l, &f, MC_META_ARITH);
 	if (!op)
 		return MC_NO_OP;
+	op->touches = f.has_ttl;
+	op->ttl_s = f.ttl_s;
+	op->expiry = f.expiry;
+	op->looks = strchr(f.meta.flag, 't');
 	op->arith = f.mode == 'D' ? XSEG_KV_DECR : XSEG_KV_INCR;
 	op->amount = f.delta;
 	op->io.op = op->arith;
 	op->io.item.number = f.delta;
-	op->io.item.ttl_s = f.ttl_s;
-	op->io.item.expiry = f.expiry;
 	mc_op_begin(op);
 	return MC_TAKEN;
 }

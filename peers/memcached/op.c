@@ -2,7 +2,7 @@
  *
  * Several commands take more than one step at the store. gat, and mg with T, change the expiry and
  * then get the value. ma with N puts the first value of a key that is absent, and counts on if
- * another client was faster.
+ * another client was faster. ma with T and t changes the expiry, and asks for it, when it has counted.
  *
  * Contract: the worker's port.
  */
@@ -192,6 +192,38 @@ static bool vivify(struct mc_op *op)
 	return false;
 }
 
+/* ma: the number is there; its expiry is changed, and asked for, if so wanted. */
+static bool count_further(struct mc_op *op)
+{
+	struct xseg_kv_io *io = &op->io;
+
+	if (vivify(op))
+		return true;
+	if (io->result < 0)
+		return false;
+	if (io->op == XSEG_KV_GET)
+		io->result = 0;
+	else if (op->touches) {
+		op->touches = false;
+		io->op = XSEG_KV_TOUCH;
+		io->item.condition = XSEG_KV_ALWAYS;
+		io->item.ttl_s = op->ttl_s;
+		io->item.expiry = op->expiry;
+		return true;
+	} else if (op->looks) {
+		op->looks = false;
+		io->op = XSEG_KV_GET;
+		io->flags = XSEG_KV_LOAN;
+		io->item.condition = XSEG_KV_ALWAYS;
+		io->item.version = 0;
+		io->item.ttl_s = io->item.expiry = 0;
+		io->item.value = NULL;
+		io->item.value_bytes = 0;
+		return true;
+	}
+	return false;
+}
+
 /* A set that finds no room: what the key had is stale now, and goes, as memcached has it. */
 static bool drop_stale(struct mc_op *op)
 {
@@ -217,7 +249,7 @@ static bool goes_on(struct mc_op *op)
 	case MC_META_GET:
 		return get_what_was_touched(op);
 	case MC_META_ARITH:
-		return vivify(op);
+		return count_further(op);
 	case MC_STORE:
 	case MC_META_STORE:
 		return drop_stale(op);
