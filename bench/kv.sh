@@ -4,7 +4,8 @@
 #
 # Usage: bench/kv.sh [--quick]
 # Environment: BENCH_SECONDS (0.5, of one run), BENCH_PARTS (some of them: deep single forced
-#   preload kill many compact spill; else all)
+#   preload kill many compact spill; else all), BENCH_MANY (10000000, the keys of `many`),
+#   BENCH_SPILL (300s, the time of `spill`)
 #
 # In each round:
 #   deep, single  One client on its own CPU does 4 KiB, or 1 KiB, at random, with 16 and with 1 in
@@ -30,10 +31,10 @@
 #            one that is not (`roomy`): the percentiles of both.
 # Once:
 #   many     the same keys as `kill`, ten million of them: the time to open the log from its hints,
-#            after a stop and after SIGKILL, and the memory of the process.
+#            and the memory of the process. All peers are in one, and get SIGKILL.
 #   compact  Uniform puts of 1 KiB in logs of 64 zones with 50, 70 and 90 % of them live: the bytes
 #            appended for each byte put, beside a greedy simulation with as many zones and as many
-#            of them free (greedy.awk).
+#            of them free (greedy.awk): the most that were free at two looks.
 #   spill    20 % puts, values of 0.6 of the cache's memory, a log of 0.9: the bytes that reach the
 #            store, to the bytes put.
 #
@@ -47,8 +48,12 @@ by_form set_mib 64 16
 by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
 by_form many_keys 10000000 40000
-by_form spill_mib 256 64
-by_form spill_time 300s 3s
+by_form spill_mib 256 128
+by_form spill_time 300s 2s
+many_keys=${BENCH_MANY:-$many_keys}
+spill_time=${BENCH_SPILL:-$spill_time}
+by_form amp_live "50 70 90" 50
+by_form amp_rounds 8 2
 by_form paced_time 3s 300ms
 by_form verified_ios 200000 4000
 columns="system rw bs depth data round = iops mean_ns p50_ns p99_ns errors"
@@ -249,15 +254,15 @@ preload()
 	on preload quietly xseg down
 }
 
-# keys_up STACK KEYS: keys of 16 bytes with values of 100
+# keys_up STACK KEYS TOGETHER: keys of 16 bytes with values of 100
 keys_up()
 {
 	local mib=$(($2 * 256 / 1048576 + 64))
-	kv_up "$1" $((mib * 2 + 768)) "memd cached" < <(
+	kv_up "$1" $((mib * 2 + 768)) "$3" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $mib "$server_cpu"
 		peer kvd "downstream = cached" "size = ${mib}M" "keys = $(($2 + $2 / 10))" \
-			"cpus = $server_cpu"
+			"cpus = $server_cpu" "sync = never"
 	)
 	on "$1" measure "$tmp/fill.json" --kvd=kvd --keys="$2" --value_size=100 --rw=fill \
 		--iodepth="$fill_depth"
@@ -301,14 +306,10 @@ opened()
 many()
 {
 	local pid
-	keys_up many "$many_keys"
-	on many quietly xseg kv flush --kvd kvd
-	on many quietly xseg peer stop kvd --force
-	on many quietly xseg peer start kvd
-	opened many_stop
-	on many quietly xseg peer kill kvd
+	keys_up many "$many_keys" "memd cached kvd"
+	on many quietly xseg peer kill kvd --force
 	sleep 1
-	opened many_kill
+	opened many_open
 	pid=$(on many xseg --json peer list | jq '.[] | select(.name == "kvd") | .pid')
 	once many_keys "$(on many info .keys)"
 	once many_index "$(on many info .index_bytes)"
@@ -375,12 +376,12 @@ amplification()		# PERCENT
 	keys=$(keys_in $((64 - reserve)) "$1" 1048576)
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=fill --iodepth="$fill_depth"
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
-		--number_ios=$((keys * 8))
-	before=$(on amp info '[.appended_bytes, .puts]')
+		--number_ios=$((keys * amp_rounds))
+	before=$(on amp info '[.appended_bytes, .puts, .zones_free]')
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
-		--number_ios=$((keys * 8)) --randseed=7
+		--number_ios=$((keys * amp_rounds)) --randseed=7
 	after=$(on amp info '[.appended_bytes, .puts, .zones_free]')
-	free=$(jq '.[2]' <<<"$after")
+	free=$(jq -n "[$after, $before] | map(.[2]) | max")
 	once "amp_$1" "$(jq -n "$after as \$a | $before as \$b | (\$a[0] - \$b[0]) / (\$a[1] - \$b[1]) / 1104")" \
 		"$(awk -v zones=64 -v free="$free" -v records=$(((1048576 - 168) / 1144)) \
 			-v keys="$keys" -f bench/greedy.awk)" "$free"
@@ -465,11 +466,17 @@ has()		# PART
 	[[ $parts == *" $1 "* ]]
 }
 
+# Some parts have no rates.
+collect()
+{
+	! { has deep || has single || has forced; } || table_of "$columns"
+}
+
 bench_begin xseg xseg-host xbench kvd
 : >"$once_file"
 ! { has deep || has single; } || rates_up
 ! has forced || forced_up
-! has kill || keys_up kill "$kill_keys"
+! has kill || keys_up kill "$kill_keys" "memd cached"
 ! has compact || paced_up
 while next_round; do
 	! has deep || rates 16
@@ -481,7 +488,7 @@ while next_round; do
 done
 ! has deep || verify
 ! has many || many
-! has compact || each amplification "50 70 90"
+! has compact || each amplification "$amp_live"
 ! has spill || spill
 times >"$times_file"
 verified=$(verified)

@@ -124,7 +124,7 @@ struct kv_query {
 #define KV_QUERY_MAGIC 0x4b565131u
 
 /* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. TIME is kvd's, in
- * seconds, when it looked. */
+ * seconds, when it looked; 0: no record of its log expires. */
 enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_TIME, KV_NOTE_EPOCH };
 
 /* Place of the record in its zone, and its length in bytes. */

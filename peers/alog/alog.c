@@ -152,6 +152,11 @@ bool alog_serves(const struct alog *l)
 	return serves(l);
 }
 
+bool alog_is_warm(const struct alog *l)
+{
+	return l->opening.warm;
+}
+
 bool alog_salvages(const struct alog *l)
 {
 	return salvages(l);
@@ -234,7 +239,6 @@ static void pages_done(struct alog *l, struct io *io, int64_t result)
 /* L8 */
 static void group_done(struct alog *l, struct io *io, int64_t result)
 {
-	l->stats.bad_flushes += result < 0;
 	switch (flush_is_back(l, io, result)) {
 	case FLUSH_GOOD:
 		break;

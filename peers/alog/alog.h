@@ -129,6 +129,8 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns);
 void alog_done(struct alog *l, struct alog_io *io, int64_t result);
 
 bool alog_serves(const struct alog *l);
+/* The arena is that of the last opening, so nothing of it was lost to a loss of power. */
+bool alog_is_warm(const struct alog *l);
 /* Why the log does not serve: 0, or -EBADMSG: both heads are damaged; -ESTALE: another segment has
  * opened the log since this arena was written; -EINVAL: the log has another geometry;
  * -EPROTONOSUPPORT: its form is that of another version; -EPROTO: words of the arena cannot be;
@@ -298,7 +300,6 @@ void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
 struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
-	uint64_t bad_flushes;	/* a FLUSH has failed: what was written to own zones may be lost */
 	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
 	bool warm;		/* the arena is that of the last opening before this one */
 };

@@ -16,7 +16,14 @@
 #include "peers/alog/inside.h"
 
 #define PAUSES	   6u
+#define COPY_PIECE (16u * ALOG_PAGE)
 #define A_WHILE_NS 60000000000ull
+
+/* Requests of callers wait while the peer below copies a piece. At an opening there are none. */
+static uint32_t piece_of(const struct alog *l)
+{
+	return l->job == JOB_COPY ? COPY_PIECE : ALOG_IO_PAGES * ALOG_PAGE;
+}
 
 void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 	void (*then)(struct alog *l))
@@ -24,7 +31,7 @@ void read_zone(struct alog *l, uint64_t zone, uint32_t from, uint32_t to,
 	assert(!l->reader.active && from % ALOG_PAGE == 0 && to % ALOG_PAGE == 0);
 	l->images++;
 	l->reader = (struct reader){ .then = then, .zone = zone, .from = from, .next = from,
-		.to = to, .piece = ALOG_IO_PAGES * ALOG_PAGE, .active = true,
+		.to = to, .piece = piece_of(l), .active = true,
 		.pin = zone ? tail_pin(l, zone) : UINT64_MAX };
 }
 

@@ -207,7 +207,9 @@ bool zone_seal(struct alog *l)
 
 bool alog_seal(struct alog *l)
 {
-	return !l->z.open || (l->z.open->state == ZONE_OPEN && !l->z.open->nr_hints) || zone_seal(l);
+	const struct zone *z = l->z.open;
+
+	return !z || (z->state == ZONE_OPEN && !z->nr_hints) || zone_seal(l);
 }
 
 /* ---- how much space there is -------------------------------------------------------------- */

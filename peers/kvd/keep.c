@@ -64,7 +64,7 @@ static void take(struct kvd *k, struct kvd_job *j, uint64_t slot)
 			&l)) {
 		kvd_record_bad(k, slot, &e);
 		k->large.unread++;
-	} else if (!rec.expiry || rec.expiry > k->time.s) {
+	} else if (!kvd_is_expired(k, rec.expiry)) {
 		name(k, &rec, &l);
 	}
 }

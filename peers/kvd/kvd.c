@@ -66,7 +66,7 @@ static const struct opt kvd_opts[] = {
 	  .help = "its objects are named +NAME:...; default: the peer's name" },
 	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .max = 1ull << 42,
 	  .arg = "SIZE", .help = "of the log, in the store; must be given" },
-	{ .name = "keys", .kind = OPT_U64, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
+	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
 	  .help = "most keys that it can have; default: size / 1K" },
 	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names,
 	  .def = "refuse", .arg = "refuse|evict",
@@ -152,7 +152,8 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 {
 	struct kvd *k = kvd_of(pp->peer);
 
-	if (k->state == KVD_OPEN)
+	kvd_see_date(k);
+	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k))
 		kvd_serve(k, r);
 	else if (k->state == KVD_BROKEN)
 		peer_answer(pp, r, k->error);
@@ -191,6 +192,8 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	}
 	k->log_out--;
 	XKILL(KVD_LOG_ANSWERED);
+	if (c.io->op == XSEG_OP_FLUSH && result < 0)
+		large_fail_writers(&k->large.t);	/* V1 of large.c */
 	alog_done(k->log, c.io, result);
 }
 
@@ -214,7 +217,7 @@ static void go_on(struct kvd *k)
 		kvd_change(k, r);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
-	while (k->q.held.first)
+	while (k->q.held.first && !kvd_time_lags(k))
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
@@ -241,7 +244,7 @@ static bool settle(struct kvd *k)
 		alog_force(k->log, end);
 		k->head_asked = false;
 	} else if (!busy && !k->head_asked) {
-		kvd_date_write(k);
+		kvd_date_end(k);
 		asks = k->head_asked = true;
 	} else {
 		k->settled = !busy && alog_words_stable(k->log);
@@ -265,6 +268,13 @@ static bool is_due(struct kvd *k)
 					       (is_stopping(k) && settle(k)));
 }
 
+/* The log may have gone on in its poll as they need it. */
+static bool waits_for_log(const struct kvd *k)
+{
+	return k->q.waiting.first || k->q.begins.first || k->q.parts.first ||
+	       (large_may_leave(&k->large.t) && !k->large.t.kept);
+}
+
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
@@ -274,6 +284,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (k->state == KVD_BROKEN) {
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
+		answer_all(k, &k->q.begins);
+		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
 	}
 	if (k->state == KVD_KEEPING)		/* its reads are out, or cannot be sent */
@@ -282,15 +294,18 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		go_on(k);
 		larges = kvd_larges_poll(k);
 	}
-	next = peer_earlier(larges, alog_poll(k->log, pp->now_ns));
-	if (k->state == KVD_OPEN && k->q.waiting.first) {
+	next = alog_poll(k->log, pp->now_ns);
+	if (k->state == KVD_OPEN && waits_for_log(k)) {
 		kvd_changes_poll(k);
+		larges = kvd_larges_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
 	}
 	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
-	return peer_earlier(next, k->sync_at_ns);
+	if (k->state == KVD_OPEN && k->q.held.first)
+		next = peer_earlier(next, k->time.held_ns);
+	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */

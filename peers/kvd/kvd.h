@@ -97,7 +97,7 @@ struct kvd_arena {
 struct kvd_words {
 	uint64_t magic;
 	uint8_t secret[16];			/* of the hash */
-	uint64_t time_s;
+	uint64_t time_s;			/* D2 of date.c */
 };
 _Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
 
@@ -143,7 +143,7 @@ struct kvd_context {
 	struct kvd_read *read;
 	struct xreq *part;			/* a client's, of which it is the write */
 	struct large_run *run;			/* of the part */
-	uint64_t number;			/* COMMIT: the handle */
+	uint64_t number;			/* the handle; of a COMMIT, too */
 };
 
 struct kvd_options {
@@ -186,7 +186,11 @@ struct kvd_now {
 };
 
 struct kvd_time {				/* date.c */
-	uint64_t s, written;			/* kvd's; and as of the last write of the head */
+	uint64_t s;				/* kvd's */
+	uint64_t until, asked;	/* D2: the head has; a head on its way has; 0: none is */
+	uint64_t held_ns;			/* D3: until then requests wait */
+	bool used;				/* D4: a record expires */
+	bool ends;				/* kvd stops */
 };
 
 struct kvd_preload {
@@ -230,7 +234,7 @@ struct kvd_large {				/* large.c */
  * up to which place that was decided. */
 struct kvd_evicted {
 	uint64_t zone, kept;
-	uint32_t upto;
+	uint32_t decided;
 };
 
 struct kvd {
@@ -330,8 +334,12 @@ void kvd_life_poll(struct kvd *k);		/* the state */
 uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */
+#define KVD_AHEAD_S 8u				/* D2 */
 void kvd_see_date(struct kvd *k);
-void kvd_date_write(struct kvd *k);		/* the head is to have the time */
+void kvd_date_begin(struct kvd *k);		/* the log is open */
+void kvd_date_end(struct kvd *k);		/* the head is to have the time, and no later one */
+uint64_t kvd_time(const struct kvd *k);		/* D2: by which records are judged */
+bool kvd_time_lags(struct kvd *k);		/* D3: requests have to wait */
 /* An expiry of 0 is never. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 

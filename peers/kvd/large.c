@@ -164,12 +164,12 @@ static bool evict_one(struct kvd *k)
 	return true;
 }
 
-/* By D1 of date.c an expired value does not come back, so its zones can go before its record. */
+/* By D1 and D2 of date.c an expired value does not come back, so its zones can go before its record. */
 static bool expire_one(struct kvd *k)
 {
-	struct large_run *run = large_expired(&k->large.t, k->time.s);
+	struct large_run *run = large_expired(&k->large.t, kvd_time(k));
 
-	if (!run || !kvd_is_expired(k, run->expiry))
+	if (!run)
 		return false;
 	large_gone(&k->large.t, run->id);
 	return true;
@@ -232,7 +232,6 @@ static uint32_t ids_for(const struct kvd *k, uint64_t total)
 static int begin(struct kvd *k, struct xreq *r, const struct kvd_work *w, uint64_t *number)
 {
 	uint64_t total = w->c.total, first = 0;
-	struct alog_stats s;
 	struct large_run *run;
 	int rc;
 
@@ -251,8 +250,6 @@ static int begin(struct kvd *k, struct xreq *r, const struct kvd_work *w, uint64
 		return rc == -ENOSPC ? refuse(k, w) : rc;
 	run = large_add(&k->large.t, first, ids_for(k, total), LARGE_UPLOAD);
 	assert(run);
-	alog_stats(k->log, &s);
-	run->bad_flushes = s.bad_flushes;
 	run->bytes = total;
 	run->zones = total ? run->ids : 1;
 	take(k, r, *number, LARGE_WRITES, run, total);
@@ -307,14 +304,6 @@ void kvd_large_change(struct kvd *k, struct xreq *r)
 
 /* ---- COMMIT ---- */
 
-static bool is_lost(struct kvd *k, const struct large_run *run)
-{
-	struct alog_stats s;
-
-	alog_stats(k->log, &s);
-	return run->failed || run->bad_flushes != s.bad_flushes;
-}
-
 /* V1 */
 int kvd_commit_check(struct kvd *k, struct xreq *r, const struct kvd_work *w)
 {
@@ -327,7 +316,7 @@ int kvd_commit_check(struct kvd *k, struct xreq *r, const struct kvd_work *w)
 		total > (uint64_t)run->zones * k->large.t.zone_bytes ||
 		w->c.value_bytes != large_pieces(&k->large.t, total) * sizeof(uint32_t))
 		return -EINVAL;
-	if (is_lost(k, run))
+	if (large_failed(&k->large.t, w->c.handle))
 		return -EIO;
 	if (run->flushed)
 		return 0;
@@ -352,17 +341,19 @@ struct xreq *kvd_commit_next(struct kvd *k)
 {
 	int state = state_of_first(k);
 	struct large_run *run;
+	uint64_t number;
 	struct xreq *r;
 
 	if (!state)
 		return NULL;
 	r = fifo_pop(&k->q.commits);
-	run = large_run_of(&k->large.t, k->context[r->index].number, LARGE_WRITES);
+	number = k->context[r->index].number;
 	k->context[r->index] = (struct kvd_context){ 0 };
-	if (run) {
-		run->flushed = state > 0 && !run->holds;
-		run->failed |= state < 0;
-	}
+	run = large_run_of(&k->large.t, number, LARGE_WRITES);
+	if (run && state > 0)
+		run->flushed = !run->holds;
+	else if (run)
+		large_fail(&k->large.t, number);
 	return r;
 }
 

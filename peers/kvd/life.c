@@ -339,9 +339,7 @@ static void be_known(struct kvd *k)
 	const struct kvd_words *w = alog_words(k->log);
 
 	memcpy(k->secret, w->secret, sizeof(k->secret));
-	k->time.written = w->time_s;
-	if (k->time.s < w->time_s)
-		k->time.s = w->time_s;
+	kvd_date_begin(k);
 	index_begun(&k->index);
 	k->state = KVD_KEEPING;
 	kvd_keep_begin(k);
@@ -363,7 +361,8 @@ static void be_broken(struct kvd *k, int error)
 		error == -EINVAL ? "it was made with another size, zone_size or tail; start it with "
 		"those" : error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
 		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 or "
-		"+PREFIX:head.1 from a copy of the store, or give another prefix= and restore a backup"
+		"+PREFIX:head.1 from a copy of the store, or give another prefix= and restore a "
+		"backup"
 		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
 		"version and make a backup, or give another prefix=" :
 		"its head is not that of a kvd; give another prefix=";

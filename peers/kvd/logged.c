@@ -85,6 +85,7 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	struct index_entry e = { .count = 1 };
 
 	kvd_change_found(k, zone, hint);
+	k->time.used |= hint->expiry != 0;
 	if (slot == INDEX_NONE) {
 		point(&e, zone, hint);
 		slot = index_insert(ix, hint->identity, &e);
@@ -126,6 +127,7 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	e.type = rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
 	e.expires = rec->expiry != 0;
 	e.large = rec->flags & ALOG_LARGE;
+	k->time.used |= e.expires;
 	e.hit = e.bad = false;
 	if (slot != INDEX_NONE) {
 		index_set(&k->index, slot, &e);
@@ -162,16 +164,16 @@ static bool is_evicted(struct kvd *k, uint64_t zone, const struct alog_hint *hin
 		return false;
 	if (k->evicted.zone != zone) {
 		k->evicted.zone = zone;
-		k->evicted.kept = k->evicted.upto = 0;
+		k->evicted.kept = k->evicted.decided = 0;
 	}
 	if (!e->hit)
 		return true;
-	if (hint->place < k->evicted.upto)
+	if (hint->place < k->evicted.decided)
 		return false;
 	if (k->evicted.kept + hint->bytes > k->cfg.zone_bytes / 2)
 		return true;
 	k->evicted.kept += hint->bytes;
-	k->evicted.upto = hint->place + hint->bytes;
+	k->evicted.decided = hint->place + hint->bytes;
 	return false;
 }
 
@@ -229,7 +231,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 			lose_large(k, from->identity, &e);
 		point(&e, to_zone, to);
 		if (was_value && e.type == INDEX_TOMBSTONE) {
-			kvd_count(k, KS_EXPIRED, from->expiry && from->expiry <= k->time.s);
+			kvd_count(k, KS_EXPIRED, from->expiry && kvd_is_expired(k, from->expiry));
 			e.expires = false;
 		}
 	}

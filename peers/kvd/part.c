@@ -38,7 +38,8 @@ static int grow(struct kvd *k, struct large_run *run, uint64_t number, uint32_t 
 	return rc;
 }
 
-static int send(struct kvd *k, struct xreq *part, struct large_run *run, uint64_t offset)
+static int send(struct kvd *k, struct xreq *part, struct large_run *run, uint64_t number,
+	uint64_t offset)
 {
 	struct xreq *r = k->large.parts_out < KVD_PARTS ? xseg_req_alloc(k->pp->port) : NULL;
 	char target[XSEG_TARGET_MAX];
@@ -54,7 +55,8 @@ static int send(struct kvd *k, struct xreq *part, struct large_run *run, uint64_
 	r->size = part->size;
 	r->nr_pages = (uint16_t)(part->size / XSEG_PAGE_SIZE);
 	memcpy(r->page, part->page, r->nr_pages * sizeof(r->page[0]));
-	if (!kvd_submit(k, r, (struct kvd_context){ .part = part, .run = run }))
+	if (!kvd_submit(k, r, (struct kvd_context){ .part = part, .run = run,
+			.number = number }))
 		return -EAGAIN;
 	large_hold(run);			/* P2 */
 	run->flushed = false;			/* P4 */
@@ -82,7 +84,7 @@ static int try_part(struct kvd *k, struct xreq *r)
 	zones = large_at(&k->large.t, run, part.offset, &place) - run->first + 1;
 	if (zones > run->zones)
 		rc = grow(k, run, part.handle, (uint32_t)zones);
-	return rc ? rc : send(k, r, run, part.offset);
+	return rc ? rc : send(k, r, run, part.handle, part.offset);
 }
 
 /* False: it waits. */
@@ -108,7 +110,8 @@ void kvd_part(struct kvd *k, struct xreq *r)
 void kvd_part_done(struct kvd *k, struct kvd_context c, int64_t result)
 {
 	k->large.parts_out--;
-	c.run->failed |= result < 0;		/* P4 */
+	if (result < 0)
+		large_fail(&k->large.t, c.number);	/* P4 */
 	large_let_go(&k->large.t, c.run);
 	peer_answer(k->pp, c.part, result < 0 ? result : c.part->size);
 }

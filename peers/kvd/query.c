@@ -58,7 +58,7 @@ static void write_notes(struct kvd *k, const struct xreq *r, const struct index_
 
 	xseg_req_note_set(seg, r, KV_NOTE_PLACE, kv_note_place(e->place, e->bytes));
 	xseg_req_note_set(seg, r, KV_NOTE_ZONE, e->zone);
-	xseg_req_note_set(seg, r, KV_NOTE_TIME, k->time.s);
+	xseg_req_note_set(seg, r, KV_NOTE_TIME, k->time.used ? kvd_time(k) : 0);
 	xseg_req_note_set(seg, r, KV_NOTE_EPOCH,
 		kv_note_epoch(alog_zone_epoch(k->log, e->zone), begin));
 }
@@ -222,7 +222,7 @@ static void info(struct kvd *k, struct xreq *r)
 {
 	struct alog_stats s;
 	struct kv_info i = { .version = KV_WIRE_VERSION, .id = k->id,
-		.record_max = k->record_max, .time = (uint32_t)k->time.s,
+		.record_max = k->record_max, .time = (uint32_t)kvd_time(k),
 		.keys = k->index.keys, .keys_max = k->opt.keys_max,
 		.live_bytes = k->index.live_bytes + k->large.t.named_bytes,
 		.size_bytes = k->opt.size_bytes, .value_max = kvd_value_max(k),

@@ -47,6 +47,7 @@ check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd 
 long,rivals         qemu-system-x86   virtual machines with a volume for their disk: tests/system/guest.sh, bench/guest.sh
 long,rivals         busybox-static    what runs in them
 long,rivals         cpio              packs it
+long                  xfsprogs          power cuts of kvd on XFS, too: tests/system/kvd_power.sh
 rivals              memcached         bench/rivals.sh
 rivals              redis-server      the same
 rivals              librocksdb-dev    the same: RocksDB

@@ -165,7 +165,7 @@ static void spoil_list(const struct key *k, uint8_t *image)
 	struct kv_large large;
 
 	memcpy(&large, image + at + k->key_bytes, sizeof(large));
-	large.nr_pieces++;
+	large.nr_pieces--;
 	memcpy(image + at + k->key_bytes, &large, sizeof(large));
 	rec.data_crc = xcrc32c(0, image + at, k->key_bytes + k->value_bytes);
 	xrecord_encode(&rec, xrecord_seed(uuid, k->zone, EPOCH), k->place, &h);
@@ -572,6 +572,7 @@ static int64_t change(struct xseg *seg, struct xreq *r)
 
 static int64_t answer_to(struct xseg *seg, struct xreq *r)
 {
+	atomic_fetch_add(&m.pub.once, r->flags & XSEG_REQ_ONCE ? 1 : 0);
 	switch (r->op) {
 	case XSEG_OP_READ:
 		return query(seg, r);

@@ -46,7 +46,7 @@ enum kv_fault {
 
 struct kvmodel {
 	_Atomic uint32_t fault;
-	_Atomic uint32_t gets, looks, changes, flushes, scans, forced, parts, pieces;
+	_Atomic uint32_t gets, looks, changes, flushes, scans, forced, parts, pieces, once;
 	_Atomic uint32_t time;			/* of expiry */
 	_Atomic uint32_t scan_nr;		/* keys told by one scan; 0: as many as fit */
 };

@@ -33,16 +33,28 @@ static void set_options(struct peer *p, const char *options)
 
 /* ---- steps ---- */
 
+/* What can be answered is, or the port wants to be polled: nothing else may come. */
+static void check_poll(struct peer *p, uint64_t next)
+{
+	struct kvd *k = (struct kvd *)p;
+
+	if (p->cls == &kvd_class && k->state == KVD_OPEN && next > kr.now_ns)
+		assert_false(kvd_changes_due(k));
+}
+
 static bool step_peer(struct peer *p, uint64_t *next)
 {
 	struct peer_port *pp = &p->ports[0];
+	uint64_t wants;
 	bool any;
 
 	pp->now_ns = kr.now_ns;
 	pp->date_s = kr.date_s;
 	any = peer_port_step_request(pp);
 	any |= p->cls->reply && peer_port_step_reply(pp);
-	*next = peer_earlier(*next, peer_port_step_poll(pp));
+	wants = peer_port_step_poll(pp);
+	check_poll(p, wants);
+	*next = peer_earlier(*next, wants);
 	xseg_port_flush(pp->port);
 	return any;
 }

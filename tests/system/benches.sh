@@ -341,7 +341,7 @@ bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 3 8 runs.tsv:10:3 ""
-bench kv 22 11 "runs.tsv:11:22 results.tsv:11:23" ""
+bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 	bench fio 6 2 runs.tsv:5:6 ""
 else

@@ -2,7 +2,7 @@
 # kv_large.sh - values of many MiB by `xseg kv`: from pipes and back with bounded memory, while kvd,
 # the cache and programs are killed; backups and damage.
 # tags: san
-# timeout: 150
+# timeout: 240
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
 need xseg kvd cached filed jq cmp python3
@@ -52,6 +52,8 @@ is "JSON has the value" "$(xseg --json kv get edge | jq -r .value_base64 | base6
 	"$(sha256sum <edge)"
 is "a put tells the size" "$(xseg --json kv put edge edge --client-flags 5 --stable | jq .value_bytes)" \
 	1048577
+xseg kv info >info.txt
+t "people see how many there are" grep -q '^large     [0-9] values of .* in [0-9]* zones of their own$' info.txt
 is "flags are kept" "$(xseg --json kv info edge | jq .client_flags)" 5
 expect_err 4 "is there already" "--if-absent refuses it" xseg kv put file other --if-absent
 t "and changes nothing" bash -c 'xseg kv get file | cmp - value'

@@ -107,15 +107,18 @@ power_fails()
 	rm -f "/dev/shm/xseg.$XSEG_SEGMENT" && wait_for 60 umount "$mnt"
 }
 
+is_open() { [ "$(xseg --json kv info | jq -r .state)" = open ]; }
+
 comes_back()
 {
 	t "the file system comes back" mount -o loop disk "$mnt"
 	t "the stack comes up" xseg up stack.conf
+	t "its log is open" wait_for 60 is_open
 }
 
 listing()
 {
-	xseg --json kv list --long
+	xseg --timeout 60s --json kv list --long
 }
 
 no_value_is_half='.verify | .torn == 0 and .foreign == 0 and .repeated == 0'

@@ -43,6 +43,13 @@ is "what only volumes have is not there" "$(json out.json '.jobs[0] | has("trim"
 t "gets by loan" $run --rw=get --iodepth=16 --number_ios=2000 --data=loan $with_json
 is "they got the same" "$(json out.json '.jobs[0].read.io_bytes')" 2048000
 t "gets that are not checked" $run --rw=get --number_ios=500 --data=loan --unchecked
+t "all is flushed" eval 'xseg kv flush && xseg cache flush cached'
+t "the cache drops what it has" xseg cache drop cached
+used() { counted caches cached used_bytes; }
+before=$(used)
+t "all is got once" $run --rw=get --once --number_ios=3000
+is "so the cache keeps nothing of it" "$(used)" "$before"
+t "and counts that" counts_more caches cached bypassed_by.once 1000
 t "an absent key is a miss, and no error" xbench --kvd=kvd --keys=8k --rw=get --number_ios=2000 \
 	$with_json
 is "about half of them are" \

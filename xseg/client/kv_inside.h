@@ -119,7 +119,7 @@ int xs_kv_query_check(const struct xseg_kv *kv, const struct xseg_kv_io *io);
 uint32_t xs_kv_query_pages(const struct xseg_kv_queue *q, struct xseg_kv_io *io);
 void xs_kv_query_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_io *io);
 enum kv_step xs_kv_query_end(struct xseg_kv_queue *q, struct kv_slot *s);
-/* The lines of a GET's answer that are read first; `all`: of the value, too, if they will be. */
+/* The lines of an answer to a GET that are read first; `all`: of the value, too, if they will be. */
 void xs_kv_get_prefetch(struct xseg_kv_queue *q, const struct kv_slot *s, bool all);
 /* Bytes of an answer, copied from the pages that it has or was lent. */
 void xs_kv_answer_copy(

@@ -271,8 +271,9 @@ static bool read_directly(struct xb_job *job, struct xb_flight *f)
 static bool direct_pays(const struct xb_job *job, const struct xb_flight *f)
 {
 	uint64_t size = job->shared->where.object_size, in = f->io.offset % size;
+	const struct xb_options *o = job->shared->opts;
 
-	return job->shared->opts->by.direct == XB_DIRECT_AUTO && in + f->io.size <= size &&
+	return o->by.direct == XB_DIRECT_AUTO && !o->once && in + f->io.size <= size &&
 	       f->r->nr_pages <= XSEG_DIRECT_PAGES &&
 	       xseg_direct_pays(job->direct, f->r->volume, f->io.offset / size);
 }

@@ -122,6 +122,10 @@ static void choose_flags(struct xb_job *job, const struct xb_options *o)
 		job->flags[XB_READ] |= XSEG_REQ_LOAN;
 		job->flags[XB_WRITE] |= XSEG_REQ_GIVE;
 	}
+	if (o->once) {
+		job->flags[XB_READ] |= XSEG_REQ_ONCE;
+		job->flags[XB_WRITE] |= XSEG_REQ_ONCE;
+	}
 	if (o->by.data == XB_DATA_DIRECT)
 		job->flags[XB_READ] |= XSEG_REQ_DIRECT;
 }

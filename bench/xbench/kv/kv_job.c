@@ -275,7 +275,7 @@ static uint32_t flags_of(const struct xb_kv_job *job, const struct xb_kv_place *
 
 	if (p->io.op == XB_READ)
 		return (job->base.by_loan && !is_counter(job, p->io.key) ? XSEG_KV_LOAN : 0) |
-		       (o->kv.unchecked ? XSEG_KV_UNCHECKED : 0);
+		       (o->kv.unchecked ? XSEG_KV_UNCHECKED : 0) | (o->once ? XSEG_KV_ONCE : 0);
 	return o->kv.force && (kinds[p->io.op].changes || p->io.op == XB_INCR) ? XSEG_KV_FORCE : 0;
 }
 

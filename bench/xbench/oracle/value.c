@@ -110,7 +110,9 @@ void xb_value_read(const void *value, uint64_t bytes, const struct xb_whose *who
 	}
 	ours = (stamped && head.stamp.run == whose->run) || has_mark(value, bytes, whose->run);
 	seen->kind = ours ? XB_SEEN_TORN : stamped ? XB_SEEN_BROKEN : XB_SEEN_UNSTAMPED;
-	seen->value = other_value(xseg_hash(value, bytes));
+	/* another reader of a foreign value may have room for less of it */
+	seen->value = other_value(
+		xseg_hash(value, ours || bytes < XB_STAMPED_MIN ? bytes : XB_STAMPED_MIN));
 }
 
 void xb_value_absent(struct xb_seen *seen)

@@ -109,6 +109,8 @@ const struct opt xb_opts[] = {
 	  .names = data_names, .help = "how data moves" },
 	{ .name = "direct", .kind = OPT_ENUM, .off = FIELD(by.direct), .def = "auto",
 	  .names = direct_names, .help = "read without a request, while that pays" },
+	BOOL(once, NULL,
+	     "a cache keeps nothing of what is read or written, unless it has it already"),
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
 	NUM(sync, OPT_UINT, "0", 0, 1, "0|1", "1: every write is FUA"),
 	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),
@@ -393,6 +395,10 @@ static int check_together(const struct xb_options *o, struct xseg_error *err)
 			"give one of --volume=VOL, --target=PEER and --kvd=NAME");
 	if (o->time_based && !o->runtime)
 		return xseg_fail(err, -EINVAL, "time_based needs a --runtime");
+	if (o->once && o->by.data == XB_DATA_DIRECT)
+		return xseg_fail(err, -EINVAL,
+			"once: a read without a request says nothing to a cache; leave out --once "
+			"or --data=direct");
 	if (!xb_options_kv(o) && ends_by_bytes(o) && o->mix[XB_FLUSH] + o->mix[XB_INFO] >= 100)
 		return xseg_fail(
 			err, -EINVAL,

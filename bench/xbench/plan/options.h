@@ -69,7 +69,7 @@ struct xb_options {
 	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
 		randseed;
 	uint64_t objects, object_size, status_interval, io_timeout;
-	bool time_based, verify_only, do_verify, help, version;
+	bool time_based, verify_only, do_verify, once, help, version;
 	char opmix[128], bsrange[48], random_distribution[32], cpus[128];
 	char verify_state[PATH_MAX], write_iolog[PATH_MAX], output[PATH_MAX];
 	/* worked out */

@@ -289,6 +289,7 @@ void large_take(struct large *l, uint64_t number, enum large_kind kind, uint64_t
 	h->version = run->version;
 	h->ids = run->ids;
 	h->kind = (uint8_t)kind;
+	atomic_store_explicit(&h->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&h->zones, run->zones, memory_order_relaxed);
 	/* G2; release: its partner is the kernel, from which a successor learns of the death */
 	atomic_store_explicit(&h->number, number, memory_order_release);
@@ -296,6 +297,28 @@ void large_take(struct large *l, uint64_t number, enum large_kind kind, uint64_t
 	l->nr_handles++;
 	if (kind == LARGE_READS)
 		large_hold(run);
+}
+
+/* G5 */
+void large_fail(struct large *l, uint64_t number)
+{
+	struct large_handle *h = find(l, number);
+
+	if (h)
+		atomic_store_explicit(&h->failed, 1, memory_order_release);
+}
+
+void large_fail_writers(struct large *l)
+{
+	for (uint32_t i = 0; i < LARGE_HANDLES && l->nr_handles; i++)
+		large_fail(l, number_in(&l->arena->handle[i]));
+}
+
+bool large_failed(struct large *l, uint64_t number)
+{
+	const struct large_handle *h = find(l, number);
+
+	return h && atomic_load_explicit(&h->failed, memory_order_relaxed);
 }
 
 bool large_is_handle(const struct large *l, uint32_t slot)

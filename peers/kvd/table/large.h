@@ -21,6 +21,8 @@
  *   G2  A handle counts when its number is stored, which is last, and never twice.
  *   G3  Of an identity at most one run is NAMED.
  *   G4  All handles of a client end when it is gone.
+ *   G5  That a part may be lost is noted in the arena before anyone is told, so a successor knows
+ *       it, too.
  */
 #ifndef PEERS_KVD_TABLE_LARGE_H
 #define PEERS_KVD_TABLE_LARGE_H
@@ -45,7 +47,9 @@ struct large_handle {
 	uint64_t bytes;				/* of the value; 0: not known yet */
 	uint32_t ids;				/* of the run */
 	_Atomic uint32_t zones;			/* that are counted of them */
-	uint8_t kind, unused[7];
+	uint8_t kind;
+	_Atomic uint8_t failed;			/* WRITES: a part of it may be lost */
+	uint8_t unused[6];
 	uint64_t version;			/* READS */
 	uint64_t unused2;
 };
@@ -63,14 +67,12 @@ struct large_run {
 	uint64_t first;				/* zone */
 	uint64_t id[2], version;		/* NAMED */
 	uint64_t bytes;
-	uint64_t bad_flushes;			/* UPLOAD: of the log, when it began */
 	uint32_t ids, zones;
 	uint32_t holds;				/* G1 */
 	uint32_t expiry;			/* NAMED */
 	uint32_t next_first;			/* of a chain; FREE: of the free ones */
 	uint32_t next_id;			/* of a chain; GONE: of those that leave */
 	uint8_t state;
-	bool failed;				/* UPLOAD: a part of it may be lost */
 	bool flushed;				/* UPLOAD: its parts are stable */
 	bool hit;				/* NAMED: it was held since it was last looked at */
 };
@@ -139,6 +141,10 @@ void large_take(struct large *l, uint64_t number, enum large_kind kind, uint64_t
 struct large_run *large_run_of(struct large *l, uint64_t number, enum large_kind kind);
 /* More of its ids are counted. */
 void large_grow(struct large *l, uint64_t number, uint32_t zones);
+/* A part may be lost: of this writer's value, or of all that are being written. */
+void large_fail(struct large *l, uint64_t number);
+void large_fail_writers(struct large *l);
+bool large_failed(struct large *l, uint64_t number);
 /* A predecessor's handle. False: it is none that can be. */
 bool large_is_handle(const struct large *l, uint32_t slot);
 void large_adopt(struct large *l, uint32_t slot, struct large_run *run);

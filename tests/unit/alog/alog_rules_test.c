@@ -635,6 +635,24 @@ static void a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other(void **
 	assert_int_not_equal(rig->damages[ALOG_BAD_RECORD] + rig->damages[ALOG_HOLE], 0);
 }
 
+/* A reading fails as a whole now and then, and its pages fail once more. */
+static void what_cannot_be_read_once_is_not_lost(void **state)
+{
+	(void)state;
+	begin();
+	put_many(40, 700);
+	ar_force_now(rig);
+	rig->fail_read = 40;
+	for (uint32_t i = 0; i < 40; i++) {
+		ar_cut(rig);
+		assert_true(ar_open(rig));
+		put_many(3, 300);
+		ar_force_now(rig);
+	}
+	assert_int_equal(rig->nr_lost, 0);
+	assert_int_equal(rig->damages[ALOG_BAD_RECORD], 0);
+}
+
 static void a_zone_that_is_sealed_for_a_stop_is_opened_by_its_hints(void **state)
 {
 	(void)state;
@@ -710,6 +728,7 @@ int main(void)
 		RULE(the_log_opens_with_one_head_and_not_with_none),
 		RULE(a_tail_whose_log_was_opened_elsewhere_is_refused),
 		RULE(a_bad_record_of_a_flushed_zone_is_counted_and_loses_no_other),
+		RULE(what_cannot_be_read_once_is_not_lost),
 		RULE(a_zone_that_is_sealed_for_a_stop_is_opened_by_its_hints),
 		RULE(a_head_of_another_version_is_told_apart),
 	};

@@ -128,6 +128,28 @@ static void conditions_of_large_puts_hold(void **state)
 	expect_held(1);
 }
 
+static void what_a_cache_need_not_keep_is_told(void **state)
+{
+	struct kvrig *g = *state;
+	struct xseg_kv_io io = io_of(XSEG_KV_PUT, "a", out, 2 * MIB);
+	uint32_t pieces = 2 * MIB / KVMODEL_PIECE;
+
+	io.flags = XSEG_KV_ONCE;
+	assert_int_equal(xseg_kv_run(g->q, &io), 0);
+	assert_int_equal(g->model->once, pieces);
+	io.op = XSEG_KV_GET;
+	io.item.version = 0;
+	assert_int_equal(xseg_kv_run(g->q, &io), 2 * MIB);
+	assert_in_range(g->model->once, 2 * pieces + 1, 2 * pieces + 4);	/* and the record */
+	g->model->once = 0;
+	io = io_of(XSEG_KV_PUT, "b", out, 5000);
+	io.flags = XSEG_KV_ONCE;
+	assert_int_equal(xseg_kv_run(g->q, &io), 0);
+	assert_int_equal(g->model->once, 1);
+	io.op = XSEG_KV_DELETE;
+	assert_int_equal(xseg_kv_run(g->q, &io), -EINVAL);
+}
+
 static void what_cannot_be_done_with_a_large_value_is_refused(void **state)
 {
 	struct kvrig *g = *state;
@@ -555,6 +577,7 @@ int main(void)
 		KV_TEST(small_and_large_values_take_turns),
 		KV_TEST(a_get_of_a_large_value_into_too_little_memory_says_how_much_there_is),
 		KV_TEST(conditions_of_large_puts_hold),
+		KV_TEST(what_a_cache_need_not_keep_is_told),
 		KV_TEST(what_cannot_be_done_with_a_large_value_is_refused),
 		KV_TEST(many_operations_are_out_beside_large_ones),
 		KV_TEST(a_whole_value_is_begun_anew_when_kvd_has_forgotten_it),

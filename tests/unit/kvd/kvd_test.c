@@ -106,7 +106,7 @@ static void a_get_is_sent_on_with_whole_pages(void **state)
 	assert_int_equal(r->obj_offset % KV_PAGE, 0);
 	begin = xseg_req_note(kr.seg, r, KV_NOTE_EPOCH) & 0xffffff;
 	assert_int_equal(r->obj_offset + begin, xseg_req_note(kr.seg, r, KV_NOTE_PLACE) >> 32);
-	assert_int_equal(xseg_req_note(kr.seg, r, KV_NOTE_TIME), kr.date_s);
+	assert_int_equal(xseg_req_note(kr.seg, r, KV_NOTE_TIME), 0);	/* nothing expires */
 	xseg_req_free(kr.port, r);
 	assert_true(kr_has("key", "value"));
 }
@@ -409,6 +409,20 @@ static void what_was_put_survives_a_kill_and_a_stop(void **state)
 	assert_true(kr_has("b", "2"));
 }
 
+static void a_flush_is_answered_when_all_is_stable(void **state)
+{
+	uint64_t end;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(kr_put("a", "1"), 0);
+		end = alog_end(kvd()->log);
+		assert_true(alog_stable(kvd()->log) < end);
+		assert_int_equal(kr_flush(), 0);
+		assert_true(alog_stable(kvd()->log) >= end);
+	}
+}
+
 /* A clean stop leaves nothing in the segment, and the next opening reads hints alone. */
 static void a_stop_leaves_no_arena(void **state)
 {
@@ -425,6 +439,27 @@ static void a_stop_leaves_no_arena(void **state)
 	alog_stats(kvd()->log, &s);
 	assert_true(s.zones > 0);
 	assert_int_equal(s.opened_by_hints, s.zones);
+}
+
+/* Not quiet: a request of kvd's own is at the peer below, and has pages of the arena. */
+static void a_kvd_whose_requests_are_out_is_not_quiet(void **state)
+{
+	uint64_t left;
+
+	(void)state;
+	assert_int_equal(kr_put("a", "1"), 0);
+	kr_stop();
+	kr.store_stands = true;
+	assert_int_equal(kr_open(""), 0);
+	for (int i = 0; i < 20; i++)
+		kr_step();
+	assert_true(kvd()->log_out > 0);
+	peer_stop(kr.kvd);
+	assert_false(kr.kvd->cls->quiesced(kr.kvd, &left));
+	kr.store_stands = false;
+	kr_stop();
+	kr_start("");
+	assert_true(kr_has("a", "1"));
 }
 
 /* Ids that a head reserves and nobody uses are no zones: memd reads them as zeroes. */
@@ -563,6 +598,70 @@ static void what_has_expired_never_comes_back(void **state)
 	kr_settle();
 	kr_power_cut();
 	kr_start("");
+	kr_settle();
+	assert_true(kr_has("key", NULL));
+}
+
+/* kvd does not look into a record that it sends on, so it does not know that its client found it
+ * expired. */
+static void what_a_client_found_expired_stays_away_when_power_fails(void **state)
+{
+	struct kw_change c = change(KV_PUT, "key", "short");
+
+	(void)state;
+	c.expiry = kr.date_s + 10;
+	assert_int_equal(kr_change(&c, 1, true), 0);
+	push_out_of_the_tail();
+	kr.date_s += 10;
+	assert_true(kr_has("key", NULL));
+	kr.date_s -= 5000;			/* both at once */
+	kr_power_cut();
+	kr_start("");
+	assert_true(kr_has("key", NULL));
+}
+
+/* The head may say a later time than it was, and no process has lost its own one. */
+static void a_kill_makes_no_value_expire_early(void **state)
+{
+	struct kw_change c = change(KV_PUT, "key", "short");
+
+	(void)state;
+	c.expiry = kr.date_s + 2;
+	assert_int_equal(kr_change(&c, 1, true), 0);
+	kr_settle();
+	kr_kill();
+	kr_start("");
+	assert_true(kr_has("key", "short"));
+	kr_stop();
+	kr_start("");
+	assert_true(kr_has("key", "short"));
+	kr.date_s += 2;
+	assert_true(kr_has("key", NULL));
+}
+
+/* Nothing came for an hour. Then the head is to have the time before the first answer, if it can be
+ * written. */
+static void a_get_waits_for_the_heads_time_and_not_for_ever(void **state)
+{
+	struct kw_change c = change(KV_PUT, "key", "short");
+	struct xreq *r;
+
+	(void)state;
+	c.expiry = kr.date_s + 100;
+	assert_int_equal(kr_change(&c, 1, true), 0);
+	kr_settle();
+	kr.store_stands = true;
+	kr.date_s += 3600;
+	r = ask(KV_EXISTS, "key", 1, 0);
+	kr_submit(r);
+	kr_settle();
+	assert_null(kr_reply());
+	kr_pass(2 * KVD_SECOND);
+	kr_settle();
+	assert_ptr_equal(kr_reply(), r);
+	assert_true(r->result >= 0);		/* it is not known to have expired */
+	xseg_req_free(kr.port, r);
+	kr.store_stands = false;
 	kr_settle();
 	assert_true(kr_has("key", NULL));
 }
@@ -1047,13 +1146,18 @@ int main(void)
 		T(changes_of_a_key_are_one_after_the_other),
 		T(a_change_is_done_once_though_kvd_dies),
 		T(what_was_put_survives_a_kill_and_a_stop),
+		T(a_flush_is_answered_when_all_is_stable),
 		T(a_stop_leaves_no_arena),
+		T(a_kvd_whose_requests_are_out_is_not_quiet),
 		T(ids_that_were_not_used_are_no_zones),
 		T(a_put_is_answered_as_sync_says),
 		T(what_was_put_goes_below_after_the_time),
 		T(a_flush_makes_all_stable),
 		T(a_flush_with_nothing_new_goes_below),
 		T(what_has_expired_never_comes_back),
+		T(what_a_client_found_expired_stays_away_when_power_fails),
+		T(a_kill_makes_no_value_expire_early),
+		T(a_get_waits_for_the_heads_time_and_not_for_ever),
 		T(a_damaged_record_is_an_error_and_counted_once),
 		T(damage_behind_a_stop_is_an_error_as_well),
 		T(verify_finds_what_is_damaged),

@@ -288,6 +288,9 @@ static void what_a_kvd_has_not_is_refused_with_it(void **state)
 	assert_refused("--kvd=k --rw=put --opmix=incr:1 --verify_state=f", "keeps no counters");
 	assert_refused("--kvd=k --rw=fill --runtime=1s", "fill puts each key once");
 	assert_refused("--kvd=k --unchecked --verify=crc32c", "unchecked");
+	assert_refused("--volume=v --once --data=direct", "once");
+	assert_int_equal(parse("--kvd=k --once"), 0);
+	assert_int_equal(parse("--volume=v --once --rw=randrw"), 0);
 }
 
 static void what_only_a_kvd_has_is_refused_without_one(void **state)

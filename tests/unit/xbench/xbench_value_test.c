@@ -118,6 +118,11 @@ static void other_keys_stores_and_runs_are_told_apart(void **state)
 	assert_int_equal(look(512).kind, XB_SEEN_UNSTAMPED);
 	assert_int_equal(look(3).kind, XB_SEEN_UNSTAMPED);
 	assert_int_equal(look(0).kind, XB_SEEN_UNSTAMPED);
+	/* it is one value to readers with room for more or less of it */
+	value[500] = 7;
+	assert_int_equal(look(512).value, look(256).value);
+	value[5] = 7;
+	assert_int_not_equal(look(512).value, look(0).value);
 }
 
 /* ---- the plan ---------------------------------------------------------------------------- */

@@ -34,6 +34,18 @@ static void print_log(const json_t *j)
 		out_int(j, "zones_free"));
 }
 
+static void print_large(const json_t *j)
+{
+	uint64_t keys = out_int(j, "large_keys");
+	char bytes[OUT_TEXT];
+
+	if (keys)
+		printf("large     %" PRIu64 " value%s of %s, in %" PRIu64
+		       " zones of their own\n",
+			keys, keys == 1 ? "" : "s", out_bytes(out_int(j, "large_bytes"), bytes),
+			out_int(j, "large_zones"));
+}
+
 /* When a change is answered, and is safe from a loss of power. */
 static void print_sync(const json_t *j)
 {
@@ -123,6 +135,7 @@ void values_text_print(const json_t *j)
 	printf("values    %s, prefix %s\n", out_text(j, "state"), out_text(j, "prefix"));
 	print_keys(j);
 	print_log(j);
+	print_large(j);
 	print_sync(j);
 	print_requests(j);
 	print_writes(j);
