@@ -105,6 +105,14 @@ static void break_off(struct mc_conn *c)
 	c->out_from = c->out_to = 0;
 }
 
+void mc_conn_break(struct mc_conn *c)
+{
+	if (c->state == MC_CONN_FREE)
+		return;
+	break_off(c);
+	mc_conn_ready(c);
+}
+
 /* Memory that a large value has used goes back. */
 static void give_back(uint8_t *memory, uint32_t *most)
 {
@@ -117,6 +125,7 @@ static void free_conn(struct mc_conn *c)
 {
 	struct mc_worker *w = c->worker;
 
+	mc_op_unstarve(c);
 	close(c->fd);			/* it leaves the epoll with that */
 	c->fd = -1;
 	give_back(c->in, &c->in_most);
@@ -384,7 +393,8 @@ void mc_conn_step(struct mc_conn *c)
 	/* what was written may have made room */
 	answer(c);
 	mc_ops_go_on(c);
-	if (is_over(c))
+	/* one that was listed meanwhile has another step */
+	if (is_over(c) && !c->listed)
 		free_conn(c);
 	else if (c->state == MC_CONN_OPEN && !is_full(c) && (more || c->readable || c->eof))
 		mc_conn_ready(c);

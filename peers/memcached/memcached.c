@@ -21,6 +21,7 @@
 #define EVENTS	   64
 #define STEPS	   64u				/* connections of a round */
 #define PUBLISH_NS 100000000u
+#define STOP_NS	   3000000000u		/* for clients that do not read */
 #define IDLE_NS	   500000000u		/* between two looks for silent connections */
 
 #define FIELD(f) offsetof(struct memcached, f)
@@ -276,20 +277,27 @@ static int memcached_init(struct peer *p, struct xseg_error *err)
 	return 0;
 }
 
-/* Connections that do nothing are closed; the others are answered first. */
+/* Connections that do nothing are closed. The others are answered first; one whose client does not
+ * read is waited for no longer than STOP_NS. */
 static bool memcached_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct memcached *mc = memcached_of(p);
 	uint32_t left = 0;
 
+	uint64_t now_ns = p->ports[0].now_ns;
+
 	*left_bytes = 0;
 	mc_listen_close(mc);
+	if (!mc->stop_ns)
+		mc->stop_ns = now_ns;
 	for (uint32_t i = 0; i < p->nr_ports; i++) {
 		struct mc_worker *w = &mc->worker[i];
 
 		for (uint32_t k = 0; k < mc->per_worker; k++)
 			if (w->conn[k].state == MC_CONN_OPEN && !w->conn[k].nr_ops)
 				mc_conn_end(&w->conn[k]);
+			else if (now_ns - mc->stop_ns > STOP_NS)
+				mc_conn_break(&w->conn[k]);
 		left += w->nr_conns;
 	}
 	return left == 0 && atomic_load(&mc->store) != MC_STORE_OPENING;

@@ -203,6 +203,7 @@ struct memcached {
 	size_t memory_bytes;
 	struct xseg_stats *stats;
 	uint64_t begun_ns, published_ns;
+	uint64_t stop_ns;			/* asked to stop, since then; 0: not */
 	/* the store; store.c */
 	struct xseg_kv *kv;
 	struct xseg_kv_queue *made[PEER_MAX_THREADS];
@@ -255,6 +256,8 @@ void mc_conn_ready(struct mc_conn *c);
 void mc_conn_step(struct mc_conn *c);
 /* No more input is looked at; it is closed when all is answered. */
 void mc_conn_end(struct mc_conn *c);
+/* It is closed when its operations are back; nothing is written any more. */
+void mc_conn_break(struct mc_conn *c);
 /* Room for an answer of so many bytes, or NULL: not now. */
 uint8_t *mc_conn_room(struct mc_conn *c, uint32_t bytes);
 void mc_conn_wrote(struct mc_conn *c, uint32_t bytes);
@@ -311,6 +314,8 @@ enum mc_taken mc_meta_debug(struct mc_line *l);
 int mc_ops_init(struct mc_worker *w, struct xseg_error *err);
 /* NULL: there is none free, or the connection has enough. */
 struct mc_op *mc_op_get(struct mc_conn *c, enum mc_kind kind);
+/* It waits for a free one no more. */
+void mc_op_unstarve(struct mc_conn *c);
 /* It is put behind those of its connection, and sent if it may be. */
 void mc_op_begin(struct mc_op *op);
 /* Its io is back. */

@@ -53,6 +53,21 @@ static void starve(struct mc_conn *c)
 	c->worker->starved_last = &c->next_starved;
 }
 
+void mc_op_unstarve(struct mc_conn *c)
+{
+	struct mc_worker *w = c->worker;
+	struct mc_conn **at = &w->starved;
+
+	if (!c->starved)
+		return;
+	while (*at != c)
+		at = &(*at)->next_starved;
+	*at = c->next_starved;
+	if (!*at)
+		w->starved_last = at;
+	c->starved = false;
+}
+
 /* One operation is free: the connection that has waited longest may go on. */
 static void feed(struct mc_worker *w)
 {
@@ -60,10 +75,7 @@ static void feed(struct mc_worker *w)
 
 	if (!c)
 		return;
-	w->starved = c->next_starved;
-	if (!w->starved)
-		w->starved_last = &w->starved;
-	c->starved = false;
+	mc_op_unstarve(c);
 	mc_conn_ready(c);
 }
 
