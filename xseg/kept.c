@@ -96,8 +96,7 @@ static uint64_t check_of(const struct xs_kept *k, const struct xseg *seg, uint64
 }
 
 /* C3. In place of the check; 0: nobody changes it. */
-enum { CHANGES = 0x6b657074,
-	MENDS = 0x6d656e64 };
+enum { CHANGES = 0x6b657074, MENDS = 0x6d656e64 };
 
 static uint64_t void_by(const struct xseg *seg, uint64_t what)
 {

@@ -66,8 +66,7 @@
  *      -EIO       The value is damaged, or the store below failed.
  *      -ENOSPC    The store is full; deletes still work.
  *      -EFBIG     The value is larger than value_max_bytes. A large value cannot be lent, changed
- *      in
- *                 place, or be part of a batch.
+ *                 in place, or be part of a batch.
  *      -E2BIG     The changes of a batch are more than 1000, or more than 1 MiB.
  *      -EINVAL    The operation cannot be done: an empty key, memory that is missing. INCR and
  *                 DECR: the value is not a decimal number. Never sent, but for the last case.
@@ -101,19 +100,19 @@ struct xseg_kv;
 struct xseg_kv_queue;
 struct xseg_kv_stream;
 
-#define XSEG_KV_KEY_MAX   65536u
-#define XSEG_KV_BATCH_MAX 1000u /* changes; of 1 MiB in all */
+#define XSEG_KV_KEY_MAX	  65536u
+#define XSEG_KV_BATCH_MAX 1000u			/* changes; of 1 MiB in all */
 
 /* ---- stores ------------------------------------------------------------------------------ */
 
 struct xseg_kv_params {
-	const char *segment; /* its name; or NULL, and */
+	const char *segment;			/* its name; or NULL, and */
 	/* an attachment of the caller's, who detaches it after the store is closed */
 	struct xseg *attached;
 	/* which; NULL: the segment's only one, beside those that are stopped */
 	const char *kvd;
-	uint64_t timeout_ns; /* for kvd to start and to answer; 0: 10 s */
-	uint64_t gone_ns; /* with no server: what is out fails; 0: 5 s */
+	uint64_t timeout_ns;			/* for kvd to start and to answer; 0: 10 s */
+	uint64_t gone_ns;		/* with no server: what is out fails; 0: 5 s */
 	/* whose segment is let in besides the caller's and root's: a user's name, or number as
 	 * text; NULL: nobody's. Used where `segment` is */
 	const char *owner;
@@ -121,14 +120,14 @@ struct xseg_kv_params {
 
 struct xseg_kv_info {
 	char kvd[XSEG_NAME_MAX];
-	uint32_t id; /* of the log, in this segment */
-	uint32_t time_s; /* kvd's clock, by which values expire */
+	uint32_t id;				/* of the log, in this segment */
+	uint32_t time_s;			/* kvd's clock, by which values expire */
 	uint64_t keys, keys_max;
 	/* live: of records that are the newest of their key; log: of all; size: what it may grow
 	 * to */
 	uint64_t live_bytes, log_bytes, size_bytes;
 	uint64_t value_max_bytes;
-	uint64_t piece_bytes; /* of a large value; 1 MiB or less */
+	uint64_t piece_bytes;			/* of a large value; 1 MiB or less */
 };
 
 /* Attaches if need be, and asks kvd. Errors as those of xseg_volume_open(); -ENOENT: no such
@@ -144,11 +143,11 @@ int xseg_kv_get_info(struct xseg_kv *kv, struct xseg_kv_info *info) XSEG_MUST_CH
 /* ---- queues ------------------------------------------------------------------------------ */
 
 struct xseg_kv_queue_params {
-	uint32_t depth; /* requests out at a time, 1 to 1024; 0: 32 */
+	uint32_t depth;				/* requests out at a time, 1 to 1024; 0: 32 */
 	/* what one operation takes: key and value and a page or two, rounded up to 4 KiB; 8 KiB to
 	 * 1 MiB; 0: 64 KiB. Larger operations, and pieces of large values, share rooms of 1 MiB */
 	uint32_t room_bytes;
-	uint32_t large_rooms; /* so many of those are out at a time: 1 to 64; 0: 1 */
+	uint32_t large_rooms;	/* so many of those are out at a time: 1 to 64; 0: 1 */
 };
 
 /* Takes a port, `depth` requests and depth * room_bytes + large_rooms MiB of memory, in pieces of
@@ -162,76 +161,68 @@ void xseg_kv_queue_destroy(struct xseg_kv_queue *queue);
 /* ---- operations -------------------------------------------------------------------------- */
 
 enum xseg_kv_op {
-	XSEG_KV_GET, /* result: the value's bytes; as many as fit are copied to `value` */
-	XSEG_KV_EXISTS, /* result: 0; version and expiry are 0 if kvd did not read them */
-	XSEG_KV_SCAN, /* see below */
-	XSEG_KV_BACKUP, /* see below */
+	XSEG_KV_GET,	/* result: the value's bytes; as many as fit are copied to `value` */
+	XSEG_KV_EXISTS,	/* result: 0; version and expiry are 0 if kvd did not read them */
+	XSEG_KV_SCAN,				/* see below */
+	XSEG_KV_BACKUP,				/* see below */
 	XSEG_KV_PUT,
-	XSEG_KV_DELETE, /* -ENOENT: it was not there */
-	XSEG_KV_APPEND, /* to the value that is there; -ENOENT */
+	XSEG_KV_DELETE,				/* -ENOENT: it was not there */
+	XSEG_KV_APPEND,				/* to the value that is there; -ENOENT */
 	XSEG_KV_PREPEND,
-	XSEG_KV_INCR, /* the value is a decimal number; `number` is added, modulo 2^64 */
-	XSEG_KV_DECR, /* taken away, down to 0 */
-	XSEG_KV_TOUCH, /* a new expiry, and nothing else */
+	XSEG_KV_INCR,	/* the value is a decimal number; `number` is added, modulo 2^64 */
+	XSEG_KV_DECR,				/* taken away, down to 0 */
+	XSEG_KV_TOUCH,				/* a new expiry, and nothing else */
 	/* PUTs and DELETEs; the delete of a key that is not there does not fail the others */
 	XSEG_KV_BATCH,
-	XSEG_KV_FLUSH, /* all that was back before is on stable storage, by any queue */
+	XSEG_KV_FLUSH,		/* all that was back before is on stable storage, by any queue */
 	/* of a stream: see "large values" */
-	XSEG_KV_BEGIN,
-	XSEG_KV_PART,
-	XSEG_KV_COMMIT,
-	XSEG_KV_ABORT,
-	XSEG_KV_OPEN,
-	XSEG_KV_PIECE,
-	XSEG_KV_CLOSE,
+	XSEG_KV_BEGIN, XSEG_KV_PART, XSEG_KV_COMMIT, XSEG_KV_ABORT,
+	XSEG_KV_OPEN, XSEG_KV_PIECE, XSEG_KV_CLOSE,
 	XSEG_KV_NR_OPS
 };
 
 /* of a change: what must be so for it to be done */
 enum xseg_kv_condition {
-	XSEG_KV_ALWAYS,
-	XSEG_KV_IF_ABSENT,
-	XSEG_KV_IF_PRESENT,
-	XSEG_KV_IF_VERSION
+	XSEG_KV_ALWAYS, XSEG_KV_IF_ABSENT, XSEG_KV_IF_PRESENT, XSEG_KV_IF_VERSION
 };
 
-#define XSEG_KV_FORCE 1u /* changes, BATCH, COMMIT: back when it is on stable storage */
-#define XSEG_KV_LOAN  2u /* GET: see xseg_kv_data() */
+#define XSEG_KV_FORCE	  1u	/* changes, BATCH, COMMIT: back when it is on stable storage */
+#define XSEG_KV_LOAN	  2u	/* GET: see xseg_kv_data() */
 /* GET, PIECE: the CRC of key and value is not checked; that of the header, and the key, are */
 #define XSEG_KV_UNCHECKED 4u
 /* GET, SCAN, OPEN, PIECE: a cache below need not keep what is read; PUT, PART: nor what is put */
-#define XSEG_KV_ONCE 8u
+#define XSEG_KV_ONCE	  8u
 
 /* A key, and what is wanted of it or known of it. */
 struct xseg_kv_item {
 	const void *key;
-	void *value; /* is only read by changes */
+	void *value;				/* is only read by changes */
 	uint32_t key_bytes;
-	uint32_t op; /* in a BATCH: enum xseg_kv_op */
-	uint64_t value_bytes; /* of the value that is put; of the memory for a GET */
-	uint32_t condition; /* of a change: enum xseg_kv_condition */
-	uint32_t ttl_s; /* of a change: seconds from now; 0: see expiry */
-	uint32_t expiry; /* seconds of kvd's clock, 0: never; of a change, and after a GET */
-	uint32_t client; /* a word of the caller's, kept with the value */
+	uint32_t op;				/* in a BATCH: enum xseg_kv_op */
+	uint64_t value_bytes;		/* of the value that is put; of the memory for a GET */
+	uint32_t condition;			/* of a change: enum xseg_kv_condition */
+	uint32_t ttl_s;				/* of a change: seconds from now; 0: see expiry */
+	uint32_t expiry;	/* seconds of kvd's clock, 0: never; of a change, and after a GET */
+	uint32_t client;	/* a word of the caller's, kept with the value */
 	/* IF_VERSION; GET: only that one, 0: any. Afterwards the version that the key has */
 	uint64_t version;
-	uint64_t number; /* INCR, DECR: how much; afterwards the number as it is */
-	int32_t result; /* of a change: 0 or a negative errno */
+	uint64_t number;		/* INCR, DECR: how much; afterwards the number as it is */
+	int32_t result;				/* of a change: 0 or a negative errno */
 };
 
 struct xseg_kv_io {
 	enum xseg_kv_op op;
-	uint32_t flags; /* XSEG_KV_* */
-	struct xseg_kv_item item; /* of all but BATCH and FLUSH */
-	struct xseg_kv_item *batch; /* BATCH: no key twice */
+	uint32_t flags;				/* XSEG_KV_* */
+	struct xseg_kv_item item;		/* of all but BATCH and FLUSH */
+	struct xseg_kv_item *batch;		/* BATCH: no key twice */
 	uint32_t nr_batch;
-	int32_t state; /* libxseg's */
-	uint64_t cursor; /* SCAN */
-	struct xseg_kv_stream *stream; /* BEGIN to CLOSE */
-	uint64_t offset; /* PART, PIECE */
-	void *cookie; /* the caller's */
-	int64_t result; /* when it is back */
-	struct { /* libxseg's */
+	int32_t state;				/* libxseg's */
+	uint64_t cursor;			/* SCAN */
+	struct xseg_kv_stream *stream;		/* BEGIN to CLOSE */
+	uint64_t offset;			/* PART, PIECE */
+	void *cookie;				/* the caller's */
+	int64_t result;				/* when it is back */
+	struct {				/* libxseg's */
 		struct xseg_kv_io *next;
 		void *slot, *whole;
 		uint64_t zone, place, total;
@@ -280,7 +271,7 @@ void xseg_kv_release(struct xseg_kv_queue *queue, struct xseg_kv_io *io);
  *      } while (io.cursor);
  */
 struct xseg_kv_entry {
-	const void *key; /* in item.value */
+	const void *key;			/* in item.value */
 	uint64_t value_bytes, version;
 	uint32_t key_bytes, expiry, client;
 };
@@ -303,7 +294,7 @@ struct xseg_kv_record {
 	uint64_t value_bytes;
 	uint32_t key_bytes, expiry, client;
 	int32_t set;
-	const void *list; /* libxseg's, of a large value; else NULL */
+	const void *list;			/* libxseg's, of a large value; else NULL */
 	uint32_t list_bytes;
 };
 /* The next record of a BACKUP that is back, and 1; *at is 0 at first. 0: there is none. */
@@ -331,8 +322,7 @@ int xseg_kv_next_record(
  *   OPEN     key; version (0: any). Result: the value's bytes. version, expiry and client are set.
  *            The stream reads this version to its end, whatever is put or deleted meanwhile
  *   PIECE    offset, a multiple of piece_bytes; value, value_bytes: the memory. Result: the bytes
- *   of
- *            the piece. As many as fit are copied
+ *            of the piece. As many as fit are copied
  *   CLOSE    the version is let go, and the stream is free
  *
  * OPEN takes values of any size. PUT is faster for one that is not xseg_kv_is_large().

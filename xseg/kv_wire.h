@@ -92,50 +92,40 @@
 
 #include <stdint.h>
 
-#define KV_KEY_MAX       65536u
-#define KV_LARGE         (1u << 20) /* values from here on have zones of their own */
-#define KV_VALUE_MAX     (64ull << 30)
-#define KV_BATCH_MAX     1000u /* changes */
-#define KV_PIECE_BYTES   (1u << 20) /* of a large value, at most: kv_info.piece_bytes */
-#define KV_HANDLES_MAX   128u /* of a client */
-#define KV_PAGE          4096u
-#define KV_PAGES         257u /* of a request: XSEG_REQ_PAGES */
-#define KV_RECORD_HEADER 64u /* XRECORD_HEADER_BYTES */
+#define KV_KEY_MAX     65536u
+#define KV_LARGE       (1u << 20)		/* values from here on have zones of their own */
+#define KV_VALUE_MAX   (64ull << 30)
+#define KV_BATCH_MAX   1000u			/* changes */
+#define KV_PIECE_BYTES (1u << 20)		/* of a large value, at most: kv_info.piece_bytes */
+#define KV_HANDLES_MAX 128u			/* of a client */
+#define KV_PAGE	       4096u
+#define KV_PAGES       257u			/* of a request: XSEG_REQ_PAGES */
+#define KV_RECORD_HEADER 64u			/* XRECORD_HEADER_BYTES */
 
 /* ---- queries ---- */
 
-enum kv_query_kind { KV_GET = 1,
-	KV_EXISTS,
-	KV_SCAN,
-	KV_PIECE,
-	KV_INFO,
-	KV_BACKUP,
-	KV_NR_QUERIES };
+enum kv_query_kind { KV_GET = 1, KV_EXISTS, KV_SCAN, KV_PIECE, KV_INFO, KV_BACKUP, KV_NR_QUERIES };
 
 /* A request with XSEG_REQ_ONCE is for reads of which a cache below keeps nothing. */
-#define KV_LOOK 1u /* GET: kvd reads the record itself */
+#define KV_LOOK	   1u			/* GET: kvd reads the record itself */
 
 struct kv_query {
-	uint32_t magic; /* KV_QUERY_MAGIC */
+	uint32_t magic;				/* KV_QUERY_MAGIC */
 	uint8_t kind, flags;
 	uint16_t unused;
-	uint32_t key_bytes; /* of the key, or of SCAN's prefix; it stands behind this */
-	uint32_t place; /* LOOK */
-	uint64_t zone; /* LOOK; PIECE of a backup */
-	uint64_t version; /* GET; 0: whatever there is */
-	/* SCAN, BACKUP: 0 at first, then kv_scan_head.next; PIECE of a backup */
-	uint64_t cursor;
-	uint64_t held; /* PIECE: the handle of KV_HOLD; 0: of a backup */
-	uint64_t offset; /* PIECE: in the value */
+	uint32_t key_bytes;	/* of the key, or of SCAN's prefix; it stands behind this */
+	uint32_t place;				/* LOOK */
+	uint64_t zone;				/* LOOK; PIECE of a backup */
+	uint64_t version;			/* GET; 0: whatever there is */
+	uint64_t cursor;	/* SCAN, BACKUP: 0 at first, then kv_scan_head.next; PIECE of a backup */
+	uint64_t held;				/* PIECE: the handle of KV_HOLD; 0: of a backup */
+	uint64_t offset;			/* PIECE: in the value */
 };
 #define KV_QUERY_MAGIC 0x4b565131u
 
 /* The note words of a GET that was answered with >= 0, or with -EMSGSIZE. TIME is kvd's, in
  * seconds, when it looked; 0: no record of its log expires. */
-enum { KV_NOTE_PLACE,
-	KV_NOTE_ZONE,
-	KV_NOTE_TIME,
-	KV_NOTE_EPOCH };
+enum { KV_NOTE_PLACE, KV_NOTE_ZONE, KV_NOTE_TIME, KV_NOTE_EPOCH };
 
 /* Place of the record in its zone, and its length in bytes. */
 static inline uint64_t kv_note_place(uint32_t place, uint32_t bytes)
@@ -153,14 +143,14 @@ static inline uint64_t kv_note_epoch(uint64_t epoch, uint32_t begin)
 /* Version, sequence and expiry are 0 if the index alone answered: the record was not read. */
 struct kv_info_of_key {
 	uint64_t version, sequence;
-	uint32_t record_bytes; /* in the log, header and key included */
+	uint32_t record_bytes;			/* in the log, header and key included */
 	uint32_t expiry;
-	uint64_t large_bytes; /* of a large value; 0: it is not large */
+	uint64_t large_bytes;			/* of a large value; 0: it is not large */
 };
 
 struct kv_scan_head {
-	uint64_t next; /* the cursor to go on with; 0: that was the end */
-	uint32_t nr, bytes; /* of the answer, this header included */
+	uint64_t next;				/* the cursor to go on with; 0: that was the end */
+	uint32_t nr, bytes;			/* of the answer, this header included */
 };
 
 /* Each entry is followed by its key, and the next begins at a multiple of 8 bytes. */
@@ -173,10 +163,9 @@ struct kv_scan_entry {
 };
 
 struct kv_backup_head {
-	uint64_t next; /* the cursor to go on with; 0: that was the end */
-	/* records so far that do not verify, and are left out */
-	uint64_t bad;
-	uint32_t nr, bytes; /* of the answer, this header included */
+	uint64_t next;				/* the cursor to go on with; 0: that was the end */
+	uint64_t bad;				/* records so far that do not verify, and are left out */
+	uint32_t nr, bytes;			/* of the answer, this header included */
 };
 
 /* Key and value follow, and the next begins at a multiple of 8 bytes. A record without
@@ -184,22 +173,22 @@ struct kv_backup_head {
 struct kv_backup_entry {
 	uint64_t identity[2], sequence, version;
 	uint32_t key_bytes, value_bytes;
-	uint32_t data_crc; /* of key and value */
+	uint32_t data_crc;			/* of key and value */
 	uint32_t expiry, client;
-	uint32_t flags; /* KV_BACKUP_SET, _LARGE */
+	uint32_t flags;				/* KV_BACKUP_SET, _LARGE */
 };
-#define KV_BACKUP_SET   1u
-#define KV_BACKUP_LARGE 2u /* the value is a struct kv_large and its sums */
+#define KV_BACKUP_SET	1u
+#define KV_BACKUP_LARGE 2u			/* the value is a struct kv_large and its sums */
 
 struct kv_info {
-	uint32_t version; /* KV_WIRE_VERSION */
-	uint32_t id; /* what requests bear as their volume */
-	uint8_t uuid[16]; /* for the sum of a record's header */
-	uint32_t record_max; /* bytes of a record, or of a batch, in the log */
-	uint32_t time; /* kvd's, in seconds: expiry is compared with it */
+	uint32_t version;			/* KV_WIRE_VERSION */
+	uint32_t id;				/* what requests bear as their volume */
+	uint8_t uuid[16];			/* for the sum of a record's header */
+	uint32_t record_max;			/* bytes of a record, or of a batch, in the log */
+	uint32_t time;				/* kvd's, in seconds: expiry is compared with it */
 	uint64_t keys, keys_max, live_bytes, log_bytes, size_bytes;
-	uint64_t value_max; /* bytes, of a large one */
-	uint32_t piece_bytes, unused; /* of a large value: whole pages */
+	uint64_t value_max;			/* bytes, of a large one */
+	uint32_t piece_bytes, unused;		/* of a large value: whole pages */
 };
 #define KV_WIRE_VERSION 1u
 
@@ -209,29 +198,24 @@ enum kv_change_kind {
 	KV_PUT = 1,
 	KV_DELETE,
 	/* those below stand alone in their batch */
-	KV_APPEND, /* the value is appended to what is there; -ENOENT without */
+	KV_APPEND,		/* the value is appended to what is there; -ENOENT without */
 	KV_PREPEND,
-	/* the value there is a decimal number; `amount` is added, modulo 2^64 */
-	KV_INCR,
-	KV_DECR, /* `amount` is taken away, down to 0 */
-	KV_TOUCH, /* the expiry is changed, and nothing else */
-	KV_HOLD, /* those below are of large values */
+	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
+	KV_DECR,				/* `amount` is taken away, down to 0 */
+	KV_TOUCH,				/* the expiry is changed, and nothing else */
+	KV_HOLD,				/* those below are of large values */
 	KV_DROP,
 	KV_BEGIN,
 	KV_COMMIT,
 	KV_NR_CHANGES
 };
 
-enum kv_condition { KV_ALWAYS,
-	KV_IF_ABSENT,
-	KV_IF_PRESENT,
-	KV_IF_VERSION };
+enum kv_condition { KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION };
 
-#define KV_TTL 1u /* of a change: `expiry`, unless 0, counts from now,
-	by kvd's clock */
+#define KV_TTL 1u		/* of a change: `expiry`, unless 0, counts from now, by kvd's clock */
 
 struct kv_batch {
-	uint32_t magic; /* KV_BATCH_MAGIC */
+	uint32_t magic;				/* KV_BATCH_MAGIC */
 	uint16_t nr, unused;
 };
 #define KV_BATCH_MAGIC 0x4b564231u
@@ -240,22 +224,22 @@ struct kv_batch {
  * and more begins at a page, so that it need not be copied. */
 struct kv_change {
 	uint8_t kind, condition;
-	uint16_t flags; /* KV_TTL */
+	uint16_t flags;				/* KV_TTL */
 	uint32_t key_bytes, value_bytes;
 	uint32_t key_at, value_at;
-	uint32_t data_crc; /* CRC32C of the key, then the value */
-	uint32_t expiry; /* seconds of kvd's clock; 0: never */
-	uint32_t client; /* flags of the client's, kept with the value */
-	uint64_t version; /* IF_VERSION */
-	uint64_t amount; /* INCR, DECR */
-	uint64_t handle, total, unused; /* of a large value */
+	uint32_t data_crc;			/* CRC32C of the key, then the value */
+	uint32_t expiry;			/* seconds of kvd's clock; 0: never */
+	uint32_t client;			/* flags of the client's, kept with the value */
+	uint64_t version;			/* IF_VERSION */
+	uint64_t amount;			/* INCR, DECR */
+	uint64_t handle, total, unused;		/* of a large value */
 	/* kvd writes these */
 	/* 0, -EEXIST (IF_ABSENT, IF_VERSION), -ENOENT, -EINVAL (INCR of what is no number),
 	 * -ECANCELED: another change of the batch failed */
 	int32_t result;
 	uint32_t new_bytes;
 	uint64_t new_version;
-	uint64_t number; /* INCR, DECR: the value as it is now; BEGIN, HOLD: the handle */
+	uint64_t number;	/* INCR, DECR: the value as it is now; BEGIN, HOLD: the handle */
 };
 
 static inline uint64_t kv_pages(uint64_t bytes)
@@ -278,18 +262,17 @@ static inline int kv_is_large(uint32_t key_bytes, uint64_t value_bytes)
 
 /* At the begin of the page behind those of a PART. */
 struct kv_part {
-	uint32_t magic; /* KV_PART_MAGIC */
+	uint32_t magic;				/* KV_PART_MAGIC */
 	uint32_t unused;
 	uint64_t handle;
-	/* in the value: a multiple of kv_info.piece_bytes */
-	uint64_t offset;
+	uint64_t offset;			/* in the value: a multiple of kv_info.piece_bytes */
 };
 #define KV_PART_MAGIC 0x4b565031u
 
 /* The value of a record with the flag XRECORD_LARGE: this, then a CRC32C of each piece. */
 struct kv_large {
-	uint64_t bytes; /* of the value */
-	uint64_t zone; /* the first of nr_zones ids; kvd's alone */
+	uint64_t bytes;				/* of the value */
+	uint64_t zone;				/* the first of nr_zones ids; kvd's alone */
 	uint32_t nr_zones, nr_pieces;
 	uint32_t piece_bytes, unused;
 };

@@ -25,41 +25,41 @@
 #include "peers/alog/record.h"
 #include "xseg/xseg.h"
 
-#define ALOG_IO_PAGES   256u /* of one request: 1 MiB */
-#define ALOG_BATCH_MAX  1000u /* records of one append */
+#define ALOG_IO_PAGES	256u			/* of one request: 1 MiB */
+#define ALOG_BATCH_MAX	1000u			/* records of one append */
 #define ALOG_USER_BYTES 128u
-#define ALOG_NEVER      UINT64_MAX
+#define ALOG_NEVER	UINT64_MAX
 
 struct alog;
 
 /* A request that the log wants sent. Its range is whole pages of the object `target`; FLUSH is for
  * all objects whose names begin with it. */
 struct alog_io {
-	uint8_t op; /* enum xseg_op: READ, WRITE, FLUSH, DELETE; INFO of an object */
+	uint8_t op;		/* enum xseg_op: READ, WRITE, FLUSH, DELETE; INFO of an object */
 	bool fua;
-	bool once; /* a cache below need not keep this */
-	bool lent; /* WRITE: of pages that alog_append_paged() lists */
+	bool once;				/* a cache below need not keep this */
+	bool lent;				/* WRITE: of pages that alog_append_paged() lists */
 	uint16_t nr_pages;
 	uint32_t offset, size;
 	char target[XSEG_TARGET_MAX];
-	uint32_t page[ALOG_IO_PAGES]; /* indices in the segment */
-	void *user; /* free for the user while it is out */
+	uint32_t page[ALOG_IO_PAGES];		/* indices in the segment */
+	void *user;				/* free for the user while it is out */
 };
 
 enum alog_verdict {
-	ALOG_DEAD, /* nothing needs this record */
-	ALOG_LIVE, /* the index has it at this place */
-	ALOG_EXPIRED, /* the same; kept as a tombstone without value */
+	ALOG_DEAD,				/* nothing needs this record */
+	ALOG_LIVE,				/* the index has it at this place */
+	ALOG_EXPIRED,				/* the same; kept as a tombstone without value */
 	/* it goes though nothing supersedes it; no other record of its identity is left, and
 	 * alog_dead() was called for it */
 	ALOG_EVICTED
 };
 
 enum alog_damage {
-	ALOG_BAD_RECORD, /* within a zone that was flushed */
-	ALOG_BAD_HINTS, /* older versions of a lost record's key may show */
-	ALOG_BAD_HEAD, /* one copy of the head */
-	ALOG_HOLE /* of a loss of power: nothing was promised there */
+	ALOG_BAD_RECORD,			/* within a zone that was flushed */
+	ALOG_BAD_HINTS,				/* older versions of a lost record's key may show */
+	ALOG_BAD_HEAD,				/* one copy of the head */
+	ALOG_HOLE				/* of a loss of power: nothing was promised there */
 };
 
 struct alog_user {
@@ -95,25 +95,25 @@ struct alog_user {
 };
 
 struct alog_config {
-	char prefix[XSEG_NAME_MAX]; /* objects are named +PREFIX:... */
-	uint32_t zones; /* at most so many at a time */
-	uint32_t zone_bytes; /* whole pages, up to ALOG_ZONE_MAX */
-	uint32_t tail_pages; /* of the ring in the arena */
-	uint32_t reserve; /* zones that callers cannot fill: for tombstones and copies */
-	uint8_t uuid[16]; /* of a log that is new */
-	uint64_t owner; /* of the segment: tells its arenas from others */
+	char prefix[XSEG_NAME_MAX];		/* objects are named +PREFIX:... */
+	uint32_t zones;				/* at most so many at a time */
+	uint32_t zone_bytes;			/* whole pages, up to ALOG_ZONE_MAX */
+	uint32_t tail_pages;			/* of the ring in the arena */
+	uint32_t reserve;	/* zones that callers cannot fill: for tombstones and copies */
+	uint8_t uuid[16];			/* of a log that is new */
+	uint64_t owner;				/* of the segment: tells its arenas from others */
 	/* Space is made by emptying the zone that was closed first, whatever it has. judge() says
 	 * which of its records go. */
 	bool evicts;
-	uint32_t own; /* runs of own zones at a time, at most; 0: none */
+	uint32_t own;				/* runs of own zones at a time, at most; 0: none */
 };
 
 /* What a log of this configuration needs. -EINVAL: it cannot be. */
 struct alog_cost {
-	uint64_t arena_bytes; /* zeroed when new; page aligned */
-	uint64_t scratch_bytes; /* pages of the segment, private to the process */
-	uint64_t private_bytes; /* allocated by alog_create() */
-	uint32_t record_max; /* bytes of a record, or of a batch, in the log */
+	uint64_t arena_bytes;			/* zeroed when new; page aligned */
+	uint64_t scratch_bytes;			/* pages of the segment, private to the process */
+	uint64_t private_bytes;			/* allocated by alog_create() */
+	uint32_t record_max;			/* bytes of a record, or of a batch, in the log */
 };
 int alog_cost(const struct alog_config *cfg, struct alog_cost *cost) XSEG_MUST_CHECK;
 
@@ -154,15 +154,15 @@ uint64_t alog_zone_of(const struct alog_config *cfg, const char *target);
 /* ---- appending ---- */
 
 struct alog_put {
-	struct xrecord rec; /* sequence and flags are the log's; version 0: the sequence */
+	struct xrecord rec;	/* sequence and flags are the log's; version 0: the sequence */
 	const void *key, *value;
-	bool laid; /* the value stands where alog_lay() has said */
+	bool laid;				/* the value stands where alog_lay() has said */
 };
 
 /* Where a record stands. */
 struct alog_place {
 	uint64_t zone, sequence;
-	uint64_t end; /* of the whole append, in the stream */
+	uint64_t end;				/* of the whole append, in the stream */
 	uint32_t place, bytes;
 };
 
@@ -200,9 +200,9 @@ void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes);
 
 /* ---- promises ---- */
 
-uint64_t alog_end(const struct alog *l); /* of all that was appended */
-uint64_t alog_written(const struct alog *l); /* all before is answered by the peer below */
-uint64_t alog_stable(const struct alog *l); /* all before survives a loss of power */
+uint64_t alog_end(const struct alog *l);	/* of all that was appended */
+uint64_t alog_written(const struct alog *l);	/* all before is answered by the peer below */
+uint64_t alog_stable(const struct alog *l);	/* all before survives a loss of power */
 /* Pages up to this position are wanted below, also those that are not full. */
 void alog_push(struct alog *l, uint64_t pos);
 /* A flush is wanted for this position. alog_stable() shows when it is done. */
@@ -270,7 +270,7 @@ const uint8_t *alog_uuid(const struct alog *l);
 struct alog_walk {
 	void (*record)(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		const struct xrecord *rec, const void *data);
-	void (*over)(void *ctx); /* also if the hold breaks: see `error` */
+	void (*over)(void *ctx);		/* also if the hold breaks: see `error` */
 	void *ctx;
 	bool hold;
 	/* May be NULL. Whether a record of so many bytes may be told; false: the walk waits for
@@ -288,9 +288,9 @@ void alog_walk_go(struct alog *l);
 void alog_walk_stop(struct alog *l);
 
 struct alog_walk_state {
-	uint64_t before; /* the sequence at its begin */
+	uint64_t before;			/* the sequence at its begin */
 	uint32_t zones, told;
-	int error; /* of the last: 0; -EIO: a repair broke the hold; -ENOSPC: callers did */
+	int error;	/* of the last: 0; -EIO: a repair broke the hold; -ENOSPC: callers did */
 	bool active, waits;
 };
 void alog_walk_state(const struct alog *l, struct alog_walk_state *state);
@@ -301,7 +301,7 @@ struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
 	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
-	bool warm; /* the arena is that of the last opening before this one */
+	bool warm;		/* the arena is that of the last opening before this one */
 };
 void alog_stats(const struct alog *l, struct alog_stats *stats);
 

@@ -22,7 +22,7 @@
 
 #include "peers/alog/inside.h"
 
-#define STEPS 64u /* records a poll */
+#define STEPS 64u				/* records a poll */
 
 /* The scratch has what is to be copied. */
 static void run(struct alog *l)
@@ -32,7 +32,7 @@ static void run(struct alog *l)
 }
 
 /* True: it was given up while it read. */
-static bool is_stopped(struct alog *l) /* by copy_stop() */
+static bool is_stopped(struct alog *l)		/* by copy_stop() */
 {
 	if (l->copier.zone)
 		return false;
@@ -196,8 +196,7 @@ static struct parcel next_parcel(struct alog *l)
 		take_record(l, &p, &rec, &hint, v);
 	} while (goes_on(c, &hint) && p.nr < ALOG_BATCH_MAX);
 	if (p.nr && (c->scan.at <= c->split || (p.bad && c->picked.on)))
-		/* all of it is below: COPY_REST; or half of a chain */
-		p.lives = false;
+		p.lives = false;		/* all of it is below: COPY_REST; or half of a chain */
 	return p;
 }
 
@@ -225,15 +224,14 @@ static void tell(struct alog *l, const struct parcel *p)
 static bool copy_parcel(struct alog *l, const struct parcel *p)
 {
 	static const enum tail_use use[] = { [COPY_COMPACT] = TAIL_COPY,
-		[COPY_TAIL] = TAIL_REPAIR,
-		[COPY_REST] = TAIL_REST };
+		[COPY_TAIL] = TAIL_REPAIR, [COPY_REST] = TAIL_REST };
 	struct copier *c = &l->copier;
 
 	if (append_ready(l, p->bytes, p->nr, use[c->why], true))
 		return false;
 	append_records(l, c->put, p->nr, NULL, c->at);
 	tell(l, p);
-	if (c->why == COPY_TAIL) { /* T3 */
+	if (c->why == COPY_TAIL) {		/* T3 */
 		tail_drop_before(l, c->zone->id, c->scan.at);
 		write_advance(l);
 	}
@@ -279,11 +277,11 @@ static void end_zone(struct alog *l)
 	struct zone *z = l->copier.zone;
 	enum copy_why why = l->copier.why;
 
-	if (why == COPY_REST && z->live) { /* C5 */
+	if (why == COPY_REST && z->live) {	/* C5 */
 		log_fail(l, -EIO);
 		return;
 	}
-	if (why == COPY_COMPACT) /* C3 */
+	if (why == COPY_COMPACT)		/* C3 */
 		tell_gone(l);
 	if (why == COPY_COMPACT && z->live) {
 		l->user.lost(l->user.ctx, z->id);

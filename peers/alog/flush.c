@@ -54,7 +54,7 @@ static bool is_wanted(const struct alog *l)
 	uint64_t covered = l->s.stable;
 
 	if (!l->repair.named && l->repair.covered > covered)
-		covered = l->repair.covered; /* it is on its way */
+		covered = l->repair.covered;	/* it is on its way */
 	for (uint32_t i = 0; i < ALOG_GROUPS; i++)
 		if (l->group[i].used && l->group[i].target > covered)
 			covered = l->group[i].target;
@@ -96,7 +96,7 @@ static bool send_group(struct alog *l, uint8_t which)
 	g->deleted = l->g.deleted;
 	g->own_deleted = l->own.deleted;
 	g->barrier = l->s.barrier;
-	l->s.flush_sent = l->s.end; /* copies behind the target are covered, too */
+	l->s.flush_sent = l->s.end;		/* copies behind the target are covered, too */
 	io->pub.op = XSEG_OP_FLUSH;
 	io->which = which;
 	snprintf(io->pub.target, sizeof(io->pub.target), "+%s:", l->cfg.prefix);
@@ -170,7 +170,7 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 		return result >= 0 ? FLUSH_PROBED : FLUSH_PROBED_BAD;
 	if (result >= 0)
 		return FLUSH_GOOD;
-	for (uint32_t i = 0; i < ALOG_GROUPS; i++) /* the repair covers those that did not go out */
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)	/* the repair covers those that did not go out */
 		if (!l->group[i].sent)
 			l->group[i].used = false;
 	return FLUSH_BAD;

@@ -14,38 +14,38 @@
 
 #include "peers/alog/alog.h"
 
-#define ALOG_IOS          32u /* requests at a time, at most */
-#define ALOG_GROUPS       4u /* FLUSHes at a time */
-#define ALOG_READ_IOS     4u
-#define ALOG_STEP         64u /* ids that a head reserves ahead, at most */
-#define ALOG_SPAN_EXTRA   1024u /* ids of openings that reserve and then die */
-#define ALOG_RETRY_NS     100000000ull
+#define ALOG_IOS	  32u		/* requests at a time, at most */
+#define ALOG_GROUPS	  4u			/* FLUSHes at a time */
+#define ALOG_READ_IOS	  4u
+#define ALOG_STEP	  64u		/* ids that a head reserves ahead, at most */
+#define ALOG_SPAN_EXTRA	  1024u		/* ids of openings that reserve and then die */
+#define ALOG_RETRY_NS	  100000000ull
 #define ALOG_RETRY_MAX_NS 5000000000ull
 #define ALOG_DELETED_MAX  1024u
-#define ALOG_BARRIERS     1024u /* of which the outcome is known */
+#define ALOG_BARRIERS	  1024u		/* of which the outcome is known */
 
 /* ---- the arena ---- */
 
 struct alog_slot {
-	uint64_t zone; /* 0: none; its content does not count */
-	uint32_t page; /* of the zone */
-	uint32_t back; /* stream bytes back to the begin of the append that its first byte is of */
-	uint32_t lent; /* index + 1 of the page with the content */
+	uint64_t zone;				/* 0: none; its content does not count */
+	uint32_t page;				/* of the zone */
+	uint32_t back;	/* stream bytes back to the begin of the append that its first byte is of */
+	uint32_t lent;				/* index + 1 of the page with the content */
 	uint32_t unused;
 };
 
 struct alog_arena {
-	uint64_t magic; /* written last */
+	uint64_t magic;				/* written last */
 	uint32_t tail_pages, zone_bytes;
 	uint8_t uuid[16];
 	uint64_t owner;
-	_Atomic uint64_t epoch, next_epoch; /* of the head, and of one that may be on its way */
-	_Atomic uint64_t born; /* the epoch of the first opening with this arena */
-	_Atomic uint64_t first; /* page of the stream */
-	_Atomic uint64_t end; /* position: all below is appended */
-	_Atomic uint64_t stable; /* position: all below is on stable storage */
-	_Atomic uint64_t doubt_low, doubt_high; /* ids; low 0: none is in doubt */
-	_Atomic uint64_t filled_low, filled_high; /* ids: zones that got fillers (T5) */
+	_Atomic uint64_t epoch, next_epoch;	/* of the head, and of one that may be on its way */
+	_Atomic uint64_t born;			/* the epoch of the first opening with this arena */
+	_Atomic uint64_t first;			/* page of the stream */
+	_Atomic uint64_t end;			/* position: all below is appended */
+	_Atomic uint64_t stable;		/* position: all below is on stable storage */
+	_Atomic uint64_t doubt_low, doubt_high;	/* ids; low 0: none is in doubt */
+	_Atomic uint64_t filled_low, filled_high;	/* ids: zones that got fillers (T5) */
 	struct alog_slot slot[];
 };
 
@@ -55,159 +55,134 @@ struct alog_arena {
 struct page_state {
 	uint16_t fill, sent, acked;
 	bool out, failed;
-	bool fresh; /* not only copies are in it */
+	bool fresh;				/* not only copies are in it */
 };
 
 enum io_kind {
-	IO_PAGES,
-	IO_FLUSH,
-	IO_HEAD,
-	IO_DELETE,
-	IO_READ,
-	IO_OWN,
-	IO_NR_KINDS
+	IO_PAGES, IO_FLUSH, IO_HEAD, IO_DELETE, IO_READ, IO_OWN, IO_NR_KINDS
 };
 
 struct io {
 	struct alog_io pub;
-	struct io *next; /* free */
-	uint64_t from; /* PAGES: page of the stream; READ: offset; OWN: run */
-	uint8_t kind, which; /* FLUSH: group; HEAD: copy */
-	bool wanted; /* to be sent at the next poll */
+	struct io *next;			/* free */
+	uint64_t from;	/* PAGES: page of the stream; READ: offset; OWN: run */
+	uint8_t kind, which;			/* FLUSH: group; HEAD: copy */
+	bool wanted;				/* to be sent at the next poll */
 };
 
 enum zone_state {
-	ZONE_FREE,
-	ZONE_OPEN,
-	ZONE_SEALING,
-	ZONE_CLOSED,
-	ZONE_EMPTY,
-	ZONE_DELETING
+	ZONE_FREE, ZONE_OPEN, ZONE_SEALING, ZONE_CLOSED, ZONE_EMPTY, ZONE_DELETING
 };
 
 struct zone {
 	uint64_t id, epoch;
-	uint64_t base; /* page of the stream of its first page */
-	uint64_t from, to; /* positions; 0: of an earlier process */
-	uint64_t sequence; /* when it was closed: its age */
-	uint64_t after; /* EMPTY: position that has to be stable (L5) */
-	uint32_t end; /* where its records end */
-	uint32_t live, total; /* bytes of records */
+	uint64_t base;				/* page of the stream of its first page */
+	uint64_t from, to;			/* positions; 0: of an earlier process */
+	uint64_t sequence;			/* when it was closed: its age */
+	uint64_t after;				/* EMPTY: position that has to be stable (L5) */
+	uint32_t end;				/* where its records end */
+	uint32_t live, total;			/* bytes of records */
 	uint32_t nr_hints;
 	uint8_t state;
-	bool old; /* of an earlier opening (L3) */
-	bool sealed, believed; /* has a footer; its hints count (L4) */
-	bool sick; /* its header is lost: it is to be emptied soon */
-	bool drops; /* EMPTY: its compaction dropped a tombstone (L7) */
-	bool untold; /* a walk has to tell it */
-	bool doomed; /* in doubt: it is left, and never called flushed */
-	uint64_t mark; /* doomed, EMPTY: of the head that says so */
+	bool old;				/* of an earlier opening (L3) */
+	bool sealed, believed;			/* has a footer; its hints count (L4) */
+	bool sick;				/* its header is lost: it is to be emptied soon */
+	bool drops;				/* EMPTY: its compaction dropped a tombstone (L7) */
+	bool untold;				/* a walk has to tell it */
+	bool doomed;				/* in doubt: it is left, and never called flushed */
+	uint64_t mark;				/* doomed, EMPTY: of the head that says so */
 };
 
-enum own_state { OWN_NONE,
-	OWN_FOUND,
-	OWN_LIVE,
-	OWN_FREED,
-	OWN_DELETING,
-	OWN_DELETED };
+enum own_state { OWN_NONE, OWN_FOUND, OWN_LIVE, OWN_FREED, OWN_DELETING, OWN_DELETED };
 
 struct own_run {
 	uint64_t first;
-	uint32_t nr, gone; /* gone: deleted of them */
-	uint64_t from; /* position when it was taken */
-	uint64_t after; /* FREED: V2; DELETED: its number */
-	uint32_t counted; /* zones, against the size of the log */
+	uint32_t nr, gone;			/* gone: deleted of them */
+	uint64_t from;				/* position when it was taken */
+	uint64_t after;				/* FREED: V2; DELETED: its number */
+	uint32_t counted;			/* zones, against the size of the log */
 	uint8_t state;
-	bool old; /* of an earlier opening */
+	bool old;				/* of an earlier opening */
 };
 
-struct own_named { /* in the head */
+struct own_named {				/* in the head */
 	uint64_t first;
 	uint32_t nr, unused;
 };
 
 struct own {
 	struct own_run *run;
-	uint64_t next, in, on_its_way; /* ids: all below `in` are reserved */
-	uint64_t deleted, stable; /* runs */
+	uint64_t next, in, on_its_way;		/* ids: all below `in` are reserved */
+	uint64_t deleted, stable;		/* runs */
 	uint64_t retry_ns;
-	uint32_t used; /* zones that are counted */
-	uint32_t top; /* slots from here on are NONE */
-	uint32_t hint; /* slots before are not NONE */
-	uint32_t taken; /* runs that are neither NONE nor FOUND */
-	uint32_t ask; /* ids that the next head reserves at least */
-	uint32_t wanted; /* zones that alog_own() did not find */
-	uint64_t seen; /* of stable and written, when none might go */
-	bool leaving; /* some are FREED or DELETING */
+	uint32_t used;				/* zones that are counted */
+	uint32_t top;				/* slots from here on are NONE */
+	uint32_t hint;				/* slots before are not NONE */
+	uint32_t taken;				/* runs that are neither NONE nor FOUND */
+	uint32_t ask;				/* ids that the next head reserves at least */
+	uint32_t wanted;			/* zones that alog_own() did not find */
+	uint64_t seen;				/* of stable and written, when none might go */
+	bool leaving;				/* some are FREED or DELETING */
 };
 
 struct group {
 	uint64_t target;
-	uint64_t written; /* when it was sent: all before is covered */
-	uint64_t deleted, own_deleted; /* DELETEs answered when it was sent */
-	uint64_t barrier; /* barriers wanted when it was sent */
+	uint64_t written;			/* when it was sent: all before is covered */
+	uint64_t deleted, own_deleted;		/* DELETEs answered when it was sent */
+	uint64_t barrier;			/* barriers wanted when it was sent */
 	bool used, sent;
 };
 
-enum repair_state { REPAIR_NONE,
-	REPAIR_WAIT,
-	REPAIR_TAIL,
-	REPAIR_COPY,
-	REPAIR_SETTLE };
+enum repair_state { REPAIR_NONE, REPAIR_WAIT, REPAIR_TAIL, REPAIR_COPY, REPAIR_SETTLE };
 
 struct repair {
 	enum repair_state state;
-	bool fua; /* L8: until a FLUSH succeeds */
-	uint64_t flush_ns; /* fua: when a FLUSH is tried again */
-	uint64_t hold; /* promises stop here ... */
-	uint64_t until; /* ... until this is written, and the zones are `named` */
-	bool named; /* L9: the head says that they are dying */
-	uint64_t covered; /* stable then; 0: copies may be lost */
-	uint64_t mark; /* of that head */
-	uint64_t at; /* the zone that is next */
+	bool fua;				/* L8: until a FLUSH succeeds */
+	uint64_t flush_ns;			/* fua: when a FLUSH is tried again */
+	uint64_t hold;				/* promises stop here ... */
+	uint64_t until;	/* ... until this is written, and the zones are `named` */
+	bool named;				/* L9: the head says that they are dying */
+	uint64_t covered;			/* stable then; 0: copies may be lost */
+	uint64_t mark;				/* of that head */
+	uint64_t at;				/* the zone that is next */
 	uint64_t retry_ns, pause_ns;
-	uint32_t again; /* R1: writes that were sent again, in a row */
+	uint32_t again;				/* R1: writes that were sent again, in a row */
 };
 
 /* What the scratch is used for: one at a time. */
-enum job { JOB_NONE,
-	JOB_OPEN,
-	JOB_COPY,
-	JOB_WALK };
+enum job { JOB_NONE, JOB_OPEN, JOB_COPY, JOB_WALK };
 
-enum copy_state { COPY_NONE,
-	COPY_READ,
-	COPY_RUN };
+enum copy_state { COPY_NONE, COPY_READ, COPY_RUN };
 enum copy_why {
 	COPY_COMPACT,
-	COPY_TAIL, /* a repair: what the tail alone may have */
-	COPY_REST /* a repair: what is left */
+	COPY_TAIL,				/* a repair: what the tail alone may have */
+	COPY_REST				/* a repair: what is left */
 };
 
 struct scan {
 	const uint8_t *image;
 	uint32_t at, end;
 	uint32_t seed;
-	uint32_t chain; /* records left of a chain that is whole */
-	bool chains; /* whole chains only */
+	uint32_t chain;				/* records left of a chain that is whole */
+	bool chains;				/* whole chains only */
 };
 
 /* A compaction by the hints (pick.c). */
 struct picked {
-	bool on; /* else the zone is scanned */
-	bool in_chain; /* the record before goes on in the next one */
-	uint32_t nr, next, end; /* hints; end: of the records */
-	uint64_t pages[ALOG_ZONE_MAX / ALOG_PAGE / 64]; /* bits: they are read */
+	bool on;				/* else the zone is scanned */
+	bool in_chain;				/* the record before goes on in the next one */
+	uint32_t nr, next, end;			/* hints; end: of the records */
+	uint64_t pages[ALOG_ZONE_MAX / ALOG_PAGE / 64];	/* bits: they are read */
 };
 
 struct copier {
 	enum copy_state state;
-	struct zone *zone; /* NULL while it reads: given up */
+	struct zone *zone;			/* NULL while it reads: given up */
 	struct scan scan;
 	struct picked picked;
-	uint32_t split; /* TAIL: records that end before it are left */
+	uint32_t split;				/* TAIL: records that end before it are left */
 	enum copy_why why;
-	struct alog_put *put; /* ALOG_BATCH_MAX of each: a chain */
+	struct alog_put *put;			/* ALOG_BATCH_MAX of each: a chain */
 	struct alog_place *at;
 	struct alog_hint *from;
 	enum alog_verdict *verdict;
@@ -217,42 +192,34 @@ struct reader {
 	void (*then)(struct alog *l);
 	uint64_t zone;
 	uint32_t from, to, next;
-	uint64_t pin; /* T4: page of the stream */
-	uint32_t out; /* requests */
-	uint32_t piece; /* 1 MiB, or a page where that failed */
+	uint64_t pin;				/* T4: page of the stream */
+	uint32_t out;				/* requests */
+	uint32_t piece;				/* 1 MiB, or a page where that failed */
 	bool active, head;
-	bool asks; /* whether the object is there, and no more */
-	const uint64_t *pages; /* bits of those that are read; NULL: all */
-	bool absent; /* the store has no such object */
-	uint32_t bad; /* pages that could not be read */
+	bool asks;				/* whether the object is there, and no more */
+	const uint64_t *pages;			/* bits of those that are read; NULL: all */
+	bool absent;				/* the store has no such object */
+	uint32_t bad;				/* pages that could not be read */
 	uint32_t tries;
-	/* all of it is read again then; 0: it is being read */
-	uint64_t again_ns;
+	uint64_t again_ns;			/* all of it is read again then; 0: it is being read */
 };
 
 enum open_state {
-	OPEN_HEADS,
-	OPEN_FIRST,
-	OPEN_RECORDS,
-	OPEN_DELETE,
-	OPEN_HEAD,
-	OPEN_SERVES,
-	OPEN_FAILED,
-	OPEN_IDENTIFY,
-	OPEN_SALVAGES /* alog_salvage() */
+	OPEN_HEADS, OPEN_FIRST, OPEN_RECORDS, OPEN_DELETE, OPEN_HEAD, OPEN_SERVES, OPEN_FAILED,
+	OPEN_IDENTIFY, OPEN_SALVAGES		/* alog_salvage() */
 };
 
 struct opening {
 	enum open_state state;
 	int error;
-	bool warm, suspect; /* suspect: one copy of the head is bad */
-	bool scanned; /* the image of the zone is whole */
-	uint64_t at; /* the id that is looked at */
-	uint64_t durable; /* zones up to this id were flushed as a whole */
-	uint64_t epoch; /* of the zone before */
+	bool warm, suspect;			/* suspect: one copy of the head is bad */
+	bool scanned;				/* the image of the zone is whole */
+	uint64_t at;				/* the id that is looked at */
+	uint64_t durable;			/* zones up to this id were flushed as a whole */
+	uint64_t epoch;				/* of the zone before */
 	uint64_t owner;
-	uint64_t mark; /* of the head that it ends with */
-	const uint64_t *listed; /* alog_salvage() */
+	uint64_t mark;				/* of the head that it ends with */
+	const uint64_t *listed;			/* alog_salvage() */
 	uint32_t nr_listed;
 	bool salvage;
 	struct alog_footer footer;
@@ -260,66 +227,66 @@ struct opening {
 
 /* Reservations, and what a head says beside. */
 struct reserved {
-	uint64_t id, sequence; /* all below may be used */
-	uint64_t mark; /* of head_want() */
-	uint64_t deleted; /* DELETEs that were answered before */
+	uint64_t id, sequence;			/* all below may be used */
+	uint64_t mark;				/* of head_want() */
+	uint64_t deleted;			/* DELETEs that were answered before */
 };
 
 struct head {
 	uint64_t version, epoch, lowest, next_id;
-	struct reserved in, on_its_way; /* in the stable head; in one that is out */
-	uint64_t mark; /* the newest that head_want() gave */
+	struct reserved in, on_its_way;		/* in the stable head; in one that is out */
+	uint64_t mark;				/* the newest that head_want() gave */
 	uint64_t retry_ns, pause_ns;
 	bool out, wanted;
 };
 
 struct stream {
-	uint8_t *tail; /* the pages of the slots */
-	struct page_state *page; /* of slots */
-	uint64_t next_page; /* that has no slot yet */
+	uint8_t *tail;				/* the pages of the slots */
+	struct page_state *page;		/* of slots */
+	uint64_t next_page;			/* that has no slot yet */
 	uint64_t end, written, stable;
-	uint64_t send_from; /* page: all before it has been sent */
-	uint64_t again_ns; /* a failed write is sent again then */
-	uint64_t push, force; /* wanted: written, stable */
-	uint64_t flush_sent; /* `end` when the last FLUSH was sent */
-	uint64_t recovered; /* `end` of a predecessor's tail */
-	uint64_t lent_from; /* page: none before it is lent */
-	uint64_t sequence; /* the next record's */
-	bool flushed; /* all that the opening found is stable */
-	uint64_t barrier, barrier_over; /* given out, and of which the end is known */
-	uint64_t barrier_bad[ALOG_BARRIERS / 64]; /* by ticket % ALOG_BARRIERS: it failed */
+	uint64_t send_from;			/* page: all before it has been sent */
+	uint64_t again_ns;			/* a failed write is sent again then */
+	uint64_t push, force;			/* wanted: written, stable */
+	uint64_t flush_sent;			/* `end` when the last FLUSH was sent */
+	uint64_t recovered;			/* `end` of a predecessor's tail */
+	uint64_t lent_from;			/* page: none before it is lent */
+	uint64_t sequence;			/* the next record's */
+	bool flushed;				/* all that the opening found is stable */
+	uint64_t barrier, barrier_over;		/* given out, and of which the end is known */
+	uint64_t barrier_bad[ALOG_BARRIERS / 64];	/* by ticket % ALOG_BARRIERS: it failed */
 };
 
 struct zones {
 	struct zone *table, *open;
 	uint32_t nr, used;
 	uint32_t span, step;
-	uint32_t *of_id; /* id % span: zone + 1 */
-	uint64_t *live, *dying, *poor; /* bits by id % span */
-	struct alog_hint *hints; /* of the open zone */
-	uint32_t seed; /* of the open zone */
-	uint32_t sealing; /* bytes of hints and footer that are appended */
-	uint64_t live_bytes; /* of all zones */
-	bool some_dead; /* a closed zone may have no live record */
+	uint32_t *of_id;			/* id % span: zone + 1 */
+	uint64_t *live, *dying, *poor;		/* bits by id % span */
+	struct alog_hint *hints;		/* of the open zone */
+	uint32_t seed;				/* of the open zone */
+	uint32_t sealing;			/* bytes of hints and footer that are appended */
+	uint64_t live_bytes;			/* of all zones */
+	bool some_dead;				/* a closed zone may have no live record */
 };
 
 struct graves {
-	uint32_t *list, from, nr; /* zones in the order of their deletion */
-	uint64_t deleted, stable; /* DELETEs: answered, and stable */
-	uint64_t *id; /* of the last ALOG_DELETED_MAX */
-	uint64_t cleared; /* of them no bit is left */
+	uint32_t *list, from, nr;		/* zones in the order of their deletion */
+	uint64_t deleted, stable;		/* DELETEs: answered, and stable */
+	uint64_t *id;				/* of the last ALOG_DELETED_MAX */
+	uint64_t cleared;			/* of them no bit is left */
 	uint64_t retry_ns;
-	bool want_flush; /* deletions have to become stable */
+	bool want_flush;			/* deletions have to become stable */
 };
 
 struct walker {
 	struct alog_walk walk;
 	struct alog_walk_state state;
-	uint64_t at, until; /* ids */
-	uint64_t image; /* l->images: the scratch has the zone `at` */
-	uint64_t waits_ns; /* since when */
-	uint32_t told; /* records of the zone */
-	bool begun, hinted, chains; /* how the zone is told, from its first record on */
+	uint64_t at, until;			/* ids */
+	uint64_t image;				/* l->images: the scratch has the zone `at` */
+	uint64_t waits_ns;			/* since when */
+	uint32_t told;				/* records of the zone */
+	bool begun, hinted, chains;		/* how the zone is told, from its first record on */
 };
 
 struct alog {
@@ -339,67 +306,64 @@ struct alog {
 	enum job job;
 	struct copier copier;
 	struct reader reader;
-	uint64_t gave_up_ns; /* the last reading of which pages were missing */
+	uint64_t gave_up_ns;			/* the last reading of which pages were missing */
 	struct opening opening;
 	struct head head;
 	struct walker w;
-	uint64_t credit; /* bytes that compaction may copy */
-	bool evict; /* alog_evict() was called */
-	uint64_t images; /* readings into the scratch */
+	uint64_t credit;			/* bytes that compaction may copy */
+	bool evict;				/* alog_evict() was called */
+	uint64_t images;			/* readings into the scratch */
 
 	struct io *io, *io_free;
 	uint32_t io_out[IO_NR_KINDS];
-	uint32_t io_wanted; /* of them io.wanted */
+	uint32_t io_wanted;			/* of them io.wanted */
 	struct alog_stats stats;
 	uint8_t words[ALOG_USER_BYTES];
 };
 
 /* ---- io.c ---- */
-struct io *io_get(struct alog *l, enum io_kind kind); /* NULL: none is free */
+struct io *io_get(struct alog *l, enum io_kind kind);	/* NULL: none is free */
 void io_target(struct alog *l, struct io *io, uint64_t zone);
 void io_send(struct alog *l, struct io *io);
 void io_put(struct alog *l, struct io *io);
-void io_retry(struct alog *l); /* sends what could not be sent */
+void io_retry(struct alog *l);			/* sends what could not be sent */
 void io_page(struct io *io, uint32_t page);
 void io_pages(struct alog *l, struct io *io, uint8_t *at, uint32_t bytes);
 
 /* ---- zone.c ---- */
 struct zone *zone_find(struct alog *l, uint64_t id);
-struct zone *zone_add(struct alog *l, uint64_t id); /* NULL: the table is full */
+struct zone *zone_add(struct alog *l, uint64_t id);	/* NULL: the table is full */
 void zone_remove(struct alog *l, struct zone *z);
-void zone_begin(struct alog *l); /* a new zone becomes the open one */
-void zone_close(struct alog *l); /* without hints */
-bool zone_seal(struct alog *l); /* with hints; false: more of the tail is needed */
+void zone_begin(struct alog *l);		/* a new zone becomes the open one */
+void zone_close(struct alog *l);		/* without hints */
+bool zone_seal(struct alog *l);			/* with hints; false: more of the tail is needed */
 /* of the open zone, for nr records more */
 uint32_t zone_room(const struct alog *l, uint32_t nr);
-uint64_t zone_durable(const struct alog *l); /* all zones up to this id were flushed */
+uint64_t zone_durable(const struct alog *l);	/* all zones up to this id were flushed */
 bool zone_promised(const struct alog *l, const struct zone *z);
 bool zone_is_durable(const struct alog *l, const struct zone *z);
 uint32_t zones_free(const struct alog *l);
 
 /* ---- tail.c ---- */
 /* REST: of a repair, when no failed page is left in the ring */
-enum tail_use { TAIL_CALLER,
-	TAIL_COPY,
-	TAIL_REST,
-	TAIL_REPAIR };
+enum tail_use { TAIL_CALLER, TAIL_COPY, TAIL_REST, TAIL_REPAIR };
 bool tail_room(struct alog *l, uint32_t pages, enum tail_use use);
-uint8_t *tail_page(const struct alog *l, uint64_t k); /* of the ring */
-const uint8_t *tail_content(const struct alog *l, uint64_t k); /* of the ring, or lent */
+uint8_t *tail_page(const struct alog *l, uint64_t k);	/* of the ring */
+const uint8_t *tail_content(const struct alog *l, uint64_t k);	/* of the ring, or lent */
 struct alog_slot *tail_slot(const struct alog *l, uint64_t k);
 struct page_state *tail_state(const struct alog *l, uint64_t k);
 void tail_open_page(struct alog *l, uint64_t zone, uint32_t page, uint64_t begun);
 void tail_put(struct alog *l, uint64_t *pos, uint32_t zone_at, const void *from, uint32_t bytes,
 	uint64_t begun);
 void tail_skip(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t bytes, uint64_t begun);
-void tail_zero_rest(const struct alog *l, uint64_t k); /* T6 */
+void tail_zero_rest(const struct alog *l, uint64_t k);	/* T6 */
 void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, uint64_t begun);
-void tail_keep(struct alog *l); /* T7: no page is lent any more */
+void tail_keep(struct alog *l);			/* T7: no page is lent any more */
 void tail_publish(struct alog *l, uint64_t end);
-void tail_release(struct alog *l); /* T5: lent pages that are not needed any more */
+void tail_release(struct alog *l);		/* T5: lent pages that are not needed any more */
 void tail_overlay(const struct alog *l, uint64_t zone, uint8_t *image);
 uint64_t tail_pin(const struct alog *l, uint64_t zone);
-uint64_t tail_first(const struct alog *l); /* page of the stream */
+uint64_t tail_first(const struct alog *l);	/* page of the stream */
 /* The zone's pages are wanted no more. The caller looks what is written then (write_advance()). */
 void tail_drop(struct alog *l, uint64_t zone);
 void tail_drop_before(struct alog *l, uint64_t zone, uint32_t place);
@@ -419,53 +383,50 @@ bool write_pump(struct alog *l);
 /* zone 0: none has failed; else promises stop at `hold`. */
 struct failed_run {
 	uint64_t zone, hold;
-	uint64_t from; /* page of the stream */
+	uint64_t from;				/* page of the stream */
 	uint32_t nr;
 };
 struct failed_run write_done(struct alog *l, struct io *io, int64_t result);
-void write_again(struct alog *l, const struct failed_run *run); /* after a pause */
+void write_again(struct alog *l, const struct failed_run *run);	/* after a pause */
 void write_advance(struct alog *l);
 
 /* ---- flush.c ---- */
 bool flush_pump(struct alog *l);
-enum flush_end { FLUSH_GOOD,
-	FLUSH_BAD,
-	FLUSH_PROBED,
-	FLUSH_PROBED_BAD };
+enum flush_end { FLUSH_GOOD, FLUSH_BAD, FLUSH_PROBED, FLUSH_PROBED_BAD };
 enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result);
-void flush_stable(struct alog *l, uint64_t pos); /* all before is on stable storage */
+void flush_stable(struct alog *l, uint64_t pos);	/* all before is on stable storage */
 
 /* ---- marks.c ---- */
 bool bit_get(const uint64_t *bits, const struct alog *l, uint64_t id);
 void bit_set(uint64_t *bits, const struct alog *l, uint64_t id, bool on);
-void bits_clear(struct alog *l, uint64_t id); /* the zone is no more */
+void bits_clear(struct alog *l, uint64_t id);	/* the zone is no more */
 void grave_stable(struct alog *l, uint64_t deleted, bool flushed);
-void grave_count(struct alog *l, uint64_t id); /* a DELETE of it is answered */
+void grave_count(struct alog *l, uint64_t id);	/* a DELETE of it is answered */
 uint32_t own_slots(const struct alog_config *cfg);
-bool own_leaves(const struct alog *l); /* some are to be deleted */
+bool own_leaves(const struct alog *l);		/* some are to be deleted */
 void own_stable(struct alog *l, uint64_t deleted);
 bool filled_has(const struct alog *l, uint64_t id);
 void filled_note(struct alog *l, uint64_t id);
-uint64_t doubt_low(const struct alog *l); /* 0: no zone is in doubt */
+uint64_t doubt_low(const struct alog *l);	/* 0: no zone is in doubt */
 uint64_t doubt_high(const struct alog *l);
 bool doubt_has(const struct alog *l, uint64_t id);
 void doubt_note(struct alog *l, uint64_t low, uint64_t high);
 bool doubt_take_over(struct alog *l);
-void doubt_forget(struct alog *l); /* if no zone in doubt is left */
+void doubt_forget(struct alog *l);		/* if no zone in doubt is left */
 
 /* ---- zone.c: how much space there is ---- */
 uint32_t space_margin(const struct alog *l);
-uint32_t space_soon(const struct alog *l); /* zones that are free, or emptied */
+uint32_t space_soon(const struct alog *l);	/* zones that are free, or emptied */
 uint32_t space_dead(const struct alog *l, const struct zone *z);
 bool space_gains(const struct alog *l, const struct zone *z);
 void space_credit(struct alog *l, uint32_t bytes);
-bool space_is_hopeless(const struct alog *l); /* compaction cannot make a free zone */
+bool space_is_hopeless(const struct alog *l);	/* compaction cannot make a free zone */
 
 /* ---- repair.c ---- */
 void repair_begin(struct alog *l, uint64_t low, uint64_t high, uint64_t hold, bool fua);
 bool repair_pump(struct alog *l);
-bool repair_waits(struct alog *l); /* R1: a failed write is to be sent again */
-void repair_probed(struct alog *l, bool ok); /* fua: the FLUSH that was tried is answered */
+bool repair_waits(struct alog *l);		/* R1: a failed write is to be sent again */
+void repair_probed(struct alog *l, bool ok);	/* fua: the FLUSH that was tried is answered */
 
 /* ---- head.c ---- */
 uint32_t head_bytes(const struct alog_config *cfg);
@@ -475,13 +436,11 @@ void head_done(struct alog *l, struct io *io, int64_t result);
 /* The newer good copy of the two that were read. -ENOENT: there is none, and none was. -EBADMSG,
  * -EINVAL: as alog_failed(). */
 int head_read(struct alog *l);
-uint64_t head_want(struct alog *l); /* a mark; in.mark >= it: the head has it */
+uint64_t head_want(struct alog *l);		/* a mark; in.mark >= it: the head has it */
 void head_target(struct alog *l, struct io *io, uint32_t copy);
 
 /* ---- scan.c ---- */
-enum scan_found { SCAN_END,
-	SCAN_RECORD,
-	SCAN_BAD };
+enum scan_found { SCAN_END, SCAN_RECORD, SCAN_BAD };
 void scan_init(struct scan *s, const uint8_t *image, uint32_t end, uint32_t seed, bool chains);
 /* RECORD: it is whole. BAD: *at and *bytes are what does not verify, rec may be its header. */
 enum scan_found scan_next(struct scan *s, struct xrecord *rec, uint32_t *at, uint32_t *bytes);
@@ -524,7 +483,7 @@ void copy_stop(struct alog *l);
 bool pick_can(const struct zone *z);
 /* The scratch has the end of the zone. False: its hints do not verify. */
 bool pick_begin(struct alog *l, const struct zone *z);
-bool pick_is_empty(const struct alog *l); /* no page is to be read */
+bool pick_is_empty(const struct alog *l);	/* no page is to be read */
 /* The next record. END: there is none; BAD: it is to be copied, and is not whole. If *verdict is
  * DEAD, *rec may be empty. */
 enum scan_found pick_next(struct alog *l, struct alog_hint *hint, struct xrecord *rec,
@@ -550,8 +509,8 @@ void own_done(struct alog *l, struct io *io, int64_t result);
 /* ---- walk.c ---- */
 bool walk_pump(struct alog *l);
 bool walk_holds(const struct alog *l, const struct zone *z);
-void walk_break(struct alog *l, int error); /* if it holds */
-uint64_t walk_patience(const struct alog *l); /* until when it may wait; ALOG_NEVER */
+void walk_break(struct alog *l, int error);	/* if it holds */
+uint64_t walk_patience(const struct alog *l);	/* until when it may wait; ALOG_NEVER */
 
 static inline bool serves(const struct alog *l)
 {

@@ -155,7 +155,7 @@ int alog_own(struct alog *l, uint32_t ids, uint32_t nr, uint64_t *first)
 	}
 	run = add(l, o->next, ids, OWN_LIVE);
 	if (!run)
-		return -EAGAIN; /* what was found is not swept yet */
+		return -EAGAIN;			/* what was found is not swept yet */
 	run->from = l->s.end;
 	run->counted = nr;
 	*first = o->next;
@@ -284,7 +284,7 @@ bool own_pump(struct alog *l)
 	if (!o->leaving || l->io_out[IO_OWN] || l->now < o->retry_ns ||
 		o->seen == l->s.stable + l->s.written + 1 + l->s.flushed ||
 		l->repair.state != REPAIR_NONE || (l->w.state.active && l->w.walk.hold))
-		return false; /* V3 */
+		return false;			/* V3 */
 	run = next_run(l);
 	if (!run) {
 		o->seen = l->s.stable + l->s.written + 1 + l->s.flushed;

@@ -16,8 +16,8 @@
 
 #include "peers/alog/inside.h"
 
-#define AHEAD 8u /* hints of which the user is told soon */
-#define GAP   3u /* so few pages between two others are read with them */
+#define AHEAD 8u				/* hints of which the user is told soon */
+#define GAP   3u				/* so few pages between two others are read with them */
 
 bool pick_can(const struct zone *z)
 {
@@ -115,7 +115,7 @@ static void choose_pages(struct alog *l)
 
 static void fill_gaps(struct picked *p, uint32_t end)
 {
-	uint32_t behind = 0; /* the last page that is read, and one */
+	uint32_t behind = 0;			/* the last page that is read, and one */
 
 	for (uint32_t page = 0; page < end; page++) {
 		if (!has_page(p, page))
@@ -133,8 +133,7 @@ bool pick_begin(struct alog *l, const struct zone *z)
 	struct alog_footer f;
 
 	*p = (struct picked){ .on = false };
-	if (!scan_hints_ok(&l->cfg, z->id, l->scratch, &f) || f.nr != z->nr_hints ||
-		f.end != z->end)
+	if (!scan_hints_ok(&l->cfg, z->id, l->scratch, &f) || f.nr != z->nr_hints || f.end != z->end)
 		return false;
 	p->on = true;
 	p->nr = f.nr;

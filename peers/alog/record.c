@@ -8,7 +8,8 @@
 void alog_zone_encode(
 	const uint8_t uuid[16], uint64_t zone, const struct alog_zone_info *info, void *to)
 {
-	struct xrecord rec = { .type = ALOG_ZONE, .value_bytes = sizeof(*info), .data_crc = xcrc32c(0, info, sizeof(*info)) };
+	struct xrecord rec = { .type = ALOG_ZONE, .value_bytes = sizeof(*info),
+		.data_crc = xcrc32c(0, info, sizeof(*info)) };
 	struct xrecord_header h;
 
 	xrecord_encode(&rec, xrecord_seed(uuid, zone, 0), 0, &h);
@@ -48,8 +49,7 @@ bool alog_footer_decode(const uint8_t uuid[16], uint64_t zone, uint32_t zone_byt
 {
 	memcpy(f, from, sizeof(*f));
 	return f->type == ALOG_FOOTER &&
-	       f->crc == xrecord_sum(f, xrecord_seed(uuid, zone, 0),
-				 zone_bytes - ALOG_FOOTER_BYTES) &&
+	       f->crc == xrecord_sum(f, xrecord_seed(uuid, zone, 0), zone_bytes - ALOG_FOOTER_BYTES) &&
 	       f->nr <= (zone_bytes - ALOG_FOOTER_BYTES) / ALOG_HINT_BYTES &&
 	       f->end >= ALOG_ZONE_HEAD_END && f->end % ALOG_ALIGN == 0 &&
 	       f->end <= alog_hints_at(zone_bytes, f->nr);

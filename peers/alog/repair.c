@@ -41,8 +41,8 @@
 
 #include "peers/alog/inside.h"
 
-#define AGAIN       32u
-#define SPARE_ZONES 8u /* zones that copies leave with gaps */
+#define AGAIN	    32u
+#define SPARE_ZONES 8u				/* zones that copies leave with gaps */
 
 /* R1: the table has no room for one more round beside all that is live. */
 static bool is_short(const struct alog *l)
@@ -151,7 +151,7 @@ static bool settle(struct alog *l)
 	r->pause_ns = 0;
 	r->flush_ns = l->now;
 	if (r->fua) {
-		l->s.flushed = true; /* all that was not was in doubt, and is copied */
+		l->s.flushed = true;		/* all that was not was in doubt, and is copied */
 		r->covered = l->s.written;
 	}
 	write_advance(l);

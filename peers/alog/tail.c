@@ -22,12 +22,10 @@
  *       into the ring, if T4 wants it. A successor believes no lent page: it puts a filler in place
  *       of the record, and the zone's hints do not count (marks.c; then H5 of head.c).
  *   T6  Bytes of a page behind its `fill` mean nothing. They are zeroed before the page is sent,
- *   and
- *       before the open zone is closed in it: so a successor, which knows `end` alone, finds no
+ *       and before the open zone is closed in it: so a successor, which knows `end` alone, finds no
  *       old bytes in a page before the last.
  *   T7  While a repair drops pages no slot is lent: its content is copied into the ring before.
- *   Else
- *       a kill could undo a lent record, when the record that it supersedes is dropped already.
+ *       Else a kill could undo a lent record, when the record that it supersedes is dropped already.
  */
 #include <assert.h>
 #include <errno.h>
@@ -196,7 +194,7 @@ static void give_up(struct alog_slot *slot)
 static void keep_content(struct alog *l, uint64_t k)
 {
 	memcpy(tail_page(l, k), tail_content(l, k), ALOG_PAGE);
-	atomic_thread_fence(memory_order_release); /* as in give_up() */
+	atomic_thread_fence(memory_order_release);	/* as in give_up() */
 	tail_slot(l, k)->lent = 0;
 }
 
@@ -211,7 +209,7 @@ void tail_lend(struct alog *l, uint64_t *pos, uint32_t zone_at, uint32_t page, u
 	tail_state(l, k)->fill = ALOG_PAGE;
 	*pos += ALOG_PAGE;
 	if (l->repair.state >= REPAIR_TAIL)
-		keep_content(l, k); /* T7 */
+		keep_content(l, k);		/* T7 */
 }
 
 /* T7 */
@@ -255,7 +253,7 @@ static void overlay_page(const struct alog *l, uint64_t k, uint8_t *to)
 	uint32_t fill = tail_state(l, k)->fill;
 
 	memcpy(to, tail_content(l, k), fill);
-	memset(to + fill, 0, ALOG_PAGE - fill); /* T6 */
+	memset(to + fill, 0, ALOG_PAGE - fill);		/* T6 */
 }
 
 /* Lays what the ring has of the zone over its image. */
@@ -329,8 +327,7 @@ static bool is_own(const struct alog *l, uint64_t k, uint64_t zone)
 }
 
 /* The header at this position. False: it is not in the ring's own pages. */
-static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct xrecord_header *h,
-	bool in)
+static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct xrecord_header *h, bool in)
 {
 	uint8_t *bytes = (uint8_t *)h, *at;
 	uint32_t part, left = sizeof(*h);

@@ -129,7 +129,8 @@ void write_advance(struct alog *l)
 static struct failed_run run_failed(struct alog *l, const struct io *io)
 {
 	uint64_t k = io->from;
-	struct failed_run run = { .zone = tail_slot(l, k)->zone, .from = k, .nr = io->pub.nr_pages };
+	struct failed_run run = { .zone = tail_slot(l, k)->zone, .from = k,
+		.nr = io->pub.nr_pages };
 
 	for (uint32_t i = 0; i < io->pub.nr_pages; i++)
 		tail_state(l, k + i)->failed = tail_slot(l, k + i)->zone != 0;

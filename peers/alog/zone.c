@@ -28,7 +28,7 @@
 #include "peers/alog/inside.h"
 #include "xtypes/xcrc.h"
 
-#define LEAST_GAIN 32u /* a zone with less than this part dead is left */
+#define LEAST_GAIN 32u				/* a zone with less than this part dead is left */
 
 struct zone *zone_find(struct alog *l, uint64_t id)
 {
@@ -116,7 +116,8 @@ uint64_t zone_durable(const struct alog *l)
 /* The caller has looked for an id, a free entry and room in the tail. */
 void zone_begin(struct alog *l)
 {
-	struct alog_zone_info info = { .epoch = l->head.epoch, .durable = zone_durable(l), .previous = l->head.next_id - 1 };
+	struct alog_zone_info info = { .epoch = l->head.epoch, .durable = zone_durable(l),
+		.previous = l->head.next_id - 1 };
 	uint8_t header[ALOG_ZONE_HEAD_END];
 	struct zone *z;
 	uint64_t pos = l->s.next_page * ALOG_PAGE;
@@ -189,7 +190,7 @@ bool zone_seal(struct alog *l)
 		tail_zero_rest(l, l->s.next_page - 1);
 		make_footer(l, z);
 	}
-	if (l->z.sealing == 0) /* the gap is left out */
+	if (l->z.sealing == 0)			/* the gap is left out */
 		pos = start / ALOG_PAGE == (z->end - 1) / ALOG_PAGE
 			      ? (l->s.next_page - 1) * ALOG_PAGE + start % ALOG_PAGE
 			      : l->s.next_page * ALOG_PAGE + start % ALOG_PAGE;

@@ -11,22 +11,12 @@
 #include "peers/kvd/kvd.h"
 
 static const char *const keys[KVD_NR_STATS] = {
-	[KS_PUTS] = "puts",
-	[KS_GETS] = "gets",
-	[KS_DELETES] = "deletes",
-	[KS_HITS] = "hits",
-	[KS_MISSES] = "misses",
-	[KS_SCANS] = "scans",
-	[KS_LOOKS] = "looks",
-	[KS_BAD_RECORDS] = "bad_records",
-	[KS_EXPIRED] = "expired",
-	[KS_EVICTED] = "evicted",
-	[KS_REFUSED] = "refused",
-	[KS_PRELOADED_BYTES] = "preloaded_bytes",
-	[KS_KEYS] = "keys",
-	[KS_LIVE_BYTES] = "live_bytes",
-	[KS_DIRTY_BYTES] = "dirty_bytes",
-	[KS_LARGE_KEYS] = "large_keys",
+	[KS_PUTS] = "puts", [KS_GETS] = "gets", [KS_DELETES] = "deletes", [KS_HITS] = "hits",
+	[KS_MISSES] = "misses", [KS_SCANS] = "scans", [KS_LOOKS] = "looks",
+	[KS_BAD_RECORDS] = "bad_records", [KS_EXPIRED] = "expired", [KS_EVICTED] = "evicted",
+	[KS_REFUSED] = "refused", [KS_PRELOADED_BYTES] = "preloaded_bytes",
+	[KS_KEYS] = "keys", [KS_LIVE_BYTES] = "live_bytes",
+	[KS_DIRTY_BYTES] = "dirty_bytes", [KS_LARGE_KEYS] = "large_keys",
 	[KS_LARGE_BYTES] = "large_bytes",
 };
 
@@ -37,7 +27,7 @@ int kvd_stats_open(struct kvd *k)
 
 void kvd_stats_update(struct kvd *k)
 {
-	if (!alog_serves(k->log)) /* what a predecessor counted holds until then */
+	if (!alog_serves(k->log))		/* what a predecessor counted holds until then */
 		return;
 	xseg_stats_set(k->stats, KS_KEYS, k->index.keys);
 	xseg_stats_set(k->stats, KS_LIVE_BYTES, k->index.live_bytes + k->large.t.named_bytes);
@@ -52,9 +42,7 @@ static uint64_t counted(const struct kvd *k, enum kvd_stat what)
 }
 
 static const char *const states[] = {
-	[KVD_OPENING] = "opening",
-	[KVD_NAMING] = "opening",
-	[KVD_KEEPING] = "opening",
+	[KVD_OPENING] = "opening", [KVD_NAMING] = "opening", [KVD_KEEPING] = "opening",
 	[KVD_OPEN] = "open",
 	[KVD_BROKEN] = "broken",
 };
@@ -66,23 +54,27 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 	alog_stats(k->log, &s);
 	kv_add(t, "state=%s\nprefix=%s\nid=%u\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n",
 		states[k->state], k->cfg.prefix, k->id, k->index.keys, k->opt.keys_max);
-	kv_add(t, "live_bytes=%" PRIu64 "\nlog_bytes=%" PRIu64 "\nsize_bytes=%" PRIu64 "\nzones=%u\nzones_free=%u\nindex_bytes=%" PRIu64 "\n",
+	kv_add(t, "live_bytes=%" PRIu64 "\nlog_bytes=%" PRIu64 "\nsize_bytes=%" PRIu64
+		  "\nzones=%u\nzones_free=%u\nindex_bytes=%" PRIu64 "\n",
 		k->index.live_bytes + k->large.t.named_bytes,
 		(uint64_t)(s.zones + s.own_zones) * k->cfg.zone_bytes, k->opt.size_bytes,
 		s.zones + s.own_zones, s.zones_free, index_bytes(k->opt.keys_max));
 	kv_add(t, "large_keys=%" PRIu64 "\nlarge_bytes=%" PRIu64 "\nlarge_zones=%u\n"
-		  "handles=%u\n",
-		k->large.t.named, k->large.t.named_bytes, s.own_zones,
+		  "handles=%u\n", k->large.t.named, k->large.t.named_bytes, s.own_zones,
 		k->large.t.nr_handles);
-	kv_add(t, "puts=%" PRIu64 "\ngets=%" PRIu64 "\ndeletes=%" PRIu64 "\nhits=%" PRIu64 "\nmisses=%" PRIu64 "\n", counted(k, KS_PUTS), counted(k, KS_GETS),
+	kv_add(t, "puts=%" PRIu64 "\ngets=%" PRIu64 "\ndeletes=%" PRIu64 "\nhits=%" PRIu64
+		  "\nmisses=%" PRIu64 "\n", counted(k, KS_PUTS), counted(k, KS_GETS),
 		counted(k, KS_DELETES), counted(k, KS_HITS), counted(k, KS_MISSES));
-	kv_add(t, "scans=%" PRIu64 "\nlooks=%" PRIu64 "\nexpired=%" PRIu64 "\nevicted=%" PRIu64 "\nrefused=%" PRIu64 "\npreloaded_bytes=%" PRIu64 "\n", counted(k, KS_SCANS),
-		counted(k, KS_LOOKS),
+	kv_add(t, "scans=%" PRIu64 "\nlooks=%" PRIu64 "\nexpired=%" PRIu64 "\nevicted=%" PRIu64
+		  "\nrefused=%" PRIu64 "\npreloaded_bytes=%" PRIu64 "\n", counted(k, KS_SCANS), counted(k, KS_LOOKS),
 		counted(k, KS_EXPIRED), counted(k, KS_EVICTED), counted(k, KS_REFUSED),
 		counted(k, KS_PRELOADED_BYTES));
-	kv_add(t, "tombstones=%" PRIu64 "\nappended_bytes=%" PRIu64 "\ncompacted_bytes=%" PRIu64 "\nwritten_bytes=%" PRIu64 "\nflushes=%" PRIu64 "\nzones_deleted=%" PRIu64 "\nrepairs=%" PRIu64 "\n", k->index.tombstones, s.appended_bytes,
+	kv_add(t, "tombstones=%" PRIu64 "\nappended_bytes=%" PRIu64 "\ncompacted_bytes=%" PRIu64
+		  "\nwritten_bytes=%" PRIu64 "\nflushes=%" PRIu64 "\nzones_deleted=%" PRIu64
+		  "\nrepairs=%" PRIu64 "\n", k->index.tombstones, s.appended_bytes,
 		s.copied_bytes, s.written_bytes, s.flushes, s.zones_deleted, s.repairs);
-	kv_add(t, "bad_records=%" PRIu64 "\nholes=%" PRIu64 "\ndirty_bytes=%" PRIu64 "\nopened_ns=%" PRIu64 "\nopened_by_scan=%u\nsync=%s\n",
+	kv_add(t, "bad_records=%" PRIu64 "\nholes=%" PRIu64 "\ndirty_bytes=%" PRIu64
+		  "\nopened_ns=%" PRIu64 "\nopened_by_scan=%u\nsync=%s\n",
 		counted(k, KS_BAD_RECORDS), s.holes, counted(k, KS_DIRTY_BYTES), k->opened_ns,
 		s.opened_by_scan, k->opt.sync_text);
 	return (int64_t)t->used;

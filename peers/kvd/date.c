@@ -64,7 +64,7 @@ void kvd_date_begin(struct kvd *k)
 	k->time.until = w->time_s;
 	k->time.asked = 0;
 	if (!alog_is_warm(k->log))
-		go_on_to(k, w->time_s); /* what was told last is not known */
+		go_on_to(k, w->time_s);		/* what was told last is not known */
 }
 
 void kvd_date_end(struct kvd *k)

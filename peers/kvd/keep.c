@@ -21,7 +21,7 @@
 #include "peers/common/log/log.h"
 #include "peers/kvd/kvd.h"
 
-#define TRIES 5u /* of a record */
+#define TRIES 5u				/* of a record */
 
 /* ---- records ---- */
 
@@ -29,7 +29,7 @@ static void tell_missing(struct kvd *k, const struct kv_large *l, int error)
 {
 	kvd_count(k, KS_BAD_RECORDS, 1);
 	log_error("%s: a large value of %llu bytes is damaged: its %u zones from +%s:own.%016llx on "
-		  "are not there (%s); a get of its key is EIO: put the key again, or delete it",
+		"are not there (%s); a get of its key is EIO: put the key again, or delete it",
 		k->peer.name, (unsigned long long)l->bytes, l->nr_zones, k->cfg.prefix,
 		(unsigned long long)l->zone, strerror(-error));
 }
@@ -60,8 +60,7 @@ static void take(struct kvd *k, struct kvd_job *j, uint64_t slot)
 
 	index_get(&k->index, slot, &e);
 	if (!kvd_record_ok(k, rd, true, &rec) || !(rec.flags & ALOG_LARGE) ||
-		!large_ok(&k->large.t, rd->data + ALOG_HEADER_BYTES + rec.key_bytes,
-			rec.value_bytes,
+		!large_ok(&k->large.t, rd->data + ALOG_HEADER_BYTES + rec.key_bytes, rec.value_bytes,
 			&l)) {
 		kvd_record_bad(k, slot, &e);
 		k->large.unread++;
@@ -121,7 +120,7 @@ static bool adopt(struct kvd *k, uint32_t slot)
 	bool writes = h->kind == LARGE_WRITES;
 
 	if (run && writes)
-		return false; /* K3 */
+		return false;			/* K3 */
 	if (!run) {
 		if (alog_own_keep(k->log, h->first, h->ids))
 			return false;
@@ -157,7 +156,7 @@ void kvd_keep_begin(struct kvd *k)
 {
 	struct kvd_large *l = &k->large;
 
-	for (uint32_t i = 0; i < KVD_JOBS; i++) /* of before the log was opened anew */
+	for (uint32_t i = 0; i < KVD_JOBS; i++)	/* of before the log was opened anew */
 		if (!k->jobs.job[i].out)
 			kvd_read_put(k, &k->jobs.job[i]);
 	large_begin(&l->t);
@@ -186,8 +185,7 @@ bool kvd_keep_poll(struct kvd *k)
 	adopt_all(k);
 	if (l->unread)
 		log_error("%s: its log is damaged in %u places: zones of large values that no record "
-			  "names are kept until the next start",
-			k->peer.name, l->unread);
+			"names are kept until the next start", k->peer.name, l->unread);
 	else
 		alog_own_swept(k->log);
 	return true;

@@ -14,7 +14,8 @@
 
 int kvd_sync_parse(const char *text, enum kvd_sync *sync, uint64_t *ns)
 {
-	static const char *const names[] = { [KVD_NEVER] = "never", [KVD_WRITTEN] = "written", [KVD_ALWAYS] = "always" };
+	static const char *const names[] = { [KVD_NEVER] = "never", [KVD_WRITTEN] = "written",
+					     [KVD_ALWAYS] = "always" };
 
 	*ns = KVD_SECOND;
 	for (unsigned i = 0; i < 3; i++)
@@ -32,11 +33,8 @@ static int check_sync(const char *text, struct xseg_error *err)
 	uint64_t ns;
 
 	return kvd_sync_parse(text, &sync, &ns)
-		       ? xseg_fail(err, -EINVAL,
-				 "sync: '%.60s' is not one of never, written, always, "
-				 "or a time such as 1s",
-				 text)
-		       : 0;
+		       ? xseg_fail(err, -EINVAL, "sync: '%.60s' is not one of never, written, always, "
+				   "or a time such as 1s", text) : 0;
 }
 
 static int check_preload(const char *text, struct xseg_error *err)
@@ -44,19 +42,15 @@ static int check_preload(const char *text, struct xseg_error *err)
 	uint64_t bytes;
 
 	return strcmp(text, "no") && strcmp(text, "all") && opt_parse_size(text, &bytes)
-		       ? xseg_fail(err, -EINVAL,
-				 "preload: '%.60s' is not one of no, all, or a size "
-				 "such as 1G",
-				 text)
-		       : 0;
+		       ? xseg_fail(err, -EINVAL, "preload: '%.60s' is not one of no, all, or a size "
+				   "such as 1G", text) : 0;
 }
 
 static int check_prefix(const char *text, struct xseg_error *err)
 {
 	if (*text && !xseg_name_ok(text))
 		return xseg_fail(err, -EINVAL, "prefix: '%.70s' is not 1 to 63 of the characters "
-					       "A-Z a-z 0-9 . _ -",
-			text);
+			"A-Z a-z 0-9 . _ -", text);
 	if (!strcmp(text, "volumed"))
 		return xseg_fail(err, -EINVAL, "prefix: 'volumed' is reserved; give another");
 	return 0;
@@ -67,15 +61,31 @@ static int check_prefix(const char *text, struct xseg_error *err)
 static const char *const full_names[] = { "refuse", "evict", NULL };
 
 static const struct opt kvd_opts[] = {
-	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(opt.prefix), .len = XSEG_NAME_MAX, .arg = "NAME", .check = check_prefix, .help = "its objects are named +NAME:...; default: the peer's name" },
-	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .max = 1ull << 42, .arg = "SIZE", .help = "of the log, in the store; must be given" },
-	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N", .help = "most keys that it can have; default: size / 1K" },
-	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names, .def = "refuse", .arg = "refuse|evict", .help = "what becomes of a put when the log is full" },
-	{ .name = "preload", .kind = OPT_STR, .off = FIELD(opt.preload), .len = 16, .def = "no", .arg = "no|all|SIZE", .check = check_preload, .help = "what is read into a cache below at the start" },
-	{ .name = "sync", .kind = OPT_STR, .off = FIELD(opt.sync_text), .len = 16, .def = "1s", .arg = "never|written|always|TIME", .flags = OPT_LIVE, .check = check_sync, .help = "when a put is answered, or flushed" },
-	{ .name = "reserve", .kind = OPT_PERCENT, .off = FIELD(opt.reserve_percent), .min = 1, .max = 50, .def = "5", .arg = "PERCENT", .help = "of the log for deletes and compaction; three zones at least" },
-	{ .name = "tail", .kind = OPT_SIZE, .off = FIELD(opt.tail_bytes), .min = 64 << 10, .max = 64 << 20, .def = "4M", .arg = "SIZE", .help = "memory for the end of the log" },
-	{ .name = "zone_size", .kind = OPT_SIZE, .off = FIELD(opt.zone_bytes), .min = 256 << 10, .max = ALOG_ZONE_MAX, .def = "4M", .arg = "SIZE", .help = "of the objects that the log is made of" },
+	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(opt.prefix), .len = XSEG_NAME_MAX,
+	  .arg = "NAME", .check = check_prefix,
+	  .help = "its objects are named +NAME:...; default: the peer's name" },
+	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .max = 1ull << 42,
+	  .arg = "SIZE", .help = "of the log, in the store; must be given" },
+	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
+	  .help = "most keys that it can have; default: size / 1K" },
+	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names,
+	  .def = "refuse", .arg = "refuse|evict",
+	  .help = "what becomes of a put when the log is full" },
+	{ .name = "preload", .kind = OPT_STR, .off = FIELD(opt.preload), .len = 16, .def = "no",
+	  .arg = "no|all|SIZE", .check = check_preload,
+	  .help = "what is read into a cache below at the start" },
+	{ .name = "sync", .kind = OPT_STR, .off = FIELD(opt.sync_text), .len = 16, .def = "1s",
+	  .arg = "never|written|always|TIME", .flags = OPT_LIVE, .check = check_sync,
+	  .help = "when a put is answered, or flushed" },
+	{ .name = "reserve", .kind = OPT_PERCENT, .off = FIELD(opt.reserve_percent), .min = 1,
+	  .max = 50, .def = "5", .arg = "PERCENT",
+	  .help = "of the log for deletes and compaction; three zones at least" },
+	{ .name = "tail", .kind = OPT_SIZE, .off = FIELD(opt.tail_bytes), .min = 64 << 10,
+	  .max = 64 << 20, .def = "4M", .arg = "SIZE",
+	  .help = "memory for the end of the log" },
+	{ .name = "zone_size", .kind = OPT_SIZE, .off = FIELD(opt.zone_bytes), .min = 256 << 10,
+	  .max = ALOG_ZONE_MAX, .def = "4M", .arg = "SIZE",
+	  .help = "of the objects that the log is made of" },
 	{ .name = NULL },
 };
 
@@ -96,7 +106,7 @@ static int kvd_fit(const struct peer *p, struct xseg_error *err)
 		return xseg_fail(err, -EINVAL, "zone_size and tail are whole pages of 4k");
 	if (kvd_cost(k, &cfg, &cost))
 		return xseg_fail(err, -EINVAL, "size is too small: with zones of %lu KiB and this "
-					       "reserve it is %lu KiB at least",
+			"reserve it is %lu KiB at least",
 			(unsigned long)k->opt.zone_bytes >> 10,
 			(unsigned long)(cfg.reserve + 4) * (k->opt.zone_bytes >> 10));
 	return 0;
@@ -165,8 +175,7 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 	struct kvd_context c = k->context[r->index];
 	/* a short one is an error of the store, and no damage */
-	int64_t result = (c.read || c.part) && r->result >= 0 && r->result < r->size ? -EIO
-										     : r->result;
+	int64_t result = (c.read || c.part) && r->result >= 0 && r->result < r->size ? -EIO : r->result;
 
 	if (!c.io && !c.read && !c.part)
 		return;
@@ -184,7 +193,7 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	k->log_out--;
 	XKILL(KVD_LOG_ANSWERED);
 	if (c.io->op == XSEG_OP_FLUSH && result < 0)
-		large_fail_writers(&k->large.t); /* V1 of large.c */
+		large_fail_writers(&k->large.t);	/* V1 of large.c */
 	alog_done(k->log, c.io, result);
 }
 
@@ -279,7 +288,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
 	}
-	if (k->state == KVD_KEEPING) /* its reads are out, or cannot be sent */
+	if (k->state == KVD_KEEPING)		/* its reads are out, or cannot be sent */
 		return k->reads.out ? PEER_NEVER : pp->now_ns + KVD_SECOND / 1000;
 	if (k->state == KVD_OPEN) {
 		go_on(k);
@@ -339,8 +348,7 @@ static void kvd_recovered(struct peer *p)
 static uint64_t dirty_bytes(const struct kvd *k)
 {
 	return k->state == KVD_BROKEN || !alog_serves(k->log)
-		       ? 0
-		       : alog_end(k->log) - alog_written(k->log);
+		       ? 0 : alog_end(k->log) - alog_written(k->log);
 }
 
 /* The log may have gone on since settle(): it copies and deletes by itself. */

@@ -56,56 +56,33 @@
 #include "peers/kvd/table/large.h"
 #include "xseg/kv_wire.h"
 
-#define KVD_ID_FROM     0x8000u /* low 16 bits of a kvd's id are at or above */
-#define KVD_JOBS        32u
-#define KVD_BIG_READS   4u
+#define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
+#define KVD_JOBS	32u
+#define KVD_BIG_READS	4u
 #define KVD_SMALL_READS 16u
-#define KVD_BIG_PAGES   257u
-#define KVD_SMALL_PAGES 18u /* header and longest key, at any place */
-#define KVD_REQUESTS    64u
-#define KVD_KEEPERS     8u
-#define KVD_PARTS       24u /* out at a time; others of kvd have the rest */
-#define KVD_OWN_MAX     8192u /* large values, at most: the head names them */
-#define KVD_SECOND      1000000000ull
+#define KVD_BIG_PAGES	257u
+#define KVD_SMALL_PAGES 18u			/* header and longest key, at any place */
+#define KVD_REQUESTS	64u
+#define KVD_KEEPERS	8u
+#define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
+#define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
+#define KVD_SECOND	1000000000ull
 
-enum { KVD_WORD_ID = 2 }; /* of a peer's own words in the segment */
+enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
 
 struct kvd;
 
-enum kvd_state { KVD_OPENING,
-	KVD_NAMING,
-	KVD_KEEPING,
-	KVD_OPEN,
-	KVD_BROKEN };
-enum kvd_full { KVD_REFUSE,
-	KVD_EVICT };
-enum kvd_sync { KVD_NEVER,
-	KVD_WRITTEN,
-	KVD_ALWAYS,
-	KVD_TIMED };
+enum kvd_state { KVD_OPENING, KVD_NAMING, KVD_KEEPING, KVD_OPEN, KVD_BROKEN };
+enum kvd_full { KVD_REFUSE, KVD_EVICT };
+enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
 
 enum kvd_stat {
-	KS_PUTS,
-	KS_GETS,
-	KS_DELETES,
-	KS_HITS,
-	KS_MISSES,
-	KS_SCANS,
-	KS_LOOKS,
-	KS_BAD_RECORDS,
-	KS_EXPIRED,
-	KS_EVICTED,
-	KS_REFUSED,
-	KS_PRELOADED_BYTES,
-	KS_KEYS,
-	KS_LIVE_BYTES,
-	KS_DIRTY_BYTES,
-	KS_LARGE_KEYS,
-	KS_LARGE_BYTES,
-	KVD_NR_STATS
+	KS_PUTS, KS_GETS, KS_DELETES, KS_HITS, KS_MISSES, KS_SCANS, KS_LOOKS, KS_BAD_RECORDS,
+	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES,
+	KS_LARGE_KEYS, KS_LARGE_BYTES, KVD_NR_STATS
 };
 
-struct kvd_fifo { /* requests by ->next */
+struct kvd_fifo {				/* requests by ->next */
 	struct xreq *first, **last;
 };
 
@@ -113,28 +90,28 @@ struct kvd_fifo { /* requests by ->next */
 struct kvd_arena {
 	uint64_t magic, owner;
 	uint32_t zones, zone_bytes, tail_pages, unused;
-	_Atomic uint64_t time_s; /* the latest that anything was judged by */
+	_Atomic uint64_t time_s;		/* the latest that anything was judged by */
 };
 
 /* The user's words in the log's head. */
 struct kvd_words {
 	uint64_t magic;
-	uint8_t secret[16]; /* of the hash */
-	uint64_t time_s; /* D2 of date.c */
+	uint8_t secret[16];			/* of the hash */
+	uint64_t time_s;			/* D2 of date.c */
 };
 _Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
 
 /* A read of kvd's own: of a record, or the begin of one; or of a piece of a large value. */
 struct kvd_read {
-	struct kvd_read *next; /* free */
+	struct kvd_read *next;			/* free */
 	uint8_t *pages;
 	uint32_t nr_pages;
 	uint64_t zone, epoch;
-	uint32_t place, bytes; /* in the zone */
-	bool own; /* the zone is a large value's */
-	const uint8_t *data; /* the first byte */
+	uint32_t place, bytes;			/* in the zone */
+	bool own;				/* the zone is a large value's */
+	const uint8_t *data;			/* the first byte */
 	int64_t result;
-	struct kvd_job *job; /* that goes on when it is back */
+	struct kvd_job *job;			/* that goes on when it is back */
 };
 
 /* What a record's header says, as far as conditions need it. */
@@ -145,28 +122,28 @@ struct kvd_fact {
 
 /* A client's request that needs reads of kvd's own. */
 struct kvd_job {
-	struct kvd_job *next; /* free, or wanting a read */
+	struct kvd_job *next;			/* free, or wanting a read */
 	struct xreq *r;
 	void (*run)(struct kvd *k, struct kvd_job *j);
-	struct kvd_read *read; /* that is back, or whose data is still needed */
-	bool out; /* its read is */
+	struct kvd_read *read;			/* that is back, or whose data is still needed */
+	bool out;				/* its read is */
 	uint32_t tries;
-	uint32_t at; /* change: whose record is being read */
-	struct kvd_fact *fact; /* KV_BATCH_MAX */
+	uint32_t at;				/* change: whose record is being read */
+	struct kvd_fact *fact;			/* KV_BATCH_MAX */
 	/* SCAN */
 	uint64_t cursor, last_hash;
-	uint32_t skip; /* so many of the cursor's hash are passed */
-	uint32_t nr, used; /* entries, bytes of the answer */
-	uint32_t group, group_nr; /* where those of last_hash begin; how many */
+	uint32_t skip;				/* so many of the cursor's hash are passed */
+	uint32_t nr, used;			/* entries, bytes of the answer */
+	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
 };
 
 /* One of kvd's own requests, by its index in the segment; or a COMMIT of a client's. */
 struct kvd_context {
-	struct alog_io *io; /* of the log */
+	struct alog_io *io;			/* of the log */
 	struct kvd_read *read;
-	struct xreq *part; /* a client's, of which it is the write */
-	struct large_run *run; /* of the part */
-	uint64_t number; /* the handle; of a COMMIT, too */
+	struct xreq *part;			/* a client's, of which it is the write */
+	struct large_run *run;			/* of the part */
+	uint64_t number;			/* the handle; of a COMMIT, too */
 };
 
 struct kvd_options {
@@ -175,10 +152,10 @@ struct kvd_options {
 	char prefix[XSEG_NAME_MAX], preload[16], sync_text[16];
 };
 
-struct kvd_memory { /* life.c */
+struct kvd_memory {				/* life.c */
 	uint8_t *base;
 	uint64_t base_bytes;
-	uint32_t *extent; /* first page of each of the arena's extents */
+	uint32_t *extent;			/* first page of each of the arena's extents */
 	struct kvd_arena *arena;
 };
 
@@ -187,70 +164,70 @@ struct kvd_lists {
 	struct kvd_fifo begins, parts, commits;
 };
 
-struct kvd_reads { /* record.c */
+struct kvd_reads {				/* record.c */
 	struct kvd_read read[KVD_BIG_READS + KVD_SMALL_READS], *big_free, *small_free;
 	uint32_t out;
 };
 
-struct kvd_jobs { /* record.c */
+struct kvd_jobs {				/* record.c */
 	struct kvd_job job[KVD_JOBS], *free, *wants_first, **wants_last;
-	struct kvd_fact *facts; /* of all jobs */
+	struct kvd_fact *facts;			/* of all jobs */
 	uint32_t nr;
 };
 
 /* Of the request that is being looked at. */
 struct kvd_now {
-	uint8_t *batch, *value; /* a batch; a value that is made */
+	uint8_t *batch, *value;			/* a batch; a value that is made */
 	uint32_t batch_bytes;
 	struct kvd_work *work;
 	struct alog_put *put;
 	struct alog_place *at;
-	uint8_t *key, *record; /* of a query; of a record from the tail */
+	uint8_t *key, *record;			/* of a query; of a record from the tail */
 };
 
-struct kvd_time { /* date.c */
-	uint64_t s; /* kvd's */
-	uint64_t until, asked; /* D2: the head has; a head on its way has; 0: none is */
-	uint64_t held_ns; /* D3: until then requests wait */
-	bool used; /* D4: a record expires */
-	bool ends; /* kvd stops */
+struct kvd_time {				/* date.c */
+	uint64_t s;				/* kvd's */
+	uint64_t until, asked;	/* D2: the head has; a head on its way has; 0: none is */
+	uint64_t held_ns;			/* D3: until then requests wait */
+	bool used;				/* D4: a record expires */
+	bool ends;				/* kvd stops */
 };
 
 struct kvd_preload {
-	uint64_t zone, lowest, left; /* goes down; bytes */
+	uint64_t zone, lowest, left;		/* goes down; bytes */
 	uint32_t from;
 	bool begun;
 };
 
 #define KVD_VERIFY_BYTES 16384u
 struct kvd_verify {
-	struct xreq *r; /* the command; NULL: none is under way */
+	struct xreq *r;				/* the command; NULL: none is under way */
 	uint64_t records, bytes, live, bad, bad_live, pieces, bad_pieces;
-	struct kvd_job job; /* reads the pieces of a large value */
-	struct large_run *run; /* that one; NULL: none */
+	struct kvd_job job;			/* reads the pieces of a large value */
+	struct large_run *run;			/* that one; NULL: none */
 	uint32_t *sums, piece, nr_pieces;
-	bool busy, is_bad, over; /* busy: the job has a read, or wants one */
+	bool busy, is_bad, over;		/* busy: the job has a read, or wants one */
 	char *buf;
 	struct kv_text text;
 };
 
 struct kvd_backup {
-	struct xreq *r; /* that is being filled, or NULL */
-	uint64_t cursor; /* of the next request; 0: none is under way */
+	struct xreq *r;				/* that is being filled, or NULL */
+	uint64_t cursor;			/* of the next request; 0: none is under way */
 	uint64_t before, bad, asked_ns;
 	uint32_t nr, used;
-	struct large_run *run; /* of the last answer */
-	bool walked; /* all records are told */
+	struct large_run *run;			/* of the last answer */
+	bool walked;				/* all records are told */
 };
 
-struct kvd_large { /* large.c */
+struct kvd_large {				/* large.c */
 	struct large t;
-	uint64_t look_ns; /* when clients are looked for again */
+	uint64_t look_ns;			/* when clients are looked for again */
 	uint32_t parts_out;
 	/* KEEPING */
 	struct kvd_job job[KVD_KEEPERS];
-	uint64_t slot; /* the next of the index; or INDEX_NONE */
-	uint32_t unread; /* records that could not be read */
+	uint64_t slot;				/* the next of the index; or INDEX_NONE */
+	uint32_t unread;			/* records that could not be read */
 };
 
 /* Of the zone that is being emptied: how much of it was kept for having been got, and
@@ -267,38 +244,37 @@ struct kvd {
 	uint64_t sync_ns;
 	uint32_t id;
 	enum kvd_state state;
-	int error; /* BROKEN */
+	int error;				/* BROKEN */
 	uint64_t opened_ns, began_ns;
 	struct peer_port *pp;
 
 	struct kvd_memory mem;
 	struct alog_config cfg;
 	struct alog_cost cost;
-	uint32_t record_max; /* a record, or a batch, in the log */
+	uint32_t record_max;			/* a record, or a batch, in the log */
 	struct alog *log;
 	struct index index;
 	struct kvd_context *context;
-	uint32_t log_out; /* requests of the log */
+	uint32_t log_out;			/* requests of the log */
 
 	uint8_t secret[16];
 	struct kvd_time time;
-	uint32_t naming; /* NAMING: heads written */
+	uint32_t naming;			/* NAMING: heads written */
 
 	struct kvd_lists q;
 	struct kvd_reads reads;
 	struct kvd_jobs jobs;
 	struct kvd_now now;
-	/* when what is appended is wanted below; or NEVER */
-	uint64_t sync_at_ns;
+	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
 	struct kvd_preload preload;
 	struct kvd_large large;
 	struct kvd_verify verify;
 	struct kvd_backup backup;
-	bool head_asked, settled; /* stopping: of the last head; all is below and stable */
-	uint64_t settle_end; /* stopping: the end that was asked for last */
+	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
+	uint64_t settle_end;			/* stopping: the end that was asked for last */
 
-	char target[XSEG_TARGET_MAX]; /* "+PREFIX:" */
+	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
 	uint32_t target_len;
 	struct xseg_stats *stats;
 };
@@ -345,7 +321,7 @@ static inline void kvd_count(struct kvd *k, enum kvd_stat what, uint64_t by)
 }
 
 /* ---- kvd.c ---- */
-void kvd_serve(struct kvd *k, struct xreq *r); /* OPEN: does it, or has it wait */
+void kvd_serve(struct kvd *k, struct xreq *r);	/* OPEN: does it, or has it wait */
 int kvd_sync_parse(const char *text, enum kvd_sync *sync, uint64_t *ns);
 
 /* ---- life.c ---- */
@@ -354,21 +330,21 @@ uint64_t kvd_arena_bytes(const struct kvd *k);
 uint64_t kvd_private_bytes(const struct kvd *k);
 int kvd_life_init(struct kvd *k, struct xseg_error *err);
 void kvd_life_fini(struct kvd *k);
-void kvd_life_poll(struct kvd *k); /* the state */
+void kvd_life_poll(struct kvd *k);		/* the state */
 uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */
-#define KVD_AHEAD_S 8u /* D2 */
+#define KVD_AHEAD_S 8u				/* D2 */
 void kvd_see_date(struct kvd *k);
-void kvd_date_begin(struct kvd *k); /* the log is open */
-void kvd_date_end(struct kvd *k); /* the head is to have the time, and no later one */
-uint64_t kvd_time(const struct kvd *k); /* D2: by which records are judged */
-bool kvd_time_lags(struct kvd *k); /* D3: requests have to wait */
+void kvd_date_begin(struct kvd *k);		/* the log is open */
+void kvd_date_end(struct kvd *k);		/* the head is to have the time, and no later one */
+uint64_t kvd_time(const struct kvd *k);		/* D2: by which records are judged */
+bool kvd_time_lags(struct kvd *k);		/* D3: requests have to wait */
 /* An expiry of 0 is never. */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 
 /* ---- logged.c ---- */
-extern const struct alog_user kvd_log_user; /* ctx is to be set */
+extern const struct alog_user kvd_log_user;	/* ctx is to be set */
 /* The index has the record of the identity at this place from now on. There is room (change.c). */
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
 	const struct xrecord *rec);
@@ -381,9 +357,7 @@ void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r);
 void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2]);
 
 /* ---- record.c ---- */
-enum kvd_got { KVD_HERE,
-	KVD_SENT,
-	KVD_LATER };
+enum kvd_got { KVD_HERE, KVD_SENT, KVD_LATER };
 /* Reads `bytes` from the begin of the entry's record. HERE: j->read has it, from the tail. SENT:
  * j->run() is called when it is back. LATER: the same when a read is free, and j->read is NULL. */
 enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
@@ -402,17 +376,17 @@ bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *dat
 	bool whole, struct xrecord *rec);
 /* Counts and tells a record that is damaged, once. */
 void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e);
-void kvd_read_put(struct kvd *k, struct kvd_job *j); /* j->read, if there is one */
+void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
 void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result);
 struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
-	void (*run)(struct kvd *k, struct kvd_job *j)); /* NULL: none is free */
+	void (*run)(struct kvd *k, struct kvd_job *j));	/* NULL: none is free */
 void kvd_job_put(struct kvd *k, struct kvd_job *j);
-void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result); /* and puts it */
-void kvd_jobs_poll(struct kvd *k); /* those that want a read go on */
+void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result);	/* and puts it */
+void kvd_jobs_poll(struct kvd *k);		/* those that want a read go on */
 
 /* ---- query.c ---- */
 void kvd_query(struct kvd *k, struct xreq *r);
-void kvd_queries_poll(struct kvd *k); /* those that wait for a job go on */
+void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
 
 /* ---- scan.c ---- */
 void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
@@ -420,36 +394,35 @@ void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
 /* ---- parse.c ---- */
 /* The struct of a query, and its key into k->key. */
 int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
-bool kvd_is_part(const struct xreq *r); /* of a WRITE */
+bool kvd_is_part(const struct xreq *r);		/* of a WRITE */
 int kvd_part_parse(struct kvd *k, const struct xreq *r, struct kv_part *part) XSEG_MUST_CHECK;
 /* One change of a batch, checked. */
 struct kvd_work {
 	struct kv_change c;
 	uint64_t id[2];
-	const uint8_t *key, *value; /* in k->batch */
-	/* the value is not: it is in the request (kvd_lay()) */
-	bool left;
-	struct index_entry e; /* of its identity, if `known` */
-	bool known, present; /* present: it has a record that has not expired */
-	bool does; /* it is appended */
+	const uint8_t *key, *value;		/* in k->batch */
+	bool left;				/* the value is not: it is in the request (kvd_lay()) */
+	struct index_entry e;			/* of its identity, if `known` */
+	bool known, present;			/* present: it has a record that has not expired */
+	bool does;				/* it is appended */
 	int result;
-	struct kvd_fact fact; /* if its record was looked at */
+	struct kvd_fact fact;			/* if its record was looked at */
 };
 /* Copies and checks a batch: k->work has its changes. Returns how many, or an error. */
 int kvd_batch_parse(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
-uint8_t kvd_kind_of(struct kvd *k, const struct xreq *r); /* unchecked: of its first change */
+uint8_t kvd_kind_of(struct kvd *k, const struct xreq *r);	/* unchecked: of its first change */
 /* Writes the outcome of a batch's change into the client's page. */
 void kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
 	uint64_t version, uint64_t number);
 
 /* ---- large.c ---- */
-int kvd_large_open(struct kvd *k, void *arena); /* -ENOMEM */
+int kvd_large_open(struct kvd *k, void *arena);	/* -ENOMEM */
 uint64_t kvd_value_max(const struct kvd *k);
 /* Of a client's: HOLD, DROP or BEGIN, which is work[0]. */
 void kvd_large_change(struct kvd *k, struct xreq *r);
 /* A COMMIT: 0: it may be done; 1: it waits in its list; or its result. */
 int kvd_commit_check(struct kvd *k, struct xreq *r, const struct kvd_work *w);
-struct xreq *kvd_commit_next(struct kvd *k); /* that has waited; NULL: none */
+struct xreq *kvd_commit_next(struct kvd *k);	/* that has waited; NULL: none */
 bool kvd_commits_due(struct kvd *k);
 /* The value of its record, into k->value; and its record is appended. */
 void kvd_commit_make(struct kvd *k, const struct kvd_work *w, struct alog_put *put);
@@ -466,7 +439,7 @@ void kvd_parts_poll(struct kvd *k);
 
 /* ---- keep.c ---- */
 void kvd_keep_begin(struct kvd *k);
-bool kvd_keep_poll(struct kvd *k); /* true: all large values are known */
+bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
 
 /* ---- value.c: to the log ---- */
 /* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
@@ -478,13 +451,11 @@ void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
-bool kvd_changes_due(struct kvd *k); /* one can be answered */
+bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 void kvd_flush(struct kvd *k, struct xreq *r);
 /* ---- logged.c: begun changes ---- */
 /* The notes of a change: where its first record stands. */
-enum { KVD_NOTE_ZONE,
-	KVD_NOTE_PLACE,
-	KVD_NOTE_SEQUENCE };
+enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
 /* One that a predecessor had STARTED or APPLIED. */
 void kvd_change_begun(struct kvd *k, struct xreq *r);
 /* The opening found a record: whether a STARTED change has made it. */
@@ -499,16 +470,16 @@ bool kvd_needs_value(uint8_t kind);
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 
 /* ---- preload.c ---- */
-void kvd_preload_begin(struct kvd *k); /* once */
+void kvd_preload_begin(struct kvd *k);		/* once */
 
 /* ---- verify.c ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
-void kvd_verify_fail(struct kvd *k, int error); /* one that is under way */
+void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 
 /* ---- backup.c ---- */
 void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q);
 void kvd_backup_poll(struct kvd *k);
-void kvd_backup_fail(struct kvd *k, int error); /* one that is under way */
+void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
 /* The same; the log's walk ends, too. */
 void kvd_backup_break(struct kvd *k, int error);
 /* The large value that an answer of the backup had. NULL: it had none, or it is over. */

@@ -31,8 +31,8 @@
 #include "xtypes/xcrc.h"
 #include "xtypes/xkill.h"
 
-#define NOTE_NUMBER 3 /* V2; the others are those of a change */
-#define UNKNOWN_MAX 16384u /* zones of a value whose length is not known */
+#define NOTE_NUMBER 3				/* V2; the others are those of a change */
+#define UNKNOWN_MAX 16384u			/* zones of a value whose length is not known */
 
 /* ---- sizes ---- */
 
@@ -44,7 +44,8 @@ int kvd_large_open(struct kvd *k, void *arena)
 /* The record has the sums of so many bytes. */
 static bool record_fits(const struct kvd *k, uint32_t key_bytes, uint64_t bytes)
 {
-	return kvd_fits(k, key_bytes, sizeof(struct kv_large) + large_pieces(&k->large.t, bytes) * sizeof(uint32_t));
+	return kvd_fits(k, key_bytes, sizeof(struct kv_large) +
+			large_pieces(&k->large.t, bytes) * sizeof(uint32_t));
 }
 
 /* Of the shortest key. */
@@ -105,7 +106,7 @@ static void hold(struct kvd *k, struct xreq *r, const struct kvd_work *w)
 		rc = -ENOENT;
 	else if (!e.large)
 		rc = -EINVAL;
-	else if (!run) /* its record is damaged, or it has expired */
+	else if (!run)				/* its record is damaged, or it has expired */
 		rc = e.expires ? -ENOENT : -EIO;
 	else if (w->c.version && w->c.version != run->version)
 		rc = -ESTALE;
@@ -123,7 +124,7 @@ static void hold(struct kvd *k, struct xreq *r, const struct kvd_work *w)
 void kvd_piece(struct kvd *k, struct xreq *r, const struct kv_query *q)
 {
 	struct large_run *run = q->held ? large_run_of(&k->large.t, q->held, LARGE_READS)
-					: kvd_backup_run(k, q);
+				: kvd_backup_run(k, q);
 	uint64_t piece = k->large.t.piece_bytes, end = q->offset + r->size;
 	char target[XSEG_TARGET_MAX];
 	uint32_t place;
@@ -207,16 +208,14 @@ static int refuse(struct kvd *k, const struct kvd_work *w)
 {
 	kvd_count(k, KS_REFUSED, 1);
 	log_warn("%s: a value of %llu bytes was refused: the log has not so many bytes free; delete "
-		 "values, or use full = evict",
-		k->peer.name, (unsigned long long)w->c.total);
+		"values, or use full = evict", k->peer.name, (unsigned long long)w->c.total);
 	return -ENOSPC;
 }
 
 static int too_large(struct kvd *k, const struct kvd_work *w)
 {
 	log_warn("%s: a value of %llu bytes was refused: this log can have values of %llu bytes; "
-		 "start kvd with a larger size= or tail=",
-		k->peer.name,
+		"start kvd with a larger size= or tail=", k->peer.name,
 		(unsigned long long)w->c.total, (unsigned long long)kvd_value_max(k));
 	return -EFBIG;
 }
@@ -280,7 +279,7 @@ static void begins_poll(struct kvd *k)
 		struct xreq *r = fifo_pop(q);
 
 		if (kvd_batch_parse(k, r) != 1 || k->now.work[0].c.kind != KV_BEGIN) {
-			peer_answer(k->pp, r, -EINVAL); /* its client changed it */
+			peer_answer(k->pp, r, -EINVAL);		/* its client changed it */
 		} else if (!try_begin(k, r, &k->now.work[0])) {
 			fifo_push_first(q, r);
 			return;
@@ -332,8 +331,7 @@ int kvd_commit_check(struct kvd *k, struct xreq *r, const struct kvd_work *w)
 static int state_of_first(const struct kvd *k)
 {
 	return k->q.commits.first
-		       ? alog_barrier_state(k->log, (uintptr_t)k->q.commits.first->user)
-		       : 0;
+		       ? alog_barrier_state(k->log, (uintptr_t)k->q.commits.first->user) : 0;
 }
 
 bool kvd_commits_due(struct kvd *k)
@@ -364,7 +362,10 @@ struct xreq *kvd_commit_next(struct kvd *k)
 void kvd_commit_make(struct kvd *k, const struct kvd_work *w, struct alog_put *put)
 {
 	const struct large_run *run = large_run_of(&k->large.t, w->c.handle, LARGE_WRITES);
-	struct kv_large l = { .bytes = w->c.total, .zone = run->first, .nr_zones = (uint32_t)large_zones(&k->large.t, w->c.total), .nr_pieces = w->c.value_bytes / (uint32_t)sizeof(uint32_t), .piece_bytes = k->large.t.piece_bytes };
+	struct kv_large l = { .bytes = w->c.total, .zone = run->first,
+		.nr_zones = (uint32_t)large_zones(&k->large.t, w->c.total),
+		.nr_pieces = w->c.value_bytes / (uint32_t)sizeof(uint32_t),
+		.piece_bytes = k->large.t.piece_bytes };
 
 	memcpy(k->now.value, &l, sizeof(l));
 	memcpy(k->now.value + sizeof(l), w->value, w->c.value_bytes);
@@ -400,8 +401,7 @@ uint64_t kvd_larges_poll(struct kvd *k)
 {
 	if (k->pp->now_ns >= k->large.look_ns)
 		k->large.look_ns = large_look(&k->large.t, k->peer.seg)
-					   ? k->pp->now_ns + KVD_SECOND
-					   : PEER_NEVER;
+					   ? k->pp->now_ns + KVD_SECOND : PEER_NEVER;
 	give_back(k);
 	begins_poll(k);
 	kvd_parts_poll(k);

@@ -23,10 +23,10 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xkill.h"
 
-#define ARENA_MAGIC 0x324e455241445648ull /* "HVDAREN2" */
+#define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
 #define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
-#define WORDS_MAGIC 0x3144524f57445648ull /* "HVDWORD1" */
-#define PERCENT     100u
+#define WORDS_MAGIC 0x3144524f57445648ull	/* "HVDWORD1" */
+#define PERCENT	    100u
 #define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
 
 /* ---- what it needs ---- */
@@ -35,7 +35,9 @@ int kvd_cost(const struct kvd *k, struct alog_config *cfg, struct alog_cost *cos
 {
 	uint32_t zones = (uint32_t)(k->opt.size_bytes / k->opt.zone_bytes);
 
-	*cfg = (struct alog_config){ .zones = zones, .zone_bytes = (uint32_t)k->opt.zone_bytes, .tail_pages = (uint32_t)(k->opt.tail_bytes / XSEG_PAGE_SIZE), .reserve = (uint32_t)((uint64_t)zones * k->opt.reserve_percent / PERCENT) };
+	*cfg = (struct alog_config){ .zones = zones, .zone_bytes = (uint32_t)k->opt.zone_bytes,
+		.tail_pages = (uint32_t)(k->opt.tail_bytes / XSEG_PAGE_SIZE),
+		.reserve = (uint32_t)((uint64_t)zones * k->opt.reserve_percent / PERCENT) };
 	if (cfg->reserve < 3)
 		cfg->reserve = 3;
 	if (zones > cfg->reserve)
@@ -71,8 +73,7 @@ static uint64_t change_bytes(void)
 {
 	return 4ull * XSEG_REQ_BYTES + KV_KEY_MAX +
 	       KV_BATCH_MAX * (sizeof(struct kvd_work) + sizeof(struct alog_put) +
-				      sizeof(struct alog_place) +
-				      KVD_JOBS * sizeof(struct kvd_fact));
+			       sizeof(struct alog_place) + KVD_JOBS * sizeof(struct kvd_fact));
 }
 
 uint64_t kvd_private_bytes(const struct kvd *k)
@@ -80,7 +81,9 @@ uint64_t kvd_private_bytes(const struct kvd *k)
 	struct alog_config cfg;
 	struct alog_cost cost;
 
-	return kvd_cost(k, &cfg, &cost) ? 0 : index_bytes(keys_of(k)) + index_opening_bytes(keys_of(k)) + cost.private_bytes + change_bytes() + large_bytes(cfg.own + 1);
+	return kvd_cost(k, &cfg, &cost) ? 0 : index_bytes(keys_of(k)) +
+		index_opening_bytes(keys_of(k)) + cost.private_bytes + change_bytes() +
+		large_bytes(cfg.own + 1);
 }
 
 /* ---- id and prefix ---- */
@@ -111,8 +114,7 @@ static int check_id(struct kvd *k, struct xseg_error *err)
 			(uint16_t)info.user[KVD_WORD_ID] == (uint16_t)k->id && may_hold(&info))
 			return xseg_fail(err, -EBUSY,
 				"'%s' has the prefix '%s', or one with the same number; give '%s' "
-				"another prefix=",
-				info.name, k->cfg.prefix, k->peer.name);
+				"another prefix=", info.name, k->cfg.prefix, k->peer.name);
 	return 0;
 }
 
@@ -129,9 +131,8 @@ static bool is_of_this_geometry(const struct kvd *k)
 static int random_fill(void *to, size_t bytes, struct xseg_error *err)
 {
 	return getrandom(to, bytes, 0) == (ssize_t)bytes
-		       ? 0
-		       : xseg_fail(err, -EIO, "the system gives no random bytes: %s",
-				 strerror(errno));
+		       ? 0 : xseg_fail(err, -EIO, "the system gives no random bytes: %s",
+				       strerror(errno));
 }
 
 static int make_arena(struct kvd *k, struct xseg_error *err)
@@ -173,14 +174,12 @@ static int open_arena(struct kvd *k, struct xseg_error *err)
 	k->mem.arena = base;
 	if (!k->mem.arena->magic)
 		return make_arena(k, err);
-	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) ||
-		k->mem.base_bytes < want)
+	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) || k->mem.base_bytes < want)
 		return xseg_fail(err, -EINVAL,
 			"'%s' left values in the segment that are not in its log yet; start it "
 			"with the size, tail, zone_size and reserve that it had, %u zones of %u "
 			"bytes and a tail of %u pages, and stop it in order to change them",
-			k->peer.name, k->mem.arena->zones, k->mem.arena->zone_bytes,
-			k->mem.arena->tail_pages);
+			k->peer.name, k->mem.arena->zones, k->mem.arena->zone_bytes, k->mem.arena->tail_pages);
 	return 0;
 }
 
@@ -192,10 +191,8 @@ static int find_extents(struct kvd *k, struct xseg_error *err)
 	if (!k->mem.extent)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	return xseg_arena_pages(k->peer.xp, k->mem.extent, nr) == nr
-		       ? 0
-		       : xseg_fail(err, -EPROTO, "the arena of '%s' is damaged; see 'xseg "
-						 "check'",
-				 k->peer.name);
+		       ? 0 : xseg_fail(err, -EPROTO, "the arena of '%s' is damaged; see 'xseg "
+				       "check'", k->peer.name);
 }
 
 static void make_reads(struct kvd *k)
@@ -203,11 +200,11 @@ static void make_reads(struct kvd *k)
 	uint8_t *at = k->mem.base + WORDS_BYTES + k->cost.arena_bytes + k->cost.scratch_bytes;
 
 	for (uint32_t i = 0; i < KVD_BIG_READS + KVD_SMALL_READS; i++) {
-		struct kvd_read *rd = &k->reads.read[i], **list = i < KVD_BIG_READS
-									  ? &k->reads.big_free
-									  : &k->reads.small_free;
+		struct kvd_read *rd = &k->reads.read[i], **list = i < KVD_BIG_READS ? &k->reads.big_free
+									     : &k->reads.small_free;
 
-		*rd = (struct kvd_read){ .pages = at, .next = *list, .nr_pages = i < KVD_BIG_READS ? KVD_BIG_PAGES : KVD_SMALL_PAGES };
+		*rd = (struct kvd_read){ .pages = at, .next = *list,
+			.nr_pages = i < KVD_BIG_READS ? KVD_BIG_PAGES : KVD_SMALL_PAGES };
 		*list = rd;
 		at += rd->nr_pages * XSEG_PAGE_SIZE;
 	}
@@ -239,8 +236,7 @@ static int make_lists(struct kvd *k)
 	k->now.put = calloc(KV_BATCH_MAX, sizeof(*k->now.put));
 	k->now.at = calloc(KV_BATCH_MAX, sizeof(*k->now.at));
 	k->jobs.facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->jobs.facts));
-	if (!k->verify.buf || !k->verify.sums || !k->context || !k->now.batch || !k->now.value ||
-		!k->now.record || !k->now.key || !k->now.work ||
+	if (!k->verify.buf || !k->verify.sums || !k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
 		!k->now.put || !k->now.at || !k->jobs.facts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < KVD_JOBS; i++) {
@@ -280,8 +276,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	k->pp = &k->peer.ports[0];
 	k->opt.keys_max = keys_of(k);
 	k->record_max = k->cost.record_max < XSEG_REQ_BYTES - XSEG_PAGE_SIZE
-				? k->cost.record_max
-				: XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
+				? k->cost.record_max : XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
 	name_log(k);
 	rc = check_id(k, err);
 	if (!rc)
@@ -298,15 +293,12 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	/* relaxed: its writer is dead. D1 of date.c */
 	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
-	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) ||
-		index_open(&k->index, k->opt.keys_max) || !make_log(k))
+	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
-					       "%llu MiB; give fewer keys=",
-			(unsigned long long)k->opt.keys_max,
+			"%llu MiB; give fewer keys=", (unsigned long long)k->opt.keys_max,
 			(unsigned long long)(kvd_private_bytes(k) >> 20));
 	return kvd_stats_open(k) ? xseg_fail(err, -ENOSPC,
-					   "no place for the statistics of '%s': all places are taken", k->peer.name)
-				 : 0;
+		"no place for the statistics of '%s': all places are taken", k->peer.name) : 0;
 }
 
 void kvd_life_fini(struct kvd *k)
@@ -338,8 +330,7 @@ static void tell_open(struct kvd *k)
 
 	alog_stats(k->log, &s);
 	k->opened_ns = k->pp->now_ns - k->began_ns;
-	log_info("%s: its log is open: %llu keys, %u zones, %u of them by their hints",
-		k->peer.name,
+	log_info("%s: its log is open: %llu keys, %u zones, %u of them by their hints", k->peer.name,
 		(unsigned long long)k->index.keys, s.zones, s.opened_by_hints);
 }
 
@@ -364,22 +355,17 @@ static void go_on_keeping(struct kvd *k)
 
 static void be_broken(struct kvd *k, int error)
 {
-	const char *why = error == -ESTALE
-				  ? "another segment has opened it since; values that were put here and not written "
-				    "are in this segment alone: use one segment for a log"
-			  : error == -EINVAL
-				  ? "it was made with another size, zone_size or tail; start it with "
-				    "those"
-			  : error == -ENOSPC
-				  ? "it has more keys than keys= allows; start it with more"
-			  : error == -EBADMSG
-				  ? "both of its heads are damaged; bring back +PREFIX:head.0 or "
-				    "+PREFIX:head.1 from a copy of the store, or give another prefix= and restore a "
-				    "backup"
-			  : error == -EPROTONOSUPPORT
-				  ? "another version of xseg has made it; start that "
-				    "version and make a backup, or give another prefix="
-				  : "its head is not that of a kvd; give another prefix=";
+	const char *why = error == -ESTALE ?
+		"another segment has opened it since; values that were put here and not written "
+		"are in this segment alone: use one segment for a log" :
+		error == -EINVAL ? "it was made with another size, zone_size or tail; start it with "
+		"those" : error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
+		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 or "
+		"+PREFIX:head.1 from a copy of the store, or give another prefix= and restore a "
+		"backup"
+		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
+		"version and make a backup, or give another prefix=" :
+		"its head is not that of a kvd; give another prefix=";
 
 	k->state = KVD_BROKEN;
 	k->error = error;
@@ -437,7 +423,7 @@ static void reopen(struct kvd *k)
 	k->state = KVD_OPENING;
 	if (k->log_out || k->reads.out || k->large.parts_out)
 		return;
-	large_forget_writers(&k->large.t); /* their parts may be lost, too */
+	large_forget_writers(&k->large.t);	/* their parts may be lost, too */
 	log_error("%s: the store has lost data that it had answered; the log is read anew",
 		k->peer.name);
 	alog_destroy(k->log);

@@ -18,9 +18,9 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xcrc.h"
 
-#define SEEN_SLOTS 2048u /* twice KV_BATCH_MAX and a little */
+#define SEEN_SLOTS 2048u			/* twice KV_BATCH_MAX and a little */
 #define ONE_BYTES  ((uint32_t)(sizeof(struct kv_batch) + sizeof(struct kv_change)))
-#define LEFT_LEAST 256u /* bytes of a value that is not copied here */
+#define LEFT_LEAST 256u				/* bytes of a value that is not copied here */
 
 /* ---- what a batch of requests will need: prefetched, before any is handled ---- */
 
@@ -89,8 +89,7 @@ int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q)
 	if (q->magic != KV_QUERY_MAGIC || !q->kind || q->kind >= KV_NR_QUERIES ||
 		q->key_bytes > KV_KEY_MAX || q->key_bytes > have)
 		return -EINVAL;
-	xseg_req_read_data(k->peer.seg, r, r->size + (uint32_t)sizeof(*q), k->now.key,
-		q->key_bytes);
+	xseg_req_read_data(k->peer.seg, r, r->size + (uint32_t)sizeof(*q), k->now.key, q->key_bytes);
 	return 0;
 }
 
@@ -106,8 +105,7 @@ int kvd_part_parse(struct kvd *k, const struct xreq *r, struct kv_part *part)
 	if (r->offset || !r->size || r->size % XSEG_PAGE_SIZE || r->size > k->large.t.piece_bytes)
 		return -EINVAL;
 	xseg_req_read_data(k->peer.seg, r, r->size, part, sizeof(*part));
-	return part->magic == KV_PART_MAGIC && part->offset % k->large.t.piece_bytes == 0 ? 0
-											  : -EINVAL;
+	return part->magic == KV_PART_MAGIC && part->offset % k->large.t.piece_bytes == 0 ? 0 : -EINVAL;
 }
 
 /* ---- changes ---- */
@@ -125,8 +123,7 @@ static bool has_value(uint8_t kind)
 static int too_large(const struct kvd *k, const struct kv_change *c)
 {
 	log_warn("%s: a value of %u bytes was refused: a key and its value have at most %u bytes "
-		 "together in one record; put it as a large value",
-		k->peer.name, c->value_bytes,
+		"together in one record; put it as a large value", k->peer.name, c->value_bytes,
 		k->record_max - ALOG_HEADER_BYTES);
 	return -EFBIG;
 }
@@ -156,7 +153,8 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		w->c.expiry = expiry_from_now(k, c->expiry);
 	w->key = k->now.batch + c->key_at;
 	w->value = k->now.batch + c->value_at;
-	if (has_value(c->kind) && !w->left && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) != c->data_crc)
+	if (has_value(c->kind) && !w->left && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
+					  c->data_crc)
 		return -EPROTO;
 	kvd_identity(k, w->key, c->key_bytes, w->id);
 	return 0;
@@ -165,7 +163,7 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 /* B2 */
 static bool has_twins(const struct kvd *k, uint32_t nr)
 {
-	static uint16_t seen[SEEN_SLOTS]; /* number + 1; the thread's, which is one */
+	static uint16_t seen[SEEN_SLOTS];	/* number + 1; the thread's, which is one */
 	const struct kvd_work *w = k->now.work;
 	uint32_t at;
 
@@ -185,7 +183,8 @@ uint8_t kvd_kind_of(struct kvd *k, const struct xreq *r)
 	uint8_t kind = 0;
 
 	if (r->size >= sizeof(struct kv_batch) + sizeof(struct kv_change))
-		xseg_req_read_data(k->peer.seg, r, sizeof(struct kv_batch) + offsetof(struct kv_change, kind), &kind, sizeof(kind));
+		xseg_req_read_data(k->peer.seg, r, sizeof(struct kv_batch) +
+				offsetof(struct kv_change, kind), &kind, sizeof(kind));
 	return kind;
 }
 
@@ -252,13 +251,13 @@ struct outcome {
 	uint64_t new_version, number;
 };
 _Static_assert(sizeof(struct kv_change) - offsetof(struct kv_change, result) ==
-		       sizeof(struct outcome),
-	"the outcome is the end of a change");
+	sizeof(struct outcome), "the outcome is the end of a change");
 
 void kvd_outcome(struct kvd *k, const struct xreq *r, uint32_t i, int result, uint32_t bytes,
 	uint64_t version, uint64_t number)
 {
-	struct outcome o = { .result = result, .new_bytes = bytes, .new_version = version, .number = number };
+	struct outcome o = { .result = result, .new_bytes = bytes, .new_version = version,
+		.number = number };
 	uint32_t from = (uint32_t)(sizeof(struct kv_batch) + i * sizeof(struct kv_change) +
 				   offsetof(struct kv_change, result));
 

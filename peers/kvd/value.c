@@ -20,7 +20,7 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xcrc.h"
 
-#define DIGITS_MAX 20u /* of 2^64 - 1 */
+#define DIGITS_MAX 20u				/* of 2^64 - 1 */
 
 /* B3 of parse.c */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes)

@@ -11,18 +11,18 @@
 #include "tests/rig/kv_rig.h"
 #include "xtypes/xcrc.h"
 
-#define VALUES  64u
+#define VALUES	64u
 #define HANDLES 32u
 
 struct value {
-	uint8_t *data; /* NULL: the place is free */
+	uint8_t *data;				/* NULL: the place is free */
 	uint64_t room, bytes;
-	bool named; /* a key has it */
+	bool named;				/* a key has it */
 };
 
 static struct value values[VALUES];
 static struct {
-	uint32_t value; /* its number; 0: the place is free */
+	uint32_t value;				/* its number; 0: the place is free */
 	bool puts;
 	uint64_t total;
 } handles[HANDLES];

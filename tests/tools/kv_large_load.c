@@ -17,10 +17,10 @@
 
 #include "tests/rig/kv_wire_client.h"
 
-#define PARTS      6u /* of a value, at most */
+#define PARTS	   6u				/* of a value, at most */
 #define SLOT_PAGES 257u
 #define KEYS_MAX   16u
-#define SECOND     1000000000ull
+#define SECOND	   1000000000ull
 
 static struct xseg *seg;
 static struct xseg_peer *me;
@@ -76,7 +76,8 @@ static uint32_t *slot(uint32_t i)
 
 static void attach(const char *segment, const char *kvd)
 {
-	struct xseg_peer_params params = { .name = "kv_large_load", .kind = "client", .nr_ports = 1, .nr_requests = 16 };
+	struct xseg_peer_params params = { .name = "kv_large_load", .kind = "client",
+		.nr_ports = 1, .nr_requests = 16 };
 	uint32_t nr = (PARTS + 1) * SLOT_PAGES;
 	struct xseg_error err;
 	struct kv_info info;
@@ -248,8 +249,8 @@ static void check(uint32_t key, uint64_t n, uint64_t handle)
 		struct xreq *r = xseg_req_alloc(port);
 		uint32_t bytes = part_bytes(total, i);
 
-		kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_PIECE, .held = handle, .offset = (uint64_t)i * piece }, NULL, slot(PARTS),
-			(uint32_t)kv_pages(bytes));
+		kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_PIECE, .held = handle,
+			.offset = (uint64_t)i * piece }, NULL, slot(PARTS), (uint32_t)kv_pages(bytes));
 		if (call(r) < 0)
 			fail("a piece", key, r->result);
 		xseg_req_read_data(seg, r, 0, record, bytes);

@@ -25,11 +25,11 @@
 #include "xseg/kv_wire.h"
 
 struct xseg_kv {
-	struct xs_server server; /* its kvd */
-	uint32_t id; /* of the log */
+	struct xs_server server;		/* its kvd */
+	uint32_t id;				/* of the log */
 	uint8_t uuid[16];
 	uint64_t record_max, value_max, piece_bytes;
-	_Atomic uint32_t refs; /* the opener's, and one for each queue */
+	_Atomic uint32_t refs;			/* the opener's, and one for each queue */
 };
 
 struct kv_slot;
@@ -41,35 +41,31 @@ struct kv_room {
 	uint8_t *mem;
 	const uint32_t *page;
 	uint32_t pages;
-	const struct kv_slot *user; /* of a large one; NULL: it is free */
+	const struct kv_slot *user;		/* of a large one; NULL: it is free */
 };
 
 /* A request of the queue's. See kv_queue.c for its states. */
-enum kv_slot_state { KV_SLOT_IDLE,
-	KV_SLOT_OUT,
-	KV_SLOT_KEPT,
-	KV_SLOT_LOST,
-	KV_SLOT_NR_STATES };
+enum kv_slot_state { KV_SLOT_IDLE, KV_SLOT_OUT, KV_SLOT_KEPT, KV_SLOT_LOST, KV_SLOT_NR_STATES };
 
 struct kv_slot {
 	enum kv_slot_state state;
 	struct xreq *r;
 	struct kv_room own;
-	struct kv_room *room; /* the slot's own, or a large one of the queue's */
-	struct xseg_kv_io *io; /* not IDLE, LOST: the operation */
-	uint32_t value_at, value_bytes; /* KEPT: in the pages of the answer */
+	struct kv_room *room;			/* the slot's own, or a large one of the queue's */
+	struct xseg_kv_io *io;			/* not IDLE, LOST: the operation */
+	uint32_t value_at, value_bytes;		/* KEPT: in the pages of the answer */
 };
 
 /* ---- kv_guess.c ---- */
 
-#define KV_GUESS_KEYS    1024u /* keys whose size is known; a power of two */
+#define KV_GUESS_KEYS	 1024u			/* keys whose size is known; a power of two */
 #define KV_GUESS_CLASSES 40u
 
 struct kv_guess {
-	uint16_t known[KV_GUESS_KEYS]; /* pages; 0: not known */
-	uint16_t check[KV_GUESS_KEYS]; /* bits of the hash */
-	uint32_t seen[KV_GUESS_CLASSES]; /* how many of each class of sizes */
-	uint32_t nr, common; /* common: pages that most gets need */
+	uint16_t known[KV_GUESS_KEYS];		/* pages; 0: not known */
+	uint16_t check[KV_GUESS_KEYS];		/* bits of the hash */
+	uint32_t seen[KV_GUESS_CLASSES];	/* how many of each class of sizes */
+	uint32_t nr, common;			/* common: pages that most gets need */
 };
 
 /* How many pages to ask for. */
@@ -91,18 +87,18 @@ struct xseg_kv_queue {
 	uint32_t nr_idle, nr_ios, nr_large;
 	struct kv_room *large;
 	struct kv_list waiting, back;
-	struct kv_whole *wholes; /* under way */
+	struct kv_whole *wholes;		/* under way */
 	struct kv_guess guess;
-	struct xreq *const *ahead; /* answers in hand: the one that is looked at ... */
-	uint32_t nr_ahead; /* ... and those behind it */
+	struct xreq *const *ahead;		/* answers in hand: the one that is looked at ... */
+	uint32_t nr_ahead;			/* ... and those behind it */
 };
 
 /* What is to be done with a request that was answered. */
 enum kv_step {
-	KV_DONE, /* io->result is set */
-	KV_AGAIN, /* it is filled in to be sent again */
-	KV_WAIT, /* io->own.pages does not fit the slot's room: from the start */
-	KV_WHOLE /* the value is a large one: kv_whole.c gets it */
+	KV_DONE,				/* io->result is set */
+	KV_AGAIN,				/* it is filled in to be sent again */
+	KV_WAIT,		/* io->own.pages does not fit the slot's room: from the start */
+	KV_WHOLE				/* the value is a large one: kv_whole.c gets it */
 };
 
 /* ---- kv.c ---- */
@@ -144,11 +140,7 @@ int64_t xs_kv_take_backup(struct xseg_kv_queue *q, struct kv_slot *s);
 /* ---- kv_stream.c ---- */
 
 enum kv_stream_state {
-	KV_STREAM_FREE,
-	KV_STREAM_PUTS,
-	KV_STREAM_GETS,
-	KV_STREAM_HAS,
-	KV_STREAM_TOLD,
+	KV_STREAM_FREE, KV_STREAM_PUTS, KV_STREAM_GETS, KV_STREAM_HAS, KV_STREAM_TOLD,
 	KV_STREAM_NR_STATES
 };
 
@@ -158,17 +150,17 @@ struct xseg_kv_stream {
 	const struct xseg_kv_queue *q;
 	enum kv_stream_state state;
 	uint32_t piece_bytes;
-	uint64_t handle; /* PUTS, GETS: kvd's */
-	uint64_t bytes; /* of the value; PUTS: or XSEG_KV_UNKNOWN */
-	uint64_t version; /* not PUTS */
-	uint32_t expiry, client; /* the same */
-	uint64_t zone, cursor; /* TOLD: what PIECE says to kvd */
-	uint64_t *sums; /* of each piece: see sum_word() */
+	uint64_t handle;			/* PUTS, GETS: kvd's */
+	uint64_t bytes;				/* of the value; PUTS: or XSEG_KV_UNKNOWN */
+	uint64_t version;			/* not PUTS */
+	uint32_t expiry, client;		/* the same */
+	uint64_t zone, cursor;			/* TOLD: what PIECE says to kvd */
+	uint64_t *sums;				/* of each piece: see sum_word() */
 	uint32_t nr_sums;
-	uint32_t out; /* PARTs and PIECEs that are out */
-	bool busy; /* another operation of it is out */
-	uint8_t *has; /* HAS: the value */
-	struct kv_calls *calls; /* kv_calls.c's */
+	uint32_t out;				/* PARTs and PIECEs that are out */
+	bool busy;				/* another operation of it is out */
+	uint8_t *has;				/* HAS: the value */
+	struct kv_calls *calls;			/* kv_calls.c's */
 };
 
 int xs_kv_stream_check(const struct xseg_kv_queue *q, const struct xseg_kv_io *io);

@@ -39,7 +39,7 @@
 #define LOOKS  4u
 #define TRIES  32u
 #define BIG    32768u
-#define UNTOLD INT32_MIN /* what kvd writes over */
+#define UNTOLD INT32_MIN			/* what kvd writes over */
 
 #define TO(s) (1u << KV_STREAM_##s)
 static const struct xstates stream_states = {
@@ -345,7 +345,9 @@ static void fill_change(struct kv_slot *s, struct xseg_kv_io *io)
 	uint32_t at = sums_place(io);
 
 	*batch = (struct kv_batch){ .magic = KV_BATCH_MAGIC, .nr = 1 };
-	*c = (struct kv_change){ .kind = kind_of(io), .key_bytes = key_bytes(io), .key_at = (uint32_t)(key - s->room->mem), .value_at = at, .handle = st->handle, .result = UNTOLD };
+	*c = (struct kv_change){ .kind = kind_of(io), .key_bytes = key_bytes(io),
+		.key_at = (uint32_t)(key - s->room->mem), .value_at = at, .handle = st->handle,
+		.result = UNTOLD };
 	if (io->op == XSEG_KV_BEGIN)
 		c->total = io->item.value_bytes == XSEG_KV_UNKNOWN ? 0 : io->item.value_bytes;
 	else if (io->op == XSEG_KV_OPEN)
@@ -366,7 +368,8 @@ static void fill_change(struct kv_slot *s, struct xseg_kv_io *io)
 static void fill_part(struct kv_slot *s, struct xseg_kv_io *io)
 {
 	uint32_t n = data_pages(io), bytes = (uint32_t)io->item.value_bytes;
-	struct kv_part part = { .magic = KV_PART_MAGIC, .handle = io->stream->handle, .offset = io->offset };
+	struct kv_part part = { .magic = KV_PART_MAGIC, .handle = io->stream->handle,
+		.offset = io->offset };
 	uint8_t *mem = s->room->mem;
 
 	memcpy(mem, io->item.value, bytes);
@@ -384,7 +387,9 @@ static void fill_piece(struct kv_slot *s, struct xseg_kv_io *io)
 {
 	const struct xseg_kv_stream *st = io->stream;
 	bool told = st->state == KV_STREAM_TOLD;
-	struct kv_query query = { .magic = KV_QUERY_MAGIC, .kind = KV_PIECE, .held = told ? 0 : st->handle, .offset = io->offset, .zone = told ? st->zone : 0, .cursor = told ? st->cursor : 0 };
+	struct kv_query query = { .magic = KV_QUERY_MAGIC, .kind = KV_PIECE,
+		.held = told ? 0 : st->handle, .offset = io->offset,
+		.zone = told ? st->zone : 0, .cursor = told ? st->cursor : 0 };
 	uint32_t n = data_pages(io);
 
 	memcpy(s->room->mem + n * KV_PAGE, &query, sizeof(query));
@@ -479,7 +484,7 @@ static enum kv_step change_end(struct kv_slot *s)
 			stream_set(st, KV_STREAM_FREE);
 	} else if (io->op == XSEG_KV_ABORT || io->op == XSEG_KV_CLOSE) {
 		if (io->result == -ESTALE)
-			io->result = 0; /* it is let go already */
+			io->result = 0;		/* it is let go already */
 		stream_set(st, KV_STREAM_FREE);
 	}
 	return KV_DONE;

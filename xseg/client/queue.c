@@ -52,12 +52,7 @@
 #include "xtypes/xstate.h"
 
 /* In struct xseg_io; REST, KEPT, LENT: it is the caller's, from KEPT on with a slot. */
-enum io_state { IO_REST,
-	IO_OUT,
-	IO_BACK,
-	IO_KEPT,
-	IO_LENT,
-	IO_NR_STATES };
+enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_LENT, IO_NR_STATES };
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
@@ -189,7 +184,7 @@ static bool part_find(struct xseg_queue *q, struct slot *s)
 	if (io->flags & XSEG_IO_LOAN) {
 		slot_set(q, s, SLOT_KEPT);
 		io->own.slot = s;
-		if (!q->back.first) /* the caller reads nothing else before it */
+		if (!q->back.first)	/* the caller reads nothing else before it */
 			xs_slot_fetch(q, s);
 	} else {
 		xs_slot_copy_out(q, s);
@@ -402,11 +397,10 @@ static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 
 	if (q->client.lost || xs_is_forked(q->client.seg))
 		return -ENOTCONN;
-	if (!is_of(q, s) || !is_seen(io) ||
-		io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE | XSEG_IO_ONCE) ||
+	if (!is_of(q, s) || !is_seen(io) || io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE | XSEG_IO_ONCE) ||
 		io->offset != s->r->offset || io->size != s->r->size)
 		return -EINVAL;
-	xs_part_fill_gift(q, s, io); /* FUA may be new */
+	xs_part_fill_gift(q, s, io);		/* FUA may be new */
 	if (!part_send(q, s)) {
 		queue_lose(q);
 		xseg_io_release(q, io);
@@ -495,7 +489,7 @@ uint32_t xseg_queue_poll(struct xseg_queue *q, struct xseg_io **done, uint32_t m
 		if (advance(&q->client) == 0 && q->client.nr_sent == 0)
 			drop_gifts(q);
 	} else if (!q->client.lost) {
-		queue_lose(q); /* what is out is the parent's to be answered */
+		queue_lose(q);			/* what is out is the parent's to be answered */
 	}
 	while (n < max && q->back.first) {
 		done[n] = io_list_pop(&q->back);

@@ -121,7 +121,7 @@ static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_
 		struct iovec p = piece_of(io, *piece);
 		uint32_t n = p.iov_len - *in_piece < len ? (uint32_t)(p.iov_len - *in_piece) : len;
 
-		if (n == 0) { /* an empty piece */
+		if (n == 0) {			/* an empty piece */
 			(*piece)++;
 			*in_piece = 0;
 			continue;
@@ -141,8 +141,7 @@ static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_
  * there is one pointer for both. */
 static uint8_t *data_page(struct xseg_queue *q, const struct slot *s, uint32_t i)
 {
-	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->client.seg, s->r,
-						  i)
+	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->client.seg, s->r, i)
 					: xseg_req_gift_page(q->client.seg, s->r, i);
 }
 
@@ -191,9 +190,7 @@ void xs_slot_fetch(struct xseg_queue *q, const struct slot *s)
 
 	left = left < s->r->size ? left : s->r->size;
 	/* else gcc takes this for a function without effect */
-	__asm__ volatile(""
-			 :
-			 : "r"(at));
+	__asm__ volatile("" : : "r"(at));
 	for (uint32_t i = 0; i < left; i += LINE_BYTES)
 		__builtin_prefetch(at + i, 0, 2);
 }

@@ -37,7 +37,7 @@ static int read_answer(struct xseg_volume *v, const char *text, struct xseg_erro
 		 object = number_of(text, "object_size_bytes");
 
 	if (id == 0 || id > UINT32_MAX || size == 0 || object > UINT32_MAX ||
-		__builtin_popcountll(object) != 1)
+	    __builtin_popcountll(object) != 1)
 		return xseg_fail(err, -EPROTO,
 			"%s gave no usable answer about volume '%s'; is it of another build?",
 			v->server.name, v->info.name);
@@ -189,8 +189,7 @@ static int64_t ask_size(struct xseg_volume *v)
 		rc = xseg_req_submit(xseg_peer_port(client, 0), r, v->server.peer) ? -ENOTCONN : 0;
 	}
 	xseg_port_flush(xseg_peer_port(client, 0));
-	size = !r ? -EPROTO : rc ? rc
-				 : xs_server_wait(&v->server, xseg_peer_port(client, 0));
+	size = !r ? -EPROTO : rc ? rc : xs_server_wait(&v->server, xseg_peer_port(client, 0));
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
 	return size;
 }

@@ -17,15 +17,15 @@
 #include "xtypes/xhuge.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* <sys/mman.h> has no name for it */
+#define MADV_POPULATE_WRITE 23			/* <sys/mman.h> has no name for it */
 #endif
 
 #define SLOT_BYTES 21u
-#define KEY_BYTES  25u /* of the table, for each key */
-#define LAST_SLOTS 4096u /* behind the last home */
-#define USED       (1ull << 63)
+#define KEY_BYTES  25u				/* of the table, for each key */
+#define LAST_SLOTS 4096u			/* behind the last home */
+#define USED	   (1ull << 63)
 #define ZONE_BITS  24
-#define WORD_AT    13u
+#define WORD_AT	   13u
 
 static uint64_t nr_homes(uint64_t keys)
 {
@@ -52,10 +52,8 @@ uint64_t index_opening_bytes(uint64_t keys)
 static void *map(uint64_t bytes)
 {
 	uint8_t *at = mmap(NULL, bytes + XHUGE_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
-		*from;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page,
-	       before;
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *from;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page, before;
 
 	if (at == MAP_FAILED)
 		return NULL;
@@ -66,13 +64,14 @@ static void *map(uint64_t bytes)
 	munmap(from + whole, bytes + XHUGE_BYTES - before - whole);
 	madvise(from, whole, MADV_HUGEPAGE);
 	if (madvise(from, whole, MADV_POPULATE_WRITE))
-		memset(from, 0, whole); /* a kernel before 5.14 */
+		memset(from, 0, whole);		/* a kernel before 5.14 */
 	return from;
 }
 
 int index_open(struct index *ix, uint64_t keys)
 {
-	*ix = (struct index){ .nr_homes = nr_homes(keys), .nr_slots = nr_slots(keys), .max = keys };
+	*ix = (struct index){ .nr_homes = nr_homes(keys), .nr_slots = nr_slots(keys),
+		.max = keys };
 	ix->slots = map(ix->nr_slots * SLOT_BYTES);
 	return ix->slots ? 0 : -ENOMEM;
 }
@@ -197,7 +196,10 @@ void index_get(const struct index *ix, uint64_t slot, struct index_entry *e)
 	uint32_t zone = 0;
 
 	memcpy(&zone, at(ix, slot) + 10, 3);
-	*e = (struct index_entry){ .zone = zone_of(ix, zone), .place = (w & 0x7ffff) * 8, .bytes = (w >> 19 & 0x7ffff) * 8, .count = w >> 38 & INDEX_COUNT_MAX, .type = w >> 58 & 3, .expires = w >> 60 & 1, .hit = w >> 61 & 1, .bad = w >> 62 & 1, .large = w >> 57 & 1 };
+	*e = (struct index_entry){ .zone = zone_of(ix, zone), .place = (w & 0x7ffff) * 8,
+		.bytes = (w >> 19 & 0x7ffff) * 8, .count = w >> 38 & INDEX_COUNT_MAX,
+		.type = w >> 58 & 3, .expires = w >> 60 & 1, .hit = w >> 61 & 1,
+		.bad = w >> 62 & 1, .large = w >> 57 & 1 };
 }
 
 static void count(struct index *ix, const struct index_entry *e, int64_t by)

@@ -27,7 +27,8 @@ static void set_fault(struct kvrig *g, enum kv_fault fault)
 static struct xseg_kv_io io_of(enum xseg_kv_op op, const char *key, void *value, uint64_t bytes)
 {
 	return (struct xseg_kv_io){ .op = op,
-		.item = { .key = key, .key_bytes = (uint32_t)strlen(key), .value = value, .value_bytes = bytes } };
+		.item = { .key = key, .key_bytes = (uint32_t)strlen(key), .value = value,
+			.value_bytes = bytes } };
 }
 
 static void expect(struct kvrig *g, const char *key, uint64_t bytes)
@@ -123,7 +124,7 @@ static void conditions_of_large_puts_hold(void **state)
 	assert_int_equal(g->model->forced, 1);
 	io.item.version = version;
 	assert_int_equal(xseg_kv_run(g->q, &io), -EEXIST);
-	assert_int_equal(xseg_kv_run(g->q, &get), -ESTALE); /* that version is asked for */
+	assert_int_equal(xseg_kv_run(g->q, &get), -ESTALE);	/* that version is asked for */
 	expect_held(1);
 }
 
@@ -139,7 +140,7 @@ static void what_a_cache_need_not_keep_is_told(void **state)
 	io.op = XSEG_KV_GET;
 	io.item.version = 0;
 	assert_int_equal(xseg_kv_run(g->q, &io), 2 * MIB);
-	assert_in_range(g->model->once, 2 * pieces + 1, 2 * pieces + 4); /* and the record */
+	assert_in_range(g->model->once, 2 * pieces + 1, 2 * pieces + 4);	/* and the record */
 	g->model->once = 0;
 	io = io_of(XSEG_KV_PUT, "b", out, 5000);
 	io.flags = XSEG_KV_ONCE;
@@ -153,7 +154,8 @@ static void what_cannot_be_done_with_a_large_value_is_refused(void **state)
 {
 	struct kvrig *g = *state;
 	struct xseg_kv_io io = io_of(XSEG_KV_PUT, "a", out, (32u << 20) + 1);
-	struct xseg_kv_item item = { .op = XSEG_KV_PUT, .key = "a", .key_bytes = 1, .value = out, .value_bytes = 2 * MIB };
+	struct xseg_kv_item item = { .op = XSEG_KV_PUT, .key = "a", .key_bytes = 1, .value = out,
+		.value_bytes = 2 * MIB };
 
 	assert_int_equal(xseg_kv_run(g->q, &io), -EFBIG);
 	io.op = XSEG_KV_APPEND;
@@ -193,8 +195,7 @@ static void many_operations_are_out_beside_large_ones(void **state)
 			nr += xseg_kv_wait(g->q, done, 12, 20 * KVRIG_SECOND);
 		assert_int_equal(xseg_kv_out(g->q), 0);
 		for (unsigned i = 0; i < 12; i++)
-			assert_int_equal(io[i].result, !round ? 0 : i % 3 ? 20000
-									  : 1200000);
+			assert_int_equal(io[i].result, !round ? 0 : i % 3 ? 20000 : 1200000);
 	}
 	assert_memory_equal(in, out, 11 * 300000);
 	expect_held(4);
@@ -251,7 +252,7 @@ static void a_stream_that_kvd_has_forgotten_is_stale(void **state)
 
 	assert_int_equal(kvrig_put(g, "a", out, BIG), 0);
 	assert_int_equal(xseg_kv_get_open(g->q, &item, 0, &st), 0);
-	set_fault(g, KVF_FORGET_ONCE); /* and the same version is there yet */
+	set_fault(g, KVF_FORGET_ONCE);		/* and the same version is there yet */
 	assert_int_equal(xseg_kv_get_piece(st, 0, in, BIG), BIG);
 	assert_memory_equal(in, out, BIG);
 	assert_int_equal(kvrig_put(g, "a", out, 2 * MIB), 0);
@@ -319,7 +320,7 @@ static void pieces_are_put_in_any_order_and_again(void **state)
 	}
 	io = io_of(XSEG_KV_COMMIT, "a", NULL, all);
 	io.stream = st;
-	assert_int_equal(xseg_kv_submit(g->q, &io), -EINVAL); /* parts are out */
+	assert_int_equal(xseg_kv_submit(g->q, &io), -EINVAL);	/* parts are out */
 	for (uint32_t nr = 0; nr < 6;)
 		nr += xseg_kv_wait(g->q, done, 6, 20 * KVRIG_SECOND);
 	for (unsigned i = 0; i < 6; i++)
@@ -352,7 +353,7 @@ static void a_value_with_a_missing_piece_is_not_committed(void **state)
 	changes = g->model->changes;
 	assert_int_equal(xseg_kv_run(g->q, &commit), -EINVAL);
 	part.offset = 0;
-	part.item.value_bytes = 1000; /* too short, but for the last one */
+	part.item.value_bytes = 1000;		/* too short, but for the last one */
 	assert_int_equal(xseg_kv_run(g->q, &part), 0);
 	assert_int_equal(xseg_kv_run(g->q, &commit), -EINVAL);
 	assert_int_equal(g->model->changes, changes);
@@ -410,8 +411,7 @@ static void a_stream_reads_at_any_place(void **state)
 		xseg_kv_get_close(st);
 	}
 	assert_int_equal(xseg_kv_get_open(g->q, &(struct xseg_kv_item){ .key = "b", .key_bytes = 1 },
-				 0, &st),
-		-ENOENT);
+				 0, &st), -ENOENT);
 	expect_held(1);
 }
 
@@ -462,7 +462,7 @@ static void a_large_value_waits_for_a_kvd_that_is_stopped_and_started(void **sta
 	for (unsigned i = 0; i < 2; i++) {
 		g->model->parts = g->model->pieces = 0;
 		assert_int_equal(xseg_kv_submit(g->q, &io), 0);
-		while (g->model->parts + g->model->pieces < 3) /* it is in the middle */
+		while (g->model->parts + g->model->pieces < 3)	/* it is in the middle */
 			assert_int_equal(xseg_kv_poll(g->q, &done, 1), 0);
 		kvrig_stop_kvd(g);
 		assert_int_equal(xseg_kv_wait(g->q, &done, 1, KVRIG_SECOND / 10), 0);
@@ -506,7 +506,7 @@ static void a_large_value_that_is_out_when_its_queue_is_destroyed_is_given_up(vo
 	xseg_kv_kick(g->q);
 	usleep(20000);
 	xseg_kv_queue_destroy(g->q);
-	g->q = NULL; /* the teardown sees that all is free again */
+	g->q = NULL;				/* the teardown sees that all is free again */
 }
 
 static void a_large_value_that_loans_are_in_the_way_of_is_told(void **state)

@@ -92,7 +92,7 @@ static void a_copy_that_is_being_changed_is_not_made_anew(void **state)
 	assert_int_equal(xs_kept_look(seg, true, NULL, NULL), 0);
 	assert_true(xs_peer_word(seg, to) == next);
 	xs_keep_dead(seg, to, word, next);
-	atomic_store(&server->sh->word, word); /* written over */
+	atomic_store(&server->sh->word, word);	/* written over */
 	assert_int_equal(xs_kept_look(seg, true, NULL, NULL), 1);
 	assert_true(xs_peer_word(seg, to) == next);
 	xs_keep(seg, to, XS_KEPT_WORD, word);

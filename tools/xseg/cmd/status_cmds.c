@@ -20,7 +20,7 @@
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
 
-#define ASK_NS  (2 * TOOL_SECOND)
+#define ASK_NS	(2 * TOOL_SECOND)
 #define NEXT_NS (TOOL_SECOND / 2)
 #define LOAD_NS (TOOL_SECOND / 2)
 #define LOOK_NS (TOOL_SECOND / 100)
@@ -30,7 +30,7 @@
 
 struct asker {
 	struct tool quick;
-	struct client *c; /* NULL: nobody can be asked */
+	struct client *c;			/* NULL: nobody can be asked */
 };
 
 static void asker_open(struct asker *a, uint64_t limit_ns)
@@ -111,7 +111,7 @@ static bool ask_volumed(struct client *c, const struct xseg_peer_info *p)
 
 	while (client_ask(c, p->index, "status") >= 0) {
 		if (client_value(c->text, "error", word, sizeof(word)) ||
-			!client_value(c->text, "loading", word, sizeof(word)))
+		    !client_value(c->text, "loading", word, sizeof(word)))
 			return false;
 		if (!strcmp(word, "no"))
 			return true;
@@ -193,10 +193,10 @@ static json_t *locks_json(struct xseg *seg, struct xseg_lock_watch *watch, uint6
  * not be so for one of them. */
 static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_peer_info *p)
 {
-	static const char *const keys[] = { "name", "policy", "state", "memory_bytes",
-		"used_bytes", "dirty_bytes", "draining",
-		"peer_state", "answers",
-		"flush_errors", "load_errors", "store_full", "full" };
+	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
+					    "used_bytes", "dirty_bytes", "draining",
+					    "peer_state", "answers",
+					    "flush_errors", "load_errors", "store_full", "full" };
 	struct client *c = asker_client(a);
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
@@ -260,7 +260,7 @@ static json_t *files_json(struct asker *a, const struct xseg_peer_info *p)
 static json_t *store_json(struct asker *a, const struct xseg_peer_info *p)
 {
 	static const char *const numbers[] = { "keys", "keys_max", "live_bytes", "size_bytes",
-		"dirty_bytes", "bad_records" };
+					       "dirty_bytes", "bad_records" };
 	struct client *c = asker_client(a);
 	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "info") >= 0;
 	json_t *j = json_object();
@@ -359,8 +359,8 @@ static void print_volumes(const json_t *j)
 		print_damage(j);
 	} else if (nr_volumeds(j) || !json_array_size(json_object_get(j, "stores"))) {
 		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
-			of && nr_volumeds(j) > 1 ? " --volumed " : "",
-			of && nr_volumeds(j) > 1 ? of : "");
+			 of && nr_volumeds(j) > 1 ? " --volumed " : "",
+			 of && nr_volumeds(j) > 1 ? of : "");
 		print_hint(line);
 	}
 }
@@ -373,21 +373,20 @@ static void print_segment(const json_t *j)
 	char memory[OUT_TEXT], free_text[OUT_TEXT];
 
 	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n",
-		out_text(segment, "name"), out_size(out_int(segment, "free_bytes"), free_text),
-		out_size(out_int(segment, "memory_bytes"), memory),
-		out_int(segment, "free_requests"),
-		out_int(segment, "requests"));
+	       out_text(segment, "name"), out_size(out_int(segment, "free_bytes"), free_text),
+	       out_size(out_int(segment, "memory_bytes"), memory),
+	       out_int(segment, "free_requests"),
+	       out_int(segment, "requests"));
 	if (json_is_true(json_object_get(supervisor, "alive")))
 		printf("supervisor  pid %" PRIu64 "%s, log %s\n", out_int(supervisor, "pid"),
-			json_is_true(json_object_get(supervisor, "stopping"))
-				? ", is stopping the stack"
-				: "",
-			json_is_string(json_object_get(supervisor, "log"))
-				? log
-				: "unknown: the kernel tells only its user, and root");
+		       json_is_true(json_object_get(supervisor, "stopping"))
+			       ? ", is stopping the stack" : "",
+		       json_is_string(json_object_get(supervisor, "log"))
+			       ? log
+			       : "unknown: the kernel tells only its user, and root");
 	else
 		print_hint("supervisor  none: dead peers are not started again; 'xseg up "
-			   "STACK.conf' starts one");
+			"STACK.conf' starts one");
 	print_volumes(j);
 }
 
@@ -413,9 +412,9 @@ static void print_caches(const json_t *j)
 
 	json_array_foreach(caches, i, c) {
 		printf("cache       %s: %s, %s of %s used, %s dirty\n", out_text(c, "name"),
-			cache_text_state(c), out_size(out_int(c, "used_bytes"), used),
-			out_size(out_int(c, "memory_bytes"), memory),
-			out_size(out_int(c, "dirty_bytes"), dirty));
+		       cache_text_state(c), out_size(out_int(c, "used_bytes"), used),
+		       out_size(out_int(c, "memory_bytes"), memory),
+		       out_size(out_int(c, "dirty_bytes"), dirty));
 		printf("            %s: %s\n", out_text(c, "policy"), out_text(c, "promise"));
 		cache_text_print_errors(c, "            ");
 	}
@@ -428,8 +427,7 @@ static void print_unknown(const json_t *j, const char *name)
 	size_t i;
 
 	json_array_foreach(peers, i, p)
-		if (!strcmp(out_text(p, "name"), name) && !strcmp(out_text(p, "state"),
-								  "stopped")) {
+		if (!strcmp(out_text(p, "name"), name) && !strcmp(out_text(p, "state"), "stopped")) {
 			printf("stopped; 'xseg peer start %s' starts it\n", name);
 			return;
 		}
@@ -444,8 +442,8 @@ static const char *pool_text(const char *owner)
 		{ "yes", "this segment has the lock" },
 		{ "asking", "it does not answer; requests wait" },
 		{ "lost",
-			"LOST: another host serves these objects, or the cluster has blocklisted this "
-			"one; nothing is read or written, and the log says what to do" },
+		  "LOST: another host serves these objects, or the cluster has blocklisted this "
+		  "one; nothing is read or written, and the log says what to do" },
 	};
 
 	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)
@@ -463,7 +461,7 @@ static void print_pools(const json_t *j)
 		printf("%-12s%s: ", i ? "" : "pool", out_text(p, "name"));
 		if (json_is_string(json_object_get(p, "owner")))
 			printf("%s, prefix %s: %s\n", out_text(p, "pool"), out_text(p, "prefix"),
-				pool_text(out_text(p, "owner")));
+			       pool_text(out_text(p, "owner")));
 		else
 			print_unknown(j, out_text(p, "name"));
 	}
@@ -487,7 +485,7 @@ static void print_stores(const json_t *j)
 				out_size(out_int(p, "dirty_bytes"), dirty));
 		if (out_int(p, "bad_records"))
 			print_hint("DAMAGE      values were found damaged: 'xseg kv verify' names "
-				   "them");
+				"them");
 	}
 }
 
@@ -507,8 +505,7 @@ static void print_files(const json_t *j)
 			       "with checksums only\n");
 		else
 			printf("swapped and short files are NOT NOTICED: no user attributes in "
-			       "%s\n",
-				out_text(p, "dir"));
+			       "%s\n", out_text(p, "dir"));
 	}
 }
 

@@ -15,21 +15,16 @@
 #include "tools/xseg/flow/kv_value.h"
 #include "xtypes/xcrc.h"
 
-#define MAGIC   "xseg-kv\n\2\0\0\0\0\0\0" /* with its NUL 16 bytes */
-#define MAGIC_1 "xseg-kv\n\1\0\0\0\0\0\0" /* of files without large values */
+#define MAGIC	"xseg-kv\n\2\0\0\0\0\0\0"		/* with its NUL 16 bytes */
+#define MAGIC_1 "xseg-kv\n\1\0\0\0\0\0\0"		/* of files without large values */
 
-enum kind { RECORD = 1,
-	DELETION,
-	END,
-	LARGE,
-	PIECE,
-	VOID };
+enum kind { RECORD = 1, DELETION, END, LARGE, PIECE, VOID };
 
 struct header {
-	uint32_t crc; /* of all behind it: header, key, value */
+	uint32_t crc;				/* of all behind it: header, key, value */
 	uint32_t kind;
 	uint32_t key_bytes, value_bytes, expiry, client;
-	uint64_t identity[2], sequence; /* END: records, and bad ones */
+	uint64_t identity[2], sequence;		/* END: records, and bad ones */
 };
 
 /* ---- backup ------------------------------------------------------------------------------ */
@@ -76,7 +71,7 @@ struct pieces {
 	const struct kv_store *s;
 	struct image_file *f;
 	struct kv_backup_done *done;
-	int rc; /* an exit code */
+	int rc;					/* an exit code */
 };
 
 static int write_piece(struct kv_sink *to, const uint8_t *data, uint64_t bytes)
@@ -122,15 +117,12 @@ static int write_answer(struct kv_store *s, struct image_file *f, const struct x
 	int rc = TOOL_DONE;
 
 	for (size_t at = 0; !rc && xseg_kv_next_record(io, &at, &r);) {
-		struct header h = { .kind = r.list ? LARGE : r.set ? RECORD
-								   : DELETION,
+		struct header h = { .kind = r.list ? LARGE : r.set ? RECORD : DELETION,
 			.key_bytes = r.key_bytes,
 			.value_bytes = r.list ? (uint32_t)sizeof(r.value_bytes)
 					      : (uint32_t)r.value_bytes,
-			.expiry = r.expiry,
-			.client = r.client,
-			.identity = { r.identity[0], r.identity[1] },
-			.sequence = r.sequence };
+			.expiry = r.expiry, .client = r.client,
+			.identity = { r.identity[0], r.identity[1] }, .sequence = r.sequence };
 
 		rc = write_record(s, f, &h, r.key, r.list ? &r.value_bytes : r.value);
 		done->records++;
@@ -211,7 +203,7 @@ struct source {
 	const char *file;
 	const uint8_t *data;
 	uint64_t bytes;
-	struct newest *table; /* open addressing; a power of two */
+	struct newest *table;			/* open addressing; a power of two */
 	uint64_t slots, used;
 };
 
@@ -272,8 +264,7 @@ static bool note_newest(struct source *f, const struct header *h, uint64_t at)
 	f->used += !n->at;
 	if (!n->at || n->sequence < h->sequence)
 		*n = (struct newest){ .identity = { h->identity[0], h->identity[1] },
-			.sequence = h->sequence,
-			.at = at };
+			.sequence = h->sequence, .at = at };
 	return true;
 }
 
@@ -365,8 +356,8 @@ static int put_group(struct source *f, struct xseg_kv_io *io, uint32_t nr,
 /* The pieces of a LARGE, one behind the other. */
 struct reader {
 	const struct source *f;
-	uint64_t at, left; /* the piece, and what is left of it */
-	uint64_t end; /* of the value: bytes that are to come */
+	uint64_t at, left;			/* the piece, and what is left of it */
+	uint64_t end;				/* of the value: bytes that are to come */
 };
 
 static int64_t read_pieces(struct kv_source *from, uint8_t *to, uint64_t bytes)
@@ -397,9 +388,7 @@ static int put_large(struct source *f, uint64_t at, const struct header *h,
 	struct reader r = { .f = f, .at = behind(at, h), .end = large_bytes(f, at, h) };
 	struct kv_source from = { .read = read_pieces, .arg = &r };
 	struct xseg_kv_io put = { .item = { .key = f->data + at + sizeof(*h),
-					  .key_bytes = h->key_bytes,
-					  .expiry = h->expiry,
-					  .client = h->client } };
+		.key_bytes = h->key_bytes, .expiry = h->expiry, .client = h->client } };
 	struct header piece;
 	int64_t rc;
 
@@ -433,7 +422,10 @@ static int put_all(struct source *f, struct kv_backup_done *done)
 			continue;
 		}
 		io[nr++] = (struct xseg_kv_io){ .op = XSEG_KV_PUT,
-			.item = { .key = from + sizeof(h), .key_bytes = h.key_bytes, .value = (void *)(uintptr_t)(from + sizeof(h) + h.key_bytes), .value_bytes = h.value_bytes, .expiry = h.expiry, .client = h.client } };
+			.item = { .key = from + sizeof(h), .key_bytes = h.key_bytes,
+				.value = (void *)(uintptr_t)(from + sizeof(h) + h.key_bytes),
+				.value_bytes = h.value_bytes, .expiry = h.expiry,
+				.client = h.client } };
 		if (nr < KV_STORE_DEPTH)
 			continue;
 		rc = put_group(f, io, nr, done);

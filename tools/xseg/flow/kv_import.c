@@ -14,7 +14,7 @@
 #include "tools/xseg/flow/kv_value.h"
 #include "tools/xseg/text/key_text.h"
 
-#define FOLLOWED 8u /* links to directories, one behind the other */
+#define FOLLOWED 8u				/* links to directories, one behind the other */
 
 struct walk {
 	struct kv_store *s;
@@ -28,7 +28,7 @@ struct walk {
 	 * pieces are joined */
 	char *name;
 	size_t used, room;
-	uint32_t followed; /* links to directories on the way to it */
+	uint32_t followed;			/* links to directories on the way to it */
 };
 
 static int fail(const struct walk *w, int error, const char *name)
@@ -151,7 +151,8 @@ static int add(struct walk *w, uint8_t *data, uint64_t bytes, uint32_t client)
 	struct xseg_kv_io *io = &w->io[w->nr++];
 	int rc;
 
-	*io = (struct xseg_kv_io){ .op = XSEG_KV_PUT, .flags = XSEG_KV_ONCE, .item = { .value = data, .value_bytes = bytes, .client = client } };
+	*io = (struct xseg_kv_io){ .op = XSEG_KV_PUT, .flags = XSEG_KV_ONCE,
+		.item = { .value = data, .value_bytes = bytes, .client = client } };
 	rc = import_key(w, &io->item);
 	return rc || w->nr < KV_STORE_DEPTH ? rc : group_put(w);
 }
@@ -205,9 +206,9 @@ static int import_file(struct walk *w, int dir, const char *name, int how)
 		rc = add(w, data, (uint64_t)n, 0);
 	} else {
 		free(data);
-		rc = n != -EFBIG                  ? fail(w, (int)-n, w->name)
+		rc = n != -EFBIG		       ? fail(w, (int)-n, w->name)
 		     : lseek(fd, 0, SEEK_SET) < 0 ? fail(w, errno, w->name)
-						  : import_stream(w, fd);
+						       : import_stream(w, fd);
 	}
 	close(fd);
 	return rc;
@@ -251,8 +252,7 @@ static int import_link(struct walk *w, int dir, const char *name)
 	int rc = -1;
 
 	if (n < 0 || n == PATH_MAX) {
-		int error = !target ? ENOMEM : n < 0 ? errno
-						     : ENAMETOOLONG;
+		int error = !target ? ENOMEM : n < 0 ? errno : ENAMETOOLONG;
 
 		free(target);
 		return fail(w, error, w->name);

@@ -15,8 +15,8 @@
  * Or a negative errno, which is kept in `error`. */
 struct kv_source {
 	int64_t (*read)(struct kv_source *from, uint8_t *to, uint64_t bytes);
-	int fd; /* of kv_source_fd() */
-	int error; /* a positive errno; 0: it is not the source's */
+	int fd;					/* of kv_source_fd() */
+	int error;				/* a positive errno; 0: it is not the source's */
 	void *arg;
 };
 /* Where they go to. 0, or a negative errno, as above. */
@@ -39,12 +39,11 @@ int64_t kv_value_put(struct kv_store *s, struct xseg_kv_io *put, struct kv_sourc
 struct kv_value {
 	struct kv_store *s;
 	struct xseg_kv_stream *stream;
-	/* value_bytes, version, expiry, client; the key is the caller's */
-	struct xseg_kv_item item;
+	struct xseg_kv_item item;	/* value_bytes, version, expiry, client; the key is the caller's */
 	struct xseg_kv_io piece[KV_STORE_PIECES];
 	bool back[KV_STORE_PIECES];
 	uint8_t *room;
-	uint32_t flags; /* XSEG_KV_ONCE */
+	uint32_t flags;				/* XSEG_KV_ONCE */
 };
 
 /* 0, or a negative errno. Close in any case. */
