@@ -13,6 +13,7 @@
  */
 #include "peers/cached/life/cached.h"
 #include "peers/kvd/kvd.h"
+#include "tests/rig/wrap.h"
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 
@@ -70,29 +71,6 @@ static void point(void)
 	if (cut.aim != AIM_SLOTS)
 		fall();
 }
-
-#define WRAP_VOID(name, params, args) \
-	void __real_##name params; \
-	void __wrap_##name params; \
-	void __wrap_##name params \
-	{ \
-		point(); \
-		__real_##name args; \
-		point(); \
-	}
-
-#define WRAP(type, name, params, args) \
-	type __real_##name params; \
-	type __wrap_##name params; \
-	type __wrap_##name params \
-	{ \
-		type rc; \
-\
-		point(); \
-		rc = __real_##name args; \
-		point(); \
-		return rc; \
-	}
 
 /* It takes lists of parameters for products. */
 /* clang-format off */

@@ -10,6 +10,7 @@
  */
 #include "tests/rig/cached_rig.h"
 #include "tests/rig/long.h"
+#include "tests/rig/wrap.h"
 
 #include "xseg/internal.h"
 
@@ -34,29 +35,6 @@ static void point(void)
 	death.armed = false;
 	longjmp(death.to, 1);
 }
-
-#define WRAP_VOID(name, params, args) \
-	void __real_##name params; \
-	void __wrap_##name params; \
-	void __wrap_##name params \
-	{ \
-		point(); \
-		__real_##name args; \
-		point(); \
-	}
-
-#define WRAP(type, name, params, args) \
-	type __real_##name params; \
-	type __wrap_##name params; \
-	type __wrap_##name params \
-	{ \
-		type rc; \
-\
-		point(); \
-		rc = __real_##name args; \
-		point(); \
-		return rc; \
-	}
 
 /* It takes lists of parameters for products. */
 /* clang-format off */
