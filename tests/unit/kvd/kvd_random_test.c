@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "tests/rig/kvd_rig.h"
+#include "tests/rig/xorshift.h"
 
 #define KEYS	40u
 #define HISTORY 4000u
@@ -44,10 +45,7 @@ static uint64_t random_state, seed;
 
 static uint32_t rnd(uint32_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % below;
+	return xorshift_below(&random_state, below);
 }
 
 static void fail_key(uint32_t k, const char *what, uint32_t value)
