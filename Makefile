@@ -89,6 +89,9 @@ PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 XSEG_SRC := $(wildcard xtypes/*.c) $(call sources,xseg)
 COMMON_SRC := $(call sources,peers/common)
 ALOG_SRC := $(call sources,peers/alog)
+# The program of a peer: not memcached's own name.
+program = $(BUILD)/bin/$(patsubst memcached,xseg-memcached,$(1))
+
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
@@ -134,7 +137,7 @@ NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
 GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
-BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
+BIN := $(foreach p,$(PEERS),$(call program,$(p))) $(addprefix $(BUILD)/bin/,xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
 	 $(BUILD)/bin/bench-pagecache $(BUILD)/bin/bench-rival-socket \
 	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
@@ -260,7 +263,7 @@ define peer_rules
 $(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(call sources,peers/$(1)))) \
 		$(BUILD)/sources
 	$$(archive)
-$(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
+$(call program,$(1)): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
 	$$(link)
 endef
 $(foreach p,$(PEERS),$(eval $(call peer_rules,$(p))))

@@ -70,7 +70,7 @@ static void build_args(struct supervisor *s, const struct unit *u, struct args *
 	a->nr = 0;
 	a->failed = false;
 	args_add(a, "%s/%s", s->directory,
-		u->nr > 1 ? "xseg-host" : s->units.stack->peers[u->peer[0]].kind);
+		u->nr > 1 ? "xseg-host" : stack_program(s->units.stack->peers[u->peer[0]].kind));
 	args_add(a, "--segment=%s", s->segment);
 	if (u->nr > 1)
 		add_names(s, u, a);

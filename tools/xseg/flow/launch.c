@@ -83,7 +83,7 @@ static void add_group(struct args *a, struct xseg *seg, const struct stack *stac
 static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack,
 			   const struct stack_peer *p, struct args *a)
 {
-	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
+	const char *program = p->group == STACK_NONE ? stack_program(p->kind) : "xseg-host";
 	char path[PATH_MAX];
 	int rc = tool_program(program, path, sizeof(path));
 
