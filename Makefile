@@ -15,8 +15,8 @@
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/common/*.c             what several of these programs have in common
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
-#   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
-#                                headers are
+#   bench/rivals/*.c             build/bin/bench-rival-xseg, -memcached; and -redis, -leveldb,
+#                                -rocksdb, -lmdb where their headers are there
 #   tools/nbdkit/plugin.c, writers.c
 #                                build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
@@ -137,10 +137,13 @@ NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
 GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
+# Of the rivals, those whose headers are there.
+RIVAL_LIBS := $(foreach h,leveldb/c rocksdb/c lmdb,$(if $(wildcard /usr/include/$(h).h),$(h:%/c=%)))
+RIVALS := xseg memcached $(if $(wildcard /usr/include/hiredis/hiredis.h),redis) $(RIVAL_LIBS)
+
 BIN := $(foreach p,$(PEERS),$(call program,$(p))) $(addprefix $(BUILD)/bin/,xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
-	 $(BUILD)/bin/bench-pagecache $(BUILD)/bin/bench-rival-socket \
-	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
+	 $(BUILD)/bin/bench-pagecache $(RIVALS:%=$(BUILD)/bin/bench-rival-%)
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(BUILD)/tests/sim \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) \
@@ -293,13 +296,18 @@ $(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(BENCH_COMMO
 		$(BASE) $(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
-$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BENCH_COMMON) $(BASE) $(BUILD)/sources
-	$(link)
+RIVAL_DRIVER := $(RIVAL).o $(RIVAL)_value.o $(RIVAL)_work.o $(BENCH_COMMON)
+$(BUILD)/bin/bench-rival-redis: private LIBS := -lhiredis $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
 $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
-$(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
-  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BENCH_COMMON) $(BASE) \
-	$(BUILD)/sources
+$(BUILD)/bin/bench-rival-lmdb: private LIBS := -llmdb $(LIBS)
+$(BUILD)/bin/bench-rival-xseg: $(RIVAL_DRIVER) $(RIVAL)_xseg.o $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-rival-memcached $(BUILD)/bin/bench-rival-redis: \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL_DRIVER) $(RIVAL)_socket.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+	$(link)
+$(RIVAL_LIBS:%=$(BUILD)/bin/bench-rival-%): \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL_DRIVER) $(RIVAL)_lib.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BENCH_COMMON) $(BASE) \
 		$(BUILD)/sources
