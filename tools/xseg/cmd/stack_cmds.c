@@ -99,7 +99,7 @@ static int check_file(struct upping *u)
 
 	rc = tool_program("xseg-host", path, sizeof(path));
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program xseg-host");
 	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, STDIN_FILENO, NULL,
 		said, sizeof(said));

@@ -88,7 +88,7 @@ static int build_arguments(struct tool *t, struct xseg *seg, const struct stack 
 	int rc = tool_program(program, path, sizeof(path));
 
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program %s", program);
 	args_add(a, "%s", path);
 	args_add(a, "--segment=%s", t->segment);
@@ -310,7 +310,7 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	l->log_from = log_size(l->log);
 	rc = tool_program("xseg-host", path, sizeof(path));
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program xseg-host");
 	fd = open_text(text);
 	if (fd < 0)
