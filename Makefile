@@ -417,9 +417,10 @@ fuzz-build:
 		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 fuzz-programs: $(FUZZ)
 
+DEMO := $(addprefix $(BUILD)/bin/,volumed cached filed xseg-host xseg xbench)
 demo: ## the main job on real data
 	@tests/lib/deps.sh --quiet build demo
-	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(MAKE) --no-print-directory $(JOBS) $(DEMO)
 	@BUILD=$(BUILD) bench/demo.sh
 
 bench-deps: ## installs what `make bench` compares with, after saying what
