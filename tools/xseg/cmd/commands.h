@@ -30,7 +30,7 @@ command_fn seg_create, seg_destroy, seg_list, seg_info, seg_check;
 
 /* ---- stack_cmds.c ---- */
 struct stack_up_opts {
-	bool foreground;
+	bool foreground, service;
 };
 struct stack_down_opts {
 	bool force, cancel;
