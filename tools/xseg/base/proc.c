@@ -17,6 +17,7 @@
 
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/main.h"
+#include "peers/common/say/words.h"
 #include "tools/xseg/base/tool.h"
 
 #define LOG_TAIL_BYTES (64 << 10)
@@ -74,14 +75,24 @@ int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int si
 	return signal_peer(seg, peer, sig, NULL);
 }
 
-int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
+static int send_value(struct xseg *seg, const struct xseg_peer_info *peer, int sig, uint32_t value)
 {
-	siginfo_t info = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
 
 	info.si_pid = getpid();
 	info.si_uid = getuid();
-	info.si_value.sival_int = (int)peer->index;
-	return signal_peer(seg, peer, MAIN_STOP_SIGNAL, &info);
+	info.si_value.sival_int = (int)value;
+	return signal_peer(seg, peer, sig, &info);
+}
+
+int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	return send_value(seg, peer, MAIN_STOP_SIGNAL, peer->index);
+}
+
+int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor, uint32_t place)
+{
+	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL, place);
 }
 
 static bool supervises(const char *pid)

@@ -23,6 +23,10 @@ int proc_signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int s
 int proc_fail_named(struct xseg *seg, const struct xseg_peer_info *peer, const char *what);
 /* Has this peer, and no other of its process, stop in an orderly way. */
 int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUST_CHECK;
+/* Tells the supervisor to start the process of a peer again when it has ended: once. place: the
+ * peer's in the stack. */
+int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor,
+		      uint32_t place) XSEG_MUST_CHECK;
 
 /* The supervisor of a segment that cannot be asked, by what /proc tells: has_name, whether its file
  * is still in /dev/shm. 0: there is none, or it is another user's. To be told of, not to be

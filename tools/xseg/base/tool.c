@@ -329,22 +329,42 @@ void tool_note(const struct tool *t, const char *fmt, ...)
 
 /* ---- places ------------------------------------------------------------------------------ */
 
-int tool_program(const char *name, char *path, size_t size)
+/* The directory of this program. */
+static int own_directory(char *path, size_t size)
 {
-	char own[4096];
-	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	ssize_t len = readlink("/proc/self/exe", path, size - 1);
 	char *slash;
 
 	if (len < 0)
 		return -errno;
-	own[len] = '\0';
-	slash = strrchr(own, '/');
+	path[len] = '\0';
+	slash = strrchr(path, '/');
 	if (!slash)
 		return -ENOENT;
 	*slash = '\0';
-	if ((size_t)snprintf(path, size, "%s/%s", own, name) >= size)
-		return -ENAMETOOLONG;
-	return access(path, X_OK) ? -errno : 0;
+	return 0;
+}
+
+int tool_file(const char *name, int how, char *path, size_t size)
+{
+	static const char *const places[] = { "", "../libexec/xseg/" };
+	char own[4096];
+	int rc = own_directory(own, sizeof(own));
+
+	for (size_t i = 0; !rc && i < sizeof(places) / sizeof(places[0]); i++) {
+		if ((size_t)snprintf(path, size, "%s/%s%s", own, places[i], name) >= size)
+			return -ENAMETOOLONG;
+		if (!access(path, how))
+			return 0;
+		if (errno != ENOENT)
+			return -errno;
+	}
+	return rc ? rc : -ENOENT;
+}
+
+int tool_program(const char *name, char *path, size_t size)
+{
+	return tool_file(name, X_OK, path, size);
 }
 
 bool tool_is_own_limit(int rc)

@@ -119,7 +119,10 @@ void tool_note(const struct tool *t, const char *fmt, ...) __attribute__((format
 /* A line for people on stdout: not with --json or --quiet. */
 void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The program `name` in the directory of this one. -ENOENT when it is not there. */
+/* The file `name` in the directory of this program, where it was built, or in ../libexec/xseg, where
+ * it was installed, if it can be read (how: R_OK) or run (X_OK). -ENOENT: it is in neither. */
+int tool_file(const char *name, int how, char *path, size_t size) XSEG_MUST_CHECK;
+/* That of a program. */
 int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;
 
 /* Whether an error of making a segment, or of attaching to one, says something of the limits that
