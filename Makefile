@@ -333,6 +333,7 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
+	    kvd_index_expect kvd_index_show \
 	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
@@ -343,6 +344,7 @@ $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
 $(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
 # In this one kvd is killed at these calls.
 $(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
+$(BUILD)/tests/kvd_paged_test: private LDFLAGS += -Wl,--wrap=kvd_index_expect -Wl,--wrap=kvd_index_show
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
