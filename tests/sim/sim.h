@@ -121,7 +121,7 @@ enum act {
 /* Of ACT_VALUE (kv/values.c). INFO is for the beginning. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
-	VALUE_INFO
+	VALUE_DELETE_ALL, VALUE_INFO
 };
 struct item {
 	uint8_t act, node, op;
