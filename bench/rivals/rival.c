@@ -14,7 +14,10 @@ static const char *const protocol_names[] = { [REDIS] = "redis", [MEMCACHED] = "
 static const struct opt rival_opts[] = {
 	BENCH_RW(AT(rw)),
 	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH,
-	  .def = "1", .arg = "N", .help = "requests in flight; of a library: threads" },
+	  .def = "1", .arg = "N",
+	  .help = "requests in flight, of each connection; of a library: threads" },
+	{ .name = "connections", .kind = OPT_UINT, .off = AT(connections), .min = 1, .max = 1024,
+	  .def = "1", .arg = "N", .help = "connections to a server, all of one thread" },
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = VALUE_BYTES, .max = 1ull << 40,
 	  .def = "64M", .arg = "SIZE", .help = "size of the set, in values of 4k" },
 	{ .name = "path", .kind = OPT_STR, .off = AT(path),

@@ -26,7 +26,7 @@
 enum rival_protocol { REDIS, MEMCACHED };
 
 struct rival_options {
-	uint32_t rw, iodepth, protocol;
+	uint32_t rw, iodepth, protocol, connections;
 	uint64_t size, cache, runtime_ns, ramp_ns, randseed;
 	char path[256];
 	struct bench_cpus cpus;

@@ -1,7 +1,8 @@
-/* rival_socket.c - one connection to a server over a socket of the machine, with --iodepth requests
+/* rival_socket.c - connections to a server over a socket of the machine, each with --iodepth requests
  * in flight. It speaks redis's RESP and memcached's text protocol. Both servers answer in order.
  *
- * A round takes the answers that have come, and sends as many new requests by one send().
+ * A round takes the answers that have come on a connection, and sends as many new requests by one
+ * send(). One connection is waited for in recv(), several by epoll.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -21,16 +23,23 @@ struct flight {
 	uint64_t block, ns;
 };
 
-struct client {
-	const struct rival_options *o;
-	struct rival_result *result;
-	struct rival_clock clock;
+struct line {
 	int fd;
-	uint64_t random, nr_blocks, next_fill;
 	struct flight flight[MAX_DEPTH];	/* a ring: [asked % MAX_DEPTH] is the next one */
 	uint64_t asked, answered;
 	char *out, *in;
 	size_t nr_out, nr_in;
+};
+
+struct client {
+	const struct rival_options *o;
+	struct rival_result *result;
+	struct rival_clock clock;
+	uint64_t random, nr_blocks, next_fill;
+	uint64_t asked, answered;		/* of all lines */
+	bool over;
+	int epoll;
+	struct line *line;			/* o->connections of them */
 	uint8_t value[VALUE_BYTES];
 };
 
@@ -39,15 +48,21 @@ static bool writes(const struct client *c)
 	return c->o->fill || c->o->rw == RANDWRITE;
 }
 
-static int connect_to(struct client *c, struct xseg_error *err)
+static int connect_to(struct client *c, struct line *l, struct xseg_error *err)
 {
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = l };
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
 	if (strlen(c->o->path) >= sizeof(to.sun_path))
 		return xseg_fail(err, -EINVAL, "the name of the socket is too long");
 	memcpy(to.sun_path, c->o->path, strlen(c->o->path) + 1);
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
+	l->out = malloc(MAX_DEPTH * REQUEST_BYTES);
+	l->in = malloc(MAX_DEPTH * REQUEST_BYTES);
+	if (!l->out || !l->in)
+		return xseg_fail(err, -ENOMEM, "no memory");
+	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (l->fd < 0 || connect(l->fd, (struct sockaddr *)&to, sizeof(to)) ||
+		epoll_ctl(c->epoll, EPOLL_CTL_ADD, l->fd, &e))
 		return xseg_fail(
 			err, -errno, "no connection to %s: %s", c->o->path, strerror(errno));
 	return 0;
@@ -55,13 +70,13 @@ static int connect_to(struct client *c, struct xseg_error *err)
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-static void put_text(struct client *c, const char *text, size_t len)
+static void put_text(struct line *l, const char *text, size_t len)
 {
-	memcpy(c->out + c->nr_out, text, len);
-	c->nr_out += len;
+	memcpy(l->out + l->nr_out, text, len);
+	l->nr_out += len;
 }
 
-static void put_request(struct client *c, uint64_t block)
+static void put_request(struct client *c, struct line *l, uint64_t block)
 {
 	char key[KEY_BYTES], text[96];
 	size_t len = rival_key(key, block);
@@ -76,35 +91,36 @@ static void put_request(struct client *c, uint64_t block)
 		n = snprintf(text, sizeof(text), "set %s 0 0 %u\r\n", key, VALUE_BYTES);
 	else
 		n = snprintf(text, sizeof(text), "get %s\r\n", key);
-	put_text(c, text, (size_t)n);
+	put_text(l, text, (size_t)n);
 	if (writes(c)) {
 		rival_value(c->value, block);
-		put_text(c, (const char *)c->value, VALUE_BYTES);
-		put_text(c, "\r\n", 2);
+		put_text(l, (const char *)c->value, VALUE_BYTES);
+		put_text(l, "\r\n", 2);
 	}
 }
 
-static void ask(struct client *c, uint64_t now)
+static void ask(struct client *c, struct line *l, uint64_t now)
 {
 	uint64_t block = c->o->fill ? c->next_fill++ : bench_random(&c->random, c->nr_blocks);
 
-	c->flight[c->asked++ % MAX_DEPTH] = (struct flight){ block, now };
-	put_request(c, block);
+	l->flight[l->asked++ % MAX_DEPTH] = (struct flight){ block, now };
+	c->asked++;
+	put_request(c, l, block);
 }
 
-static int send_all(struct client *c, struct xseg_error *err)
+static int send_all(struct line *l, struct xseg_error *err)
 {
 	size_t sent = 0;
 
-	while (sent < c->nr_out) {
-		ssize_t n = send(c->fd, c->out + sent, c->nr_out - sent, MSG_NOSIGNAL);
+	while (sent < l->nr_out) {
+		ssize_t n = send(l->fd, l->out + sent, l->nr_out - sent, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
 			return xseg_fail(err, -errno, "the server cannot be written to: %s",
 				strerror(errno));
 		sent += n > 0 ? (size_t)n : 0;
 	}
-	c->nr_out = 0;
+	l->nr_out = 0;
 	return 0;
 }
 
@@ -139,36 +155,37 @@ static bool is_right(const struct client *c, const char *answer, const char *val
 }
 
 /* Takes what answers there are; returns how many. */
-static uint32_t take_answers(struct client *c, uint64_t now)
+static uint32_t take_answers(struct client *c, struct line *l, uint64_t now)
 {
 	size_t at = 0, len;
 	const char *value;
 	uint32_t n = 0;
 
-	while ((len = parse_answer(c, c->in + at, c->nr_in - at, &value)) != 0) {
-		struct flight *f = &c->flight[c->answered++ % MAX_DEPTH];
+	while ((len = parse_answer(c, l->in + at, l->nr_in - at, &value)) != 0) {
+		struct flight *f = &l->flight[l->answered++ % MAX_DEPTH];
 
-		assert(c->answered <= c->asked);
-		c->result->wrong += !is_right(c, c->in + at, value, f->block);
+		assert(l->answered <= l->asked);
+		c->result->wrong += !is_right(c, l->in + at, value, f->block);
 		if (c->clock.counting)
 			xhist_record(&c->result->lat, now - f->ns);
 		at += len;
 		n++;
 	}
-	memmove(c->in, c->in + at, c->nr_in - at);
-	c->nr_in -= at;
+	memmove(l->in, l->in + at, l->nr_in - at);
+	l->nr_in -= at;
+	c->answered += n;
 	return n;
 }
 
-static int receive(struct client *c, struct xseg_error *err)
+static int receive(struct line *l, struct xseg_error *err)
 {
-	ssize_t n = recv(c->fd, c->in + c->nr_in, MAX_DEPTH * REQUEST_BYTES - c->nr_in, 0);
+	ssize_t n = recv(l->fd, l->in + l->nr_in, MAX_DEPTH * REQUEST_BYTES - l->nr_in, 0);
 
 	if (n < 0 && errno == EINTR)
 		return 0;
 	if (n <= 0)
 		return xseg_fail(err, -EIO, "the server closed the connection");
-	c->nr_in += (size_t)n;
+	l->nr_in += (size_t)n;
 	return 0;
 }
 
@@ -179,37 +196,52 @@ static bool is_over(struct client *c, uint64_t now, uint32_t n)
 	return !rival_count(&c->clock, c->result, now, n);
 }
 
+/* What has come on a line, and as many new requests. */
+static int serve(struct client *c, struct line *l, struct xseg_error *err)
+{
+	int rc = receive(l, err);
+	uint64_t now = bench_now_ns();
+	uint32_t n = take_answers(c, l, now);
+
+	c->over = c->over || is_over(c, now, n);
+	for (uint32_t i = 0; i < n && !c->over && c->next_fill < c->nr_blocks; i++)
+		ask(c, l, now);
+	return rc ? rc : send_all(l, err);
+}
+
+/* One line is waited for in recv(). */
+static int serve_lines(struct client *c, struct xseg_error *err)
+{
+	struct epoll_event event[64];
+	int n, rc = 0;
+
+	if (c->o->connections == 1)
+		return serve(c, c->line, err);
+	n = epoll_wait(c->epoll, event, 64, -1);
+	for (int i = 0; i < n && !rc; i++)
+		rc = serve(c, event[i].data.ptr, err);
+	return rc;
+}
+
 static int load(struct client *c, struct xseg_error *err)
 {
-	bool over = false;
 	int rc = 0;
 
 	rival_clock_start(&c->clock, c->o);
-	for (uint32_t i = 0; i < c->o->iodepth && c->next_fill < c->nr_blocks; i++)
-		ask(c, bench_now_ns());
-	while (!rc && c->answered < c->asked) {
-		uint64_t now;
-		uint32_t n;
-
-		rc = send_all(c, err);
-		if (!rc)
-			rc = receive(c, err);
-		now = bench_now_ns();
-		n = take_answers(c, now);
-		over = over || is_over(c, now, n);
-		for (uint32_t i = 0; i < n && !over && c->next_fill < c->nr_blocks; i++)
-			ask(c, now);
+	for (uint32_t i = 0; i < c->o->connections && !rc; i++) {
+		for (uint32_t k = 0; k < c->o->iodepth && c->next_fill < c->nr_blocks; k++)
+			ask(c, &c->line[i], bench_now_ns());
+		rc = send_all(&c->line[i], err);
 	}
+	while (!rc && c->answered < c->asked)
+		rc = serve_lines(c, err);
 	return rc;
 }
 
 int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr,
 	struct xseg_error *err)
 {
-	struct client c = { .o = o,
-		.result = result,
-		.fd = -1,
-		.random = o->randseed,
+	struct client c = { .o = o, .result = result, .random = o->randseed,
 		.nr_blocks = o->size / VALUE_BYTES };
 	int rc = bench_cpus_bind(&o->cpus, 0, err);
 
@@ -217,17 +249,22 @@ int rival_run(const struct rival_options *o, struct rival_result *result, uint32
 		return rc;
 	*nr = 1;
 	memset(c.value, 0x5a, sizeof(c.value));
-	c.out = malloc(MAX_DEPTH * REQUEST_BYTES);
-	c.in = malloc(MAX_DEPTH * REQUEST_BYTES);
-	if (c.out && c.in)
-		rc = connect_to(&c, err);
-	else
-		rc = xseg_fail(err, -ENOMEM, "no memory");
+	c.line = calloc(o->connections, sizeof(*c.line));
+	c.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!c.line || c.epoll < 0)
+		rc = xseg_fail(err, -ENOMEM, "no memory for %u connections", o->connections);
+	for (uint32_t i = 0; i < o->connections && !rc; i++)
+		rc = connect_to(&c, &c.line[i], err);
 	if (!rc)
 		rc = load(&c, err);
-	free(c.out);
-	free(c.in);
-	if (c.fd >= 0)
-		close(c.fd);
+	for (uint32_t i = 0; c.line && i < o->connections; i++) {
+		free(c.line[i].out);
+		free(c.line[i].in);
+		if (c.line[i].out && c.line[i].fd > 0)
+			close(c.line[i].fd);
+	}
+	if (c.epoll >= 0)
+		close(c.epoll);
+	free(c.line);
 	return rc;
 }
