@@ -52,9 +52,11 @@ long,rivals         qemu-system-x86   virtual machines with a volume for their d
 long,rivals         busybox-static    what runs in them
 long,rivals         cpio              packs it
 long                  xfsprogs          power cuts of kvd on XFS, too: tests/system/kvd_power.sh
-rivals              redis-server      bench/rivals.sh
+rivals              redis-server      bench/rivals.sh, bench/kv.sh
+rivals              libhiredis-dev    the same: its client
 rivals              librocksdb-dev    the same: RocksDB
 rivals              libleveldb-dev    the same: LevelDB
+rivals              liblmdb-dev       bench/kv.sh: LMDB
 bench               valgrind          bench/scale.sh: counts instructions and cache lines
 tidy                clang-format      formatting
 tidy                clang-tidy        static analysis

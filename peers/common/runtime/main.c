@@ -35,7 +35,7 @@
 static const struct opt main_opts[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = P(segment), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
-	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },
+	  .help = "segment to serve, also -s; else $XSEG_SEGMENT, else the only one, else xseg" },
 	{ .name = "name", .kind = OPT_STR, .off = P(name), .len = XSEG_NAME_MAX, .arg = "NAME",
 	  .check = cli_check_name, .help = "name of this peer (else its kind)" },
 	{ .name = "downstream", .kind = OPT_STR, .off = P(downstream_name), .len = XSEG_NAME_MAX,
