@@ -51,7 +51,7 @@ static const struct command commands[] = {
 	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
 	  "stops a peer in order; refuses while others send to it" },
 	{ "peer restart", peer_restart, peer_restart_table, sizeof(struct peer_restart_opts), 0, 1,
-	  "NAME|--all",
+	  "NAME|--all|--replaced",
 	  "stops a peer in order and starts it again, while others wait for it" },
 	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
 	  "sends SIGKILL to a peer's process" },
