@@ -462,7 +462,7 @@ format: ## formats the sources
 
 # ---- installing ---------------------------------------------------------------------------------
 
-.PHONY: install uninstall clean help
+.PHONY: install uninstall deb clean help
 BINDIR     ?= $(PREFIX)/bin
 # Programs that `xseg` starts, and users do not. It finds them beside itself, or in
 # ../libexec/xseg.
@@ -477,6 +477,9 @@ FIND_PYTHONDIR = import site; print([d for d in site.getsitepackages() + [site.g
 PYTHONDIR  ?= $(or $(shell for p in python3 /usr/bin/python3; do \
 	$$p -I -c '$(FIND_PYTHONDIR)' 2>/dev/null && break; done),$(PREFIX)/lib/python3/dist-packages)
 PYTHON = $(wildcard tools/python/xseg/*.py) tools/python/xseg/py.typed
+# Completion of commands, where bash-completion and zsh look for it.
+BASH_DIR ?= $(PREFIX)/share/bash-completion/completions
+ZSH_DIR	 ?= $(PREFIX)/share/zsh/site-functions
 PAGES = $(wildcard $(foreach s,1 3 5 7 8,docs/*.$(s) peers/*/*.$(s) tools/*/*.$(s) bench/*/*.$(s)))
 PAGE_PATHS = $(foreach m,$(PAGES),man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
@@ -501,20 +504,23 @@ headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h xseg/kv.h | tr -d '\\:'
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
 # Where a fio that was built with its defaults looks for engines.
 ENGINE_DIR ?= $(LIBDIR)/fio
-SHARED_FILE = libxseg.so.$(VERSION)
+SHARED_FILE = libxseg.so.$(ABI).$(VERSION)
 
 # All that has DESTDIR or a directory in it is quoted: it may have spaces, and `uninstall` removes.
 at = "$(DESTDIR)$(1)"
 FOLDERS = $(call at,$(BINDIR)) $(call at,$(LIBEXECDIR)) $(call at,$(LIBDIR)/pkgconfig) \
-	  $(call at,$(PYTHONDIR)/xseg) \
+	  $(call at,$(PYTHONDIR)/xseg) $(call at,$(BASH_DIR)) $(call at,$(ZSH_DIR)) \
 	  $(if $(PLUGIN),$(call at,$(PLUGIN_DIR))) $(if $(ENGINE),$(call at,$(ENGINE_DIR))) \
 	  $(foreach h,xseg xtypes,$(call at,$(INCLUDEDIR)/$(h))) \
 	  $(foreach m,$(sort $(dir $(PAGE_PATHS))),$(call at,$(MANDIR)/$(m)))
 # What `install` has made, for `uninstall`.
 FOLDER_LIST = $(call at,$(LIBEXECDIR)/folders)
 
+.PHONY: install-needs
+install-needs: $(BIN) libs
+
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
-	@$(MAKE) --no-print-directory $(JOBS) programs libs
+	@$(MAKE) --no-print-directory $(JOBS) install-needs
 	@tools/install/folders.sh make $(FOLDER_LIST) $(FOLDERS)
 	install -m 755 $(COMMANDS) "$(DESTDIR)$(BINDIR)"
 	install -m 755 $(filter-out $(COMMANDS),$(BIN)) $(GUARD) "$(DESTDIR)$(LIBEXECDIR)"
@@ -531,6 +537,9 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 		install -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
 	done
 	install -m 644 $(PYTHON) "$(DESTDIR)$(PYTHONDIR)/xseg"
+	install -m 644 tools/completion/xseg.bash "$(DESTDIR)$(BASH_DIR)/xseg"
+	ln -sf xseg "$(DESTDIR)$(BASH_DIR)/xbench"
+	install -m 644 tools/completion/_xseg "$(DESTDIR)$(ZSH_DIR)"
 	@set -e; for m in $(PAGES); do \
 		echo "install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
 		install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
@@ -545,9 +554,16 @@ uninstall: ## removes what install put there, with the directories that it made
 	rm -rf "$(DESTDIR)$(PYTHONDIR)/xseg/__pycache__"
 	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so"
 	rm -f "$(DESTDIR)$(ENGINE_DIR)/fio-xseg.so"
+	rm -f $(addprefix "$(DESTDIR)$(BASH_DIR)"/,xseg xbench) "$(DESTDIR)$(ZSH_DIR)/_xseg"
 	rm -f $(addprefix "$(DESTDIR)$(MANDIR)"/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done
 	@tools/install/folders.sh remove $(FOLDER_LIST)
+
+deb: ## Debian packages, into build/deb; DEB_VERSION= for another version
+	@tests/lib/deps.sh --quiet build deb
+	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados
+	@bench/fio/headers.sh --once $(FIO_DIR) || true
+	@FIO_DIR=$(abspath $(FIO_DIR)) tools/install/deb.sh $(BUILD)/deb
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz

@@ -46,7 +46,7 @@ struct peer_stop_opts {
 	bool force;
 };
 struct peer_restart_opts {
-	bool all;
+	bool all, replaced;
 };
 struct peer_kill_opts {
 	bool force;
