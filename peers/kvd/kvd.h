@@ -22,9 +22,7 @@
  *   value.c     new values that are made of old ones: APPEND, INCR and so on; a put's to the log
  *   record.c    reads of kvd's own, and whether a record verifies
  *   preload.c   reading zones at the start
- *   verify.c    the command that reads all
- *   backup.c    BACKUP
- *   admin.c     commands and counters
+ *   admin/      commands and counters; the command that reads all; BACKUP
  *   table/      the index: identity -> place; large values: zones, and clients that have them
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
@@ -563,11 +561,11 @@ bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 /* ---- preload.c ---- */
 void kvd_preload_begin(struct kvd *k);		/* once */
 
-/* ---- verify.c ---- */
+/* ---- admin/verify.c ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
 void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 
-/* ---- backup.c ---- */
+/* ---- admin/backup.c ---- */
 void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q);
 void kvd_backup_poll(struct kvd *k);
 void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
@@ -576,7 +574,7 @@ void kvd_backup_break(struct kvd *k, int error);
 /* The large value that an answer of the backup had. NULL: it had none, or it is over. */
 struct large_run *kvd_backup_run(struct kvd *k, const struct kv_query *q);
 
-/* ---- admin.c ---- */
+/* ---- admin/admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);
 int kvd_stats_open(struct kvd *k);
 void kvd_stats_update(struct kvd *k);

@@ -463,8 +463,8 @@ enum kill_at { AT_NONE, AT_EXPECT, AT_SHOW };
 static enum kill_at kill_at;
 static jmp_buf killed;
 
-void __real_kvd_index_expect(struct kvd *k, const uint64_t id[2]);
-void __wrap_kvd_index_expect(struct kvd *k, const uint64_t id[2]);
+void __real_kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at);
+void __wrap_kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at);
 void __real_kvd_index_show(struct kvd *k, const struct kvd_paged_put *p);
 void __wrap_kvd_index_show(struct kvd *k, const struct kvd_paged_put *p);
 
@@ -476,10 +476,10 @@ static void may_die(enum kill_at at)
 	longjmp(killed, 1);
 }
 
-void __wrap_kvd_index_expect(struct kvd *k, const uint64_t id[2])
+void __wrap_kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at)
 {
 	may_die(AT_EXPECT);
-	__real_kvd_index_expect(k, id);
+	__real_kvd_index_expect(k, id, at);
 }
 
 void __wrap_kvd_index_show(struct kvd *k, const struct kvd_paged_put *p)
