@@ -423,9 +423,7 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, struct making *m)
 	rc = find_place(k, m, &next);
 	if (rc == -ENOSPC)
 		return refuse(k, false);
-	if (!rc && m->paged)
-		rc = kvd_sum(k, r);
-	else if (!rc && k->now.work[0].left)
+	if (!rc && !m->paged && k->now.work[0].left)
 		rc = kvd_lay(k, r, &next);
 	if (rc)
 		return rc == -E2BIG ? -EFBIG : rc;

@@ -473,8 +473,6 @@ bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
 /* ---- value.c: to the log ---- */
 /* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
 int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) XSEG_MUST_CHECK;
-/* The same check of a value at a page, which is not copied. */
-int kvd_sum(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
 
 /* ---- parse.c: ahead ---- */
 void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);

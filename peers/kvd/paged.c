@@ -18,7 +18,8 @@
  *
  * Invariants
  *   G1  The client's pages are the request's until all of them are written: it is not answered
- *       before. A client that changes them meanwhile damages its own value alone.
+ *       before. kvd does not read them, so a wrong CRC is found by the get. A client that changes
+ *       them meanwhile, or makes a wrong CRC, damages its own value alone.
  *   G2  A kill before step 4 undoes the append, or the log has made a copy. The sequence tells a
  *       successor whether the record is there (C1 of change.c). If not, the put is done anew.
  *   G3  The record is live from step 3 on: a compaction and a repair copy it, and step 4 points to
