@@ -334,7 +334,7 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
 	    kvd_index_expect kvd_index_show \
-	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
+	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom alog_create
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
 $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
