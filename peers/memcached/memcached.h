@@ -45,7 +45,7 @@
 #include "xseg/kv.h"
 
 /* Whose answers these are; clients look at it. */
-#define MC_VERSION     "1.6.18-xseg-" XSEG_VERSION
+#define MC_VERSION     "1.6.18"
 #define MC_KEY_MAX     250u
 #define MC_LINE_MAX    2048u			/* of a command, but for gets of many keys */
 #define MC_GETS_MAX    65536u			/* of those */

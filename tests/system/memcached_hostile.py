@@ -20,7 +20,7 @@ value = os.urandom(3000).hex().encode()
 
 def connect():
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(20)
+    s.settimeout(60)
     s.connect(PATH)
     return s
 

@@ -109,7 +109,7 @@ DIFFERS = {
 def talk(path, data):
     """All that comes back until the server closes."""
     with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(10)
+        s.settimeout(60)
         s.connect(path)
         s.sendall(data + b"quit\r\n")
         got = b""
