@@ -318,6 +318,8 @@ $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
 # In this one bytes change when they were copied.
 $(BUILD)/tests/fuzz_values: private LDFLAGS += -Wl,--wrap=xseg_req_read_data
+$(BUILD)/tests/fuzz_memcached: private LDFLAGS += -Wl,--wrap=xseg_kv_submit \
+	-Wl,--wrap=xseg_kv_data -Wl,--wrap=xseg_kv_release
 $(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o \
 		$(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
