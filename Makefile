@@ -15,8 +15,8 @@
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/common/*.c             what several of these programs have in common
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
-#   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
-#                                headers are
+#   bench/rivals/*.c             build/bin/bench-rival-xseg, -memcached; and -redis, -leveldb,
+#                                -rocksdb, -lmdb where their headers are there
 #   tools/nbdkit/plugin.c, writers.c
 #                                build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
@@ -91,6 +91,9 @@ PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 XSEG_SRC := $(wildcard xtypes/*.c) $(call sources,xseg)
 COMMON_SRC := $(call sources,peers/common)
 ALOG_SRC := $(call sources,peers/alog)
+# The program of a peer: not memcached's own name.
+program = $(BUILD)/bin/$(patsubst memcached,xseg-memcached,$(1))
+
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
@@ -136,10 +139,13 @@ NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
 GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
-BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
+# Of the rivals, those whose headers are there.
+RIVAL_LIBS := $(foreach h,leveldb/c rocksdb/c lmdb,$(if $(wildcard /usr/include/$(h).h),$(h:%/c=%)))
+RIVALS := xseg memcached $(if $(wildcard /usr/include/hiredis/hiredis.h),redis) $(RIVAL_LIBS)
+
+BIN := $(foreach p,$(PEERS),$(call program,$(p))) $(addprefix $(BUILD)/bin/,xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
-	 $(BUILD)/bin/bench-pagecache $(BUILD)/bin/bench-rival-socket \
-	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
+	 $(BUILD)/bin/bench-pagecache $(RIVALS:%=$(BUILD)/bin/bench-rival-%)
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(BUILD)/tests/sim \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) \
@@ -262,7 +268,7 @@ define peer_rules
 $(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(call sources,peers/$(1)))) \
 		$(BUILD)/sources
 	$$(archive)
-$(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
+$(call program,$(1)): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
 	$$(link)
 endef
 $(foreach p,$(PEERS),$(eval $(call peer_rules,$(p))))
@@ -292,13 +298,18 @@ $(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(BENCH_COMMO
 		$(BASE) $(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
-$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BENCH_COMMON) $(BASE) $(BUILD)/sources
-	$(link)
+RIVAL_DRIVER := $(RIVAL).o $(RIVAL)_value.o $(RIVAL)_work.o $(BENCH_COMMON)
+$(BUILD)/bin/bench-rival-redis: private LIBS := -lhiredis $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
 $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
-$(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
-  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BENCH_COMMON) $(BASE) \
-	$(BUILD)/sources
+$(BUILD)/bin/bench-rival-lmdb: private LIBS := -llmdb $(LIBS)
+$(BUILD)/bin/bench-rival-xseg: $(RIVAL_DRIVER) $(RIVAL)_xseg.o $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-rival-memcached $(BUILD)/bin/bench-rival-redis: \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL_DRIVER) $(RIVAL)_socket.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+	$(link)
+$(RIVAL_LIBS:%=$(BUILD)/bin/bench-rival-%): \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL_DRIVER) $(RIVAL)_lib.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BENCH_COMMON) $(BASE) \
 		$(BUILD)/sources
@@ -324,6 +335,7 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
+	    kvd_index_expect kvd_index_show \
 	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
@@ -334,6 +346,7 @@ $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
 $(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
 # In this one kvd is killed at these calls.
 $(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
+$(BUILD)/tests/kvd_paged_test: private LDFLAGS += -Wl,--wrap=kvd_index_expect -Wl,--wrap=kvd_index_show
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \

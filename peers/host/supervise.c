@@ -70,7 +70,7 @@ static void build_args(struct supervisor *s, const struct unit *u, struct args *
 	a->nr = 0;
 	a->failed = false;
 	args_add(a, "%s/%s", s->directory,
-		u->nr > 1 ? "xseg-host" : s->units.stack->peers[u->peer[0]].kind);
+		u->nr > 1 ? "xseg-host" : stack_program(s->units.stack->peers[u->peer[0]].kind));
 	args_add(a, "--segment=%s", s->segment);
 	if (u->nr > 1)
 		add_names(s, u, a);
@@ -196,6 +196,32 @@ static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	u->stopped_ms = now_ms;
 }
 
+/* How often the kernel has killed a process of this machine because memory ran out. */
+static uint64_t count_oom_kills(void)
+{
+	static const char key[] = "oom_kill ";
+	unsigned long long nr = 0;
+	FILE *in = fopen("/proc/vmstat", "re");
+	char line[128];
+
+	if (!in)
+		return 0;
+	while (fgets(line, sizeof(line), in))
+		if (!strncmp(line, key, sizeof(key) - 1))
+			nr = strtoull(line + sizeof(key) - 1, NULL, 10);
+	fclose(in);
+	return nr;
+}
+
+/* Since the last such death, or the supervisor's begin. */
+static bool memory_ran_out(struct supervisor *s)
+{
+	uint64_t before = s->oom_kills;
+
+	s->oom_kills = count_oom_kills();
+	return s->oom_kills > before;
+}
+
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
 {
 	char how[96];
@@ -214,7 +240,7 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 	}
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "was killed by signal %d%s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGKILL
+			 WTERMSIG(status) == SIGKILL && memory_ran_out(s)
 				 ? ", perhaps by the kernel because memory ran out" : "");
 	else
 		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
@@ -537,6 +563,7 @@ int supervise(const char *segment, const char *text, int begun)
 		return rc;
 	}
 	s->segment = segment;
+	s->oom_kills = count_oom_kills();
 	main_block_signals(&s->signals);
 	sigaddset(&s->signals, SIGCHLD);
 	sigaddset(&s->signals, SUPERVISE_CANCEL_SIGNAL);

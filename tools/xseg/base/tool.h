@@ -90,6 +90,9 @@ void tool_name_volumed(const char *volumed);
 /* T5; copies text, and returns buf. */
 const char *tool_hints(char *buf, size_t size, const char *text);
 
+/* From now on an error is one line of JSON: {"error": {"code", "what", "why", "next"}}, with null
+ * for what the error does not say. */
+void tool_errors_as_json(void);
 /* Prints "xseg: ..." as one line and returns code. */
 int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be

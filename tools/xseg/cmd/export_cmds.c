@@ -209,6 +209,11 @@ static int name_socket(struct server *s)
 	char dir[PATH_MAX] = "", *path = s->address.sun_path;
 	size_t used;
 
+	if (strspn(nbd, "0123456789") == strlen(nbd) || strchr(nbd, ':'))
+		return tool_fail(TOOL_USAGE,
+			"export: %s: it serves on a Unix socket and on no port; name the socket's "
+			"file, such as ./%s.sock",
+			nbd, s->volume);
 	if (*nbd != '/' && !getcwd(dir, sizeof(dir)))
 		return tool_fail_errno(
 			-errno, NULL, "give an absolute path", "export: this directory");

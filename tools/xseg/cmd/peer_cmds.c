@@ -79,8 +79,16 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 	return rc;
 }
 
-static int not_running(const struct xseg_peer_info *info)
+static int not_running(struct xseg *seg, const struct xseg_peer_info *info)
 {
+	struct xseg_peer_info supervisor;
+
+	if (info->state == XSEG_PEER_DEAD && view_supervisor(seg, &supervisor) &&
+		view_in_stack(seg, info->name) && !xseg_peer_is_gone(seg, info))
+		return tool_fail(TOOL_REFUSED,
+			"%s: it is dead already, and is being started again; 'xseg peer list' "
+			"shows when it runs",
+			info->name);
 	return tool_fail(TOOL_REFUSED, "%s: it is %s already; start it with 'xseg peer start %s'",
 			 info->name, view_state_name(info->state), info->name);
 }
@@ -177,7 +185,7 @@ static int refuse_users(const struct one_peer *p)
 static int may_be_stopped(const struct one_peer *p)
 {
 	if (!view_peer_alive(p->info))
-		return not_running(p->info);
+		return not_running(p->seg, p->info);
 	if (view_peer_is_client(p->info))
 		return tool_fail(TOOL_REFUSED,
 				 "%s: it is a client, which ends by itself; end its process %u",
@@ -287,16 +295,20 @@ int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
 static int kill_one(const struct one_peer *p, bool force, char *others, size_t size)
 {
 	const struct xseg_peer_info *info = p->info;
+	struct xseg_peer_info supervisor;
 	int rc;
 
 	if (!view_peer_alive(info))
-		return not_running(info);
+		return not_running(p->seg, info);
 	if (view_peer_names(&p->peers, view_shares_process, info, others, size) && !force)
 		return tool_fail(
 			TOOL_REFUSED,
 			"peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
 			info->name, info->pid, others);
 	rc = proc_signal_named(p->seg, info, SIGKILL);
+	if (!rc && view_supervisor(p->seg, &supervisor))
+		proc_log_note(supervisor.pid, "xseg: peer kill: process %u of %s%s is killed",
+			info->pid, info->name, others);
 	if (rc == -EPROTO)
 		return proc_fail_named(p->seg, info, "peer kill");
 	if (rc == -ESRCH)

@@ -151,6 +151,9 @@ static int make_segment(struct upping *u)
 	if (!u->stack->segment.memory)
 		return tool_fail(TOOL_USAGE, "up: %s: [segment] has no memory; add memory = SIZE",
 				 u->file);
+	/* it has the stores' files open */
+	if (proc_find_supervisor(u->t->segment, false))
+		return tool_fail_attach(u->t, -ENOENT, NULL);
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);

@@ -83,7 +83,7 @@ static void add_group(struct args *a, struct xseg *seg, const struct stack *stac
 static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack,
 			   const struct stack_peer *p, struct args *a)
 {
-	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
+	const char *program = p->group == STACK_NONE ? stack_program(p->kind) : "xseg-host";
 	char path[PATH_MAX];
 	int rc = tool_program(program, path, sizeof(path));
 
@@ -385,6 +385,7 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 struct crashes {
 	const char *name;
 	unsigned nr, nr_kills;
+	bool memory;				/* it ran out, as the log says */
 	int signal;				/* the last one */
 };
 
@@ -402,6 +403,7 @@ static void count_crash(const char *line, void *arg)
 	signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
 	if (signal == SIGKILL) {
 		c->nr_kills++;
+		c->memory |= strstr(line, "memory ran out") != NULL;
 		return;
 	}
 	c->nr++;
@@ -417,8 +419,9 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
 	text[0] = '\0';
 	if (c.nr_kills >= CRASHES_MAX)
-		snprintf(text, size, " (killed by signal %d %u times, perhaps by the kernel "
-			 "because memory ran out; see %s)", SIGKILL, c.nr_kills, l->log);
+		snprintf(text, size, " (killed by signal %d %u times%s; see %s)", SIGKILL,
+			 c.nr_kills, c.memory ? ", perhaps by the kernel because memory ran out" : "",
+			 l->log);
 	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
