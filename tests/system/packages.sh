@@ -3,6 +3,9 @@
 # no fault. They are installed, and a stack runs as a service. It survives a reboot, and an upgrade
 # under I/O. An upgrade to programs of another layout leaves the old ones running. After a purge
 # nothing is left but the stores.
+#
+# Environment: PACKAGES, a directory with packages of version 0.1.0 in old and 0.1.0+1 in new, where
+#   they have been built already.
 # tags: long
 # timeout: 120
 # shellcheck source=tests/lib/system.sh
@@ -15,6 +18,10 @@ need dpkg-buildpackage lintian fakeroot
 # build DIR [VERSION]: the packages, into DIR
 build()
 {
+	if [ -d "${PACKAGES:-}/${1##*/}" ]; then
+		mkdir -p "$1" && cp "$PACKAGES/${1##*/}"/*.deb "$1"
+		return
+	fi
 	(cd "$root" && unset MAKEFLAGS MAKELEVEL MFLAGS &&
 		DEB_VERSION=${2:-} make --no-print-directory deb BUILD="$BUILD" &&
 		mkdir -p "$1" && mv "$BUILD"/deb/*.deb "$1")
@@ -114,6 +121,19 @@ t "so has the file, which can be rotated" in_it sh -c 'grep -q "supervisor: star
 expect_exit 1 "another user may not" in_it setpriv --reuid=nobody --clear-groups xseg -s disk info
 t "python3-xseg reads the volume" in_it python3 -c 'import xseg
 with xseg.Volume("v", segment="disk", owner="xseg") as v: v.pread(4096, 0)'
+
+# ---- the packages' own tests ----
+
+cp -r "$root/debian/tests" "$TMP/debian/packages/tests"
+for own in "$root"/debian/tests/*; do
+	[ -x "$own" ] || continue
+	own=${own##*/}
+	depends=$(awk -v RS= -v own="$own" '$2 == own' FS='[: \n]+' "$root/debian/tests/control" |
+		sed -n 's/^Depends: //p' | tr -d ,)
+	# shellcheck disable=SC2086
+	t "debian/tests/$own has what it needs" in_it apt-get -q install -y --no-install-recommends $depends
+	t "debian/tests/$own" in_it "/packages/tests/$own"
+done
 
 # ---- reboot ----
 
