@@ -42,6 +42,8 @@ BUILD  ?= build
 # By one name, however it is given: the dependencies that the compiler writes are of that name.
 override BUILD := $(subst $(CURDIR)/,,$(BUILD))
 PREFIX ?= /usr/local
+# Not every shell does that behind a '='.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
 CC = gcc
