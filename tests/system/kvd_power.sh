@@ -107,7 +107,7 @@ power_fails()
 	rm -f "/dev/shm/xseg.$XSEG_SEGMENT" && wait_for 60 umount "$mnt"
 }
 
-is_open() { [ "$(xseg --json kv info | jq -r .state)" = open ]; }
+is_open() { [ "$(field_of state kv info)" = open ]; }
 
 comes_back()
 {
