@@ -153,7 +153,7 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 
 	kvd_see_date(k);
-	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k))
+	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, r);
 	else if (k->state == KVD_BROKEN)
 		peer_answer(pp, r, k->error);
@@ -211,13 +211,14 @@ static void go_on(struct kvd *k)
 	struct xreq *r;
 
 	kvd_preload_begin(k);
+	kvd_clear_lags(k);
 	kvd_backup_poll(k);
 	kvd_changes_poll(k);
 	while ((r = kvd_commit_next(k)))
 		kvd_change(k, r);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
-	while (k->q.held.first && !kvd_time_lags(k))
+	while (k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
@@ -228,7 +229,7 @@ static bool settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
-		    k->q.waiting.first || k->q.written.first || k->q.stable.first ||
+		    k->q.waiting.first || k->q.behind.first || k->paged.nr || k->q.written.first || k->q.stable.first ||
 		    k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
 		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
@@ -284,6 +285,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (k->state == KVD_BROKEN) {
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
+		answer_all(k, &k->q.behind);
 		answer_all(k, &k->q.begins);
 		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
@@ -303,6 +305,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
+	if (k->state == KVD_OPEN)
+		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, k->time.held_ns);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);

@@ -25,7 +25,6 @@
 
 #define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
 #define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
-#define WORDS_MAGIC 0x3144524f57445648ull	/* "HVDWORD1" */
 #define PERCENT	    100u
 #define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
 
@@ -215,6 +214,7 @@ static int make_lists(struct kvd *k)
 	fifo_init(&k->q.held);
 	fifo_init(&k->q.begun);
 	fifo_init(&k->q.waiting);
+	fifo_init(&k->q.behind);
 	fifo_init(&k->q.no_job);
 	fifo_init(&k->q.written);
 	fifo_init(&k->q.stable);
@@ -254,6 +254,7 @@ static bool make_log(struct kvd *k)
 
 	user.ctx = k;
 	k->large.unread = 0;
+	kvd_clear_begin(k);
 	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
 	return k->log && index_begin(&k->index) == 0;
 }
@@ -275,6 +276,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 			k->peer.name);
 	k->pp = &k->peer.ports[0];
 	k->opt.keys_max = keys_of(k);
+	if (!k->paged.least)
+		k->paged.least = ALOG_PAGED_LEAST;
 	k->record_max = k->cost.record_max < XSEG_REQ_BYTES - XSEG_PAGE_SIZE
 				? k->cost.record_max : XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
 	name_log(k);
@@ -340,6 +343,7 @@ static void be_known(struct kvd *k)
 
 	memcpy(k->secret, w->secret, sizeof(k->secret));
 	kvd_date_begin(k);
+	kvd_clear_known(k);
 	index_begun(&k->index);
 	k->state = KVD_KEEPING;
 	kvd_keep_begin(k);
@@ -377,7 +381,7 @@ static void begin_naming(struct kvd *k)
 {
 	struct kvd_words *w = alog_words(k->log);
 
-	if (w->magic == WORDS_MAGIC) {
+	if (w->magic == KVD_WORDS || w->magic == KVD_WORDS_CLEARED) {
 		be_known(k);
 		return;
 	}
@@ -387,7 +391,7 @@ static void begin_naming(struct kvd *k)
 	}
 	memcpy(w->secret, k->secret, sizeof(w->secret));
 	w->time_s = k->time.s;
-	w->magic = WORDS_MAGIC;
+	w->magic = KVD_WORDS;
 	k->state = KVD_NAMING;
 	k->naming = 0;
 	alog_words_write(k->log);
@@ -418,6 +422,7 @@ static void fail_answers(struct kvd *k, int error)
 static void reopen(struct kvd *k)
 {
 	fail_answers(k, -EIO);
+	kvd_paged_leave(k);
 	kvd_verify_fail(k, -EIO);
 	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;

@@ -105,7 +105,7 @@ struct plan {
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t cuts;			/* volumes shrink, grow, go and come again */
 	/* of kvd's log; every change is answered when it is stable */
-	uint32_t zones, zone_pages, tail_pages, always;
+	uint32_t zones, zone_pages, tail_pages, paged_least, always;
 	uint32_t theme;
 	struct about about;
 };
@@ -121,7 +121,7 @@ enum act {
 /* Of ACT_VALUE (kv/values.c). INFO is for the beginning. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
-	VALUE_INFO
+	VALUE_DELETE_ALL, VALUE_INFO
 };
 struct item {
 	uint8_t act, node, op;

@@ -19,7 +19,7 @@
 
 #define VPORTS	   2u
 #define VDEPTH	   6u
-#define VPAGES	   20u				/* of a request: a record, and a query */
+#define VPAGES	   24u				/* of a request: a record, and a query */
 #define VCHANGES   3u				/* of a key that are out */
 #define KEY_ROOM   1024u
 #define VALUE_ROOM 16384u
@@ -34,8 +34,8 @@ struct scan {
 struct vio {
 	struct xreq *r;				/* NULL: none */
 	enum value_op op;
-	uint32_t port, nr, key[VERSION_BATCH], change[VERSION_BATCH];
-	struct kw_change c[VERSION_BATCH];
+	uint32_t port, nr, key[VERSION_KEYS], change[VERSION_KEYS];
+	struct kw_change c[VERSION_BATCH];	/* DELETE_ALL: c[0] is of all keys */
 	uint8_t *value[VERSION_BATCH];		/* VALUE_ROOM */
 	uint64_t begin, issued_ns;
 	bool fua, resolves, lends;
@@ -308,6 +308,31 @@ static bool send_change(struct sim *s, struct rng *g, bool batch)
 	return true;
 }
 
+/* A change of each key at once. */
+static bool send_delete_all(struct sim *s, struct rng *g)
+{
+	struct values *w = s->values;
+	struct vio *io = free_io(s);
+
+	for (uint32_t i = 0; i < VERSION_KEYS; i++)
+		if (w->alone[i] || w->unsure[i] || w->v.key[i].out >= VCHANGES)
+			return false;
+	take(s, io, VALUE_DELETE_ALL);
+	io->fua = rng_one_in(g, 3);
+	io->c[0] = (struct kw_change){ .kind = KV_DELETE_ALL };
+	sim_log(s, "values: %td: delete all%s", io - w->io, io->fua ? ", FUA" : "");
+	for (; io->nr < VERSION_KEYS; io->nr++) {
+		io->key[io->nr] = io->nr;
+		io->change[io->nr] = versions_begin(
+			&w->v, io->nr, &(struct vchange){ .kind = KV_DELETE_ALL });
+		w->v.key[io->nr].out++;
+	}
+	if (!kw_batch(s->seg, io->r, &w->log, io->c, 1, io->fua, io->page, VPAGES))
+		sim_fail(s, "values: a batch is too large for the test");
+	submit(s, io);
+	return true;
+}
+
 /* All that the answer of a batch may be, if none was done. */
 static bool is_refusal(struct sim *s, int64_t result)
 {
@@ -319,14 +344,14 @@ static void change_answered(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 	int64_t result = io->r->result;
-	bool any = false;
+	bool any = false, all = io->op == VALUE_DELETE_ALL;
 
 	if (result != io->r->size && !is_refusal(s, result))
 		sim_fail(s, "values: a change of key %u was answered %" PRIi64, io->key[0], result);
 	if (result == io->r->size)
-		kw_outcomes(s->seg, io->r, io->c, io->nr);
+		kw_outcomes(s->seg, io->r, io->c, all ? 1 : io->nr);
 	for (uint32_t i = 0; i < io->nr; i++) {
-		struct kw_change *c = &io->c[i];
+		struct kw_change *c = &io->c[all ? 0 : i];
 
 		sim_log(s,
 			"values: %td: key %u -> %" PRIi64 ", %d, version %" PRIu64
@@ -639,6 +664,7 @@ bool values_replies(struct sim *s)
 			if (!io || io->r != r)
 				sim_fail(s, "values: an answer came twice");
 			switch (io->op) {
+			case VALUE_DELETE_ALL:
 			case VALUE_CHANGE: change_answered(s, io); break;
 			case VALUE_GET: get_answered(s, io); break;
 			case VALUE_EXISTS: exists_answered(s, io); break;
@@ -683,6 +709,7 @@ void values_send(struct sim *s, const struct item *it)
 	switch ((enum value_op)it->op) {
 	case VALUE_CHANGE: send_change(s, &g, false); break;
 	case VALUE_BATCH: send_change(s, &g, true); break;
+	case VALUE_DELETE_ALL: send_delete_all(s, &g); break;
 	case VALUE_SCAN: send_scan(s, &g); break;
 	case VALUE_FLUSH: send_flush(s); break;
 	case VALUE_DATE: date(s, &g); break;
@@ -713,7 +740,7 @@ void values_dump(const struct sim *s)
 {
 	static const char *const names[] = { [VALUE_CHANGE] = "change", [VALUE_GET] = "get",
 		[VALUE_EXISTS] = "exists", [VALUE_SCAN] = "scan", [VALUE_FLUSH] = "flush",
-		[VALUE_INFO] = "info" };
+		[VALUE_INFO] = "info", [VALUE_DELETE_ALL] = "delete all" };
 
 	for (uint32_t i = 0; s->values && i < VPORTS * VDEPTH; i++) {
 		const struct vio *io = &s->values->io[i];
@@ -771,6 +798,7 @@ void values_open(struct sim *s)
 	name_keys();
 	versions_init(&w->v);
 	w->v.always = s->plan.always;
+	w->log.paged_least = s->plan.paged_least;
 	w->record = malloc(XSEG_REQ_BYTES);
 	assert(w->record);
 	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++)
