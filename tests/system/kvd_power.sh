@@ -125,7 +125,7 @@ keep()
 		echo "kept $to"
 }
 
-is_open() { [ "$(xseg --json kv info | jq -r .state)" = open ]; }
+is_open() { [ "$(field_of state kv info)" = open ]; }
 
 comes_back()
 {
