@@ -60,10 +60,13 @@
 #define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
 #define KVD_JOBS	32u
 #define KVD_BIG_READS	4u
-#define KVD_SMALL_READS 16u
+#define KVD_SMALL_READS 14u
+#define KVD_AHEAD_READS 16u			/* of scans */
 #define KVD_BIG_PAGES	257u
 #define KVD_SMALL_PAGES 18u			/* header and longest key, at any place */
+#define KVD_AHEAD_PAGES 2u			/* header and most keys */
 #define KVD_REQUESTS	64u
+#define KVD_NR_READS	(KVD_BIG_READS + KVD_SMALL_READS + KVD_AHEAD_READS)
 #define KVD_KEEPERS	8u
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
@@ -140,6 +143,10 @@ struct kvd_job {
 	uint32_t skip;				/* so many of the cursor's hash are passed */
 	uint32_t nr, used;			/* entries, bytes of the answer */
 	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
+	uint64_t ahead;				/* a hash: where reading ahead goes on */
+	struct kvd_job *awaits;			/* one of kvd.ahead; NULL: none */
+	/* of kvd.ahead: the scan for which it reads; NULL: none any more */
+	struct kvd_job *scan;
 };
 
 /* One of kvd's own requests, by its index in the segment; or a COMMIT of a client's. */
@@ -170,7 +177,7 @@ struct kvd_lists {
 };
 
 struct kvd_reads {				/* record.c */
-	struct kvd_read read[KVD_BIG_READS + KVD_SMALL_READS], *big_free, *small_free;
+	struct kvd_read read[KVD_NR_READS], *big_free, *small_free, *ahead_free;
 	uint32_t out;
 };
 
@@ -284,6 +291,7 @@ struct kvd {
 	struct kvd_lists q;
 	struct kvd_reads reads;
 	struct kvd_jobs jobs;
+	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
@@ -386,6 +394,11 @@ enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct inde
 /* The same; LATER: the caller is to ask again. */
 enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
 	uint32_t bytes);
+/* The same with one of the reads that are for scans; `bytes` are in KVD_AHEAD_PAGES. */
+enum kvd_got kvd_try_ahead(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes);
+/* The job goes on when there is room for a read. */
+void kvd_job_wants(struct kvd *k, struct kvd_job *j);
 /* The same of a range of whole pages of a large value's zone. */
 enum kvd_got kvd_read_own(struct kvd *k, struct kvd_job *j, uint64_t zone, uint32_t place,
 	uint32_t bytes);
@@ -398,6 +411,7 @@ bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *dat
 /* Counts and tells a record that is damaged, once. */
 void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e);
 void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
+struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd);	/* where it is free */
 void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result);
 struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
 	void (*run)(struct kvd *k, struct kvd_job *j));	/* NULL: none is free */
@@ -411,6 +425,7 @@ void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
 
 /* ---- scan.c ---- */
 void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
+void kvd_scan_forget(struct kvd *k);		/* what was read ahead is of another log */
 
 /* ---- parse.c ---- */
 /* The struct of a query, and its key into k->key. */

@@ -96,15 +96,23 @@ void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result)
 
 /* ---- reads ---- */
 
-static bool is_big(const struct kvd *k, const struct kvd_read *rd)
+struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd)
 {
-	return rd < k->reads.read + KVD_BIG_READS;
+	uint32_t i = (uint32_t)(rd - k->reads.read);
+
+	return i < KVD_BIG_READS			  ? &k->reads.big_free
+	       : i < KVD_BIG_READS + KVD_SMALL_READS ? &k->reads.small_free
+						     : &k->reads.ahead_free;
 }
 
-static struct kvd_read *get_read(struct kvd *k, uint32_t pages)
+static struct kvd_read **list_for(struct kvd *k, uint32_t pages)
 {
-	struct kvd_read **list = pages <= KVD_SMALL_PAGES && k->reads.small_free ? &k->reads.small_free
-									   : &k->reads.big_free;
+	return pages <= KVD_SMALL_PAGES && k->reads.small_free ? &k->reads.small_free
+							       : &k->reads.big_free;
+}
+
+static struct kvd_read *get_read(struct kvd_read **list)
+{
 	struct kvd_read *rd = *list;
 
 	if (rd)
@@ -118,7 +126,7 @@ void kvd_read_put(struct kvd *k, struct kvd_job *j)
 
 	if (!rd)
 		return;
-	list = is_big(k, rd) ? &k->reads.big_free : &k->reads.small_free;
+	list = kvd_read_list(k, rd);
 	rd->job = NULL;
 	rd->next = *list;
 	*list = rd;
@@ -153,7 +161,7 @@ static bool send_read(struct kvd *k, struct kvd_read *rd)
 	return true;
 }
 
-static void want_read(struct kvd *k, struct kvd_job *j)
+void kvd_job_wants(struct kvd *k, struct kvd_job *j)
 {
 	j->next = NULL;
 	*k->jobs.wants_last = j;
@@ -171,14 +179,13 @@ static uint32_t bounded(const struct index_entry *e, uint32_t bytes)
 }
 
 /* NULL: none is free now. */
-static struct kvd_read *begin_read(struct kvd *k, struct kvd_job *j, uint64_t zone,
-	uint32_t place, uint32_t bytes)
+static struct kvd_read *begin_read(struct kvd *k, struct kvd_job *j, struct kvd_read **list,
+	uint64_t zone, uint32_t place, uint32_t bytes)
 {
 	bool may = k->state == KVD_OPEN || k->state == KVD_KEEPING;
 	struct kvd_read *rd;
 
-	kvd_read_put(k, j);
-	rd = may ? get_read(k, xseg_req_span(place, bytes)) : NULL;
+	rd = may ? get_read(list) : NULL;
 	if (!rd)
 		return NULL;
 	j->read = rd;
@@ -201,10 +208,10 @@ static enum kvd_got sent(struct kvd *k, struct kvd_job *j)
 	return KVD_LATER;
 }
 
-enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
-	uint32_t bytes)
+static enum kvd_got try_record(struct kvd *k, struct kvd_job *j, struct kvd_read **list,
+	const struct index_entry *e, uint32_t bytes)
 {
-	struct kvd_read *rd = begin_read(k, j, e->zone, e->place, bytes = bounded(e, bytes));
+	struct kvd_read *rd = begin_read(k, j, list, e->zone, e->place, bytes);
 
 	if (!rd)
 		return KVD_LATER;
@@ -214,28 +221,45 @@ enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index
 	return sent(k, j);
 }
 
+enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	bytes = bounded(e, bytes);
+	kvd_read_put(k, j);
+	return try_record(k, j, list_for(k, xseg_req_span(e->place, bytes)), e, bytes);
+}
+
+enum kvd_got kvd_try_ahead(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	return try_record(k, j, &k->reads.ahead_free, e, bounded(e, bytes));
+}
+
 enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
 	uint32_t bytes)
 {
 	enum kvd_got got = kvd_try_record(k, j, e, bytes);
 
 	if (got == KVD_LATER)
-		want_read(k, j);
+		kvd_job_wants(k, j);
 	return got;
 }
 
 enum kvd_got kvd_read_own(struct kvd *k, struct kvd_job *j, uint64_t zone, uint32_t place,
 	uint32_t bytes)
 {
-	struct kvd_read *rd = begin_read(k, j, zone, place, bytes);
+	struct kvd_read *rd;
 	enum kvd_got got = KVD_LATER;
+
+	kvd_read_put(k, j);
+	rd = begin_read(k, j, list_for(k, xseg_req_span(place, bytes)), zone, place, bytes);
 
 	if (rd) {
 		rd->own = true;
 		got = sent(k, j);
 	}
 	if (got == KVD_LATER)
-		want_read(k, j);
+		kvd_job_wants(k, j);
 	return got;
 }
 

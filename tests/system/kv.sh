@@ -72,21 +72,6 @@ gone() { ! xseg kv exists soon 2>/dev/null; }
 t "until that time has passed" wait_for 60 gone
 t "it may be put again" bash -c 'printf x | xseg kv put soon'
 
-# ---- all at once ----
-
-expect_err 2 "a KEY, or --all" "a delete without a key is refused" xseg kv delete
-expect_err 2 "--all takes no KEY" "and one of a key and all" xseg kv delete soon --all
-expect_err 2 "--in goes with --all" "and a time for one key" xseg kv delete soon --in 3s
-t "all are to be deleted in a while" xseg kv delete --all --in 2s
-t "a value is put meanwhile" bash -c 'printf x | xseg kv put meanwhile'
-no_keys() { [ "$(xseg kv list)" = "no keys" ]; }
-t "then all are gone" wait_for 60 no_keys
-t "some are put again" bash -c 'for k in 1 2 3 meanwhile; do printf x | xseg kv put "$k"; done'
-is "and deleted at once" "$(xseg --json kv delete --all --stable | jq -c .state)" '"deleted"'
-t "so none is there" no_keys
-is "nor counted" "$(xseg --json kv info | jq -c '[.keys, .live_bytes]')" "[0,0]"
-t "a value is put again" bash -c 'printf x | xseg kv put soon'
-
 # ---- keys of any bytes ----
 
 t "a key of any bytes is put" bash -c "printf 1 | xseg kv put --encoded 'a%00%FF%0A/../%25'"
@@ -217,6 +202,20 @@ wait "$started"
 is "which goes on" "$?" 0
 t "kvd is restarted" xseg peer restart values
 is "and has its values" "$(xseg kv get slow)" x
+
+# ---- all at once ----
+
+expect_err 2 "a KEY, or --all" "a delete without a key is refused" xseg kv delete
+expect_err 2 "--all takes no KEY" "and one of a key and all" xseg kv delete soon --all
+expect_err 2 "--in goes with --all" "and a time for one key" xseg kv delete soon --in 3s
+t "all are to be deleted in a while" xseg kv delete --all --in 2s
+t "a value is put meanwhile" bash -c 'printf x | xseg kv put meanwhile'
+no_keys() { [ "$(xseg kv list)" = "no keys" ]; }
+t "then all are gone" wait_for 60 no_keys
+t "some are put again" bash -c 'for k in 1 2 3 meanwhile; do printf x | xseg kv put "$k"; done'
+is "and deleted at once" "$(xseg --json kv delete --all --stable | jq -c .state)" '"deleted"'
+t "so none is there" no_keys
+is "nor counted" "$(xseg --json kv info | jq -c '[.keys, .live_bytes]')" "[0,0]"
 
 # ---- kills ----
 
