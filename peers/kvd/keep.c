@@ -60,8 +60,8 @@ static void take(struct kvd *k, struct kvd_job *j, uint64_t slot)
 
 	index_get(&k->index, slot, &e);
 	if (!kvd_record_ok(k, rd, true, &rec) || !(rec.flags & ALOG_LARGE) ||
-		!large_ok(&k->large.t, rd->data + ALOG_HEADER_BYTES + rec.key_bytes, rec.value_bytes,
-			&l)) {
+		!large_ok(&k->large.t, kvd_record_key(rd->data, rd->place, &rec) + rec.key_bytes,
+			rec.value_bytes, &l)) {
 		kvd_record_bad(k, slot, &e);
 		k->large.unread++;
 	} else if (!kvd_is_expired(k, rec.expiry)) {

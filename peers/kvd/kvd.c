@@ -229,7 +229,7 @@ static bool settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
-		    k->q.waiting.first || k->q.written.first || k->q.stable.first ||
+		    k->q.waiting.first || k->q.behind.first || k->paged.nr || k->q.written.first || k->q.stable.first ||
 		    k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
 		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
@@ -285,6 +285,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (k->state == KVD_BROKEN) {
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
+		answer_all(k, &k->q.behind);
 		answer_all(k, &k->q.begins);
 		answer_all(k, &k->q.parts);
 		return PEER_NEVER;

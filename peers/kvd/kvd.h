@@ -18,12 +18,11 @@
  *   scan.c      SCAN
  *   parse.c     the parsing of queries and changes; what they will need is prefetched
  *   change.c    changes: conditions, the append, answers, and changes that a predecessor began
+ *   paged.c     puts whose value goes below from the client's own pages
  *   value.c     new values that are made of old ones: APPEND, INCR and so on; a put's to the log
  *   record.c    reads of kvd's own, and whether a record verifies
  *   preload.c   reading zones at the start
- *   verify.c    the command that reads all
- *   backup.c    BACKUP
- *   admin.c     commands and counters
+ *   admin/      commands and counters; the command that reads all; BACKUP
  *   table/      the index: identity -> place; large values: zones, and clients that have them
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
@@ -39,6 +38,7 @@
  *   held     in any order, until the log is OPEN
  *   begun    STARTED or APPLIED by a predecessor, until the log is OPEN
  *   waiting  changes, for room in the tail, a job, or a read; oldest first
+ *   behind   for a put that is on its way (paged.c): changes of its key, and the begin of a backup
  *   written, stable   done, and not answered before their position is (option sync)
  *   barriers flushes of what an earlier process may have left, for the log's FLUSH
  *   no_job   queries, for a job
@@ -70,6 +70,7 @@
 #define KVD_KEEPERS	8u
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
+#define KVD_PAGED_MAX	64u			/* puts on their way; others are copied */
 #define KVD_SECOND	1000000000ull
 
 enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
@@ -172,7 +173,7 @@ struct kvd_memory {				/* life.c */
 };
 
 struct kvd_lists {
-	struct kvd_fifo held, begun, waiting, no_job, written, stable, barriers;
+	struct kvd_fifo held, begun, waiting, behind, no_job, written, stable, barriers;
 	struct kvd_fifo begins, parts, commits;
 };
 
@@ -257,6 +258,22 @@ struct kvd_clear {
 	bool sweeps;
 };
 
+/* A put that is STARTED: the log has its record, of which the client has the value's pages. */
+struct kvd_paged_put {
+	struct xreq *r;
+	uint64_t id[2];
+	struct alog_place at;			/* of the record, or of its copy */
+	uint32_t expiry;
+	bool lost;				/* the record does not verify */
+};
+
+struct kvd_paged {				/* paged.c */
+	uint32_t least;				/* bytes of such a value; tests set it before */
+	struct kvd_paged_put put[KVD_PAGED_MAX];	/* a ring, in the order of positions */
+	uint32_t from, nr;
+	uint64_t ids;				/* a bit by the first bits of each identity */
+};
+
 /* Of the zone that is being emptied: how much of it was kept for having been got, and
  * up to which place that was decided. */
 struct kvd_evicted {
@@ -296,6 +313,7 @@ struct kvd {
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
 	struct kvd_clear clear;
+	struct kvd_paged paged;
 	struct kvd_preload preload;
 	struct kvd_large large;
 	struct kvd_verify verify;
@@ -377,6 +395,9 @@ extern const struct alog_user kvd_log_user;	/* ctx is to be set */
 /* The index has the record of the identity at this place from now on. There is room (change.c). */
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
 	const struct xrecord *rec);
+/* The same in two steps: the log has the record, and it does not show; then it shows. */
+void kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at);
+void kvd_index_show(struct kvd *k, const struct kvd_paged_put *p);
 
 /* ---- send.c ---- */
 uint32_t kvd_page_of(void *ctx, const void *at);
@@ -410,6 +431,12 @@ bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *dat
 	bool whole, struct xrecord *rec);
 /* Counts and tells a record that is damaged, once. */
 void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e);
+/* Its key, and its value behind; `data` is the record at that place. */
+static inline const uint8_t *kvd_record_key(const uint8_t *data, uint32_t place,
+	const struct xrecord *rec)
+{
+	return data + xrecord_data_at(place, rec->key_bytes, rec->flags);
+}
 void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
 struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd);	/* where it is free */
 void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result);
@@ -495,9 +522,27 @@ bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
 /* ---- value.c: to the log ---- */
 /* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
 int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) XSEG_MUST_CHECK;
+/* The same check of a value at a page, which is not copied. */
+int kvd_sum(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
 
 /* ---- parse.c: ahead ---- */
 void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+
+/* ---- paged.c ---- */
+/* The put of work[0] need not be copied. */
+bool kvd_paged_may(const struct kvd *k, const struct kvd_work *w);
+/* Appends it. The request is STARTED, and is answered by kvd_paged_poll(). */
+int kvd_paged_append(struct kvd *k, struct xreq *r, struct alog_place *at) XSEG_MUST_CHECK;
+/* One of a key of these changes is on its way. */
+bool kvd_paged_meets(struct kvd *k, uint32_t nr);
+/* That has its record at this place, or NULL. */
+struct kvd_paged_put *kvd_paged_at(struct kvd *k, const uint64_t id[2], uint64_t zone,
+	uint32_t place);
+void kvd_paged_lost(struct kvd *k, uint64_t zone);
+void kvd_paged_poll(struct kvd *k);
+bool kvd_paged_due(struct kvd *k);		/* one can be answered */
+/* The log is read anew: whether they were appended is to be found out, as by a successor. */
+void kvd_paged_leave(struct kvd *k);
 
 /* ---- change.c ---- */
 static inline bool kvd_is_of_large(uint8_t kind)
@@ -505,6 +550,10 @@ static inline bool kvd_is_of_large(uint8_t kind)
 	return kind >= KV_HOLD && kind <= KV_COMMIT;
 }
 void kvd_change(struct kvd *k, struct xreq *r);
+/* It is appended up to `end`, and the index has it: answered now, or when that is due. */
+void kvd_change_done(struct kvd *k, struct xreq *r, uint64_t end);
+/* The same for those in `behind`. */
+void kvd_change_again(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 void kvd_flush(struct kvd *k, struct xreq *r);
@@ -514,7 +563,7 @@ enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
 /* One that a predecessor had STARTED or APPLIED. */
 void kvd_change_begun(struct kvd *k, struct xreq *r);
 /* The opening found a record: whether a STARTED change has made it. */
-void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_change_found(struct kvd *k, const struct alog_hint *hint);
 
 /* ---- value.c ---- */
 /* The record of work[0] is in `rd`; the new value goes into k->value. 0 or the change's result. */
@@ -527,11 +576,11 @@ bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 /* ---- preload.c ---- */
 void kvd_preload_begin(struct kvd *k);		/* once */
 
-/* ---- verify.c ---- */
+/* ---- admin/verify.c ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
 void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 
-/* ---- backup.c ---- */
+/* ---- admin/backup.c ---- */
 void kvd_backup(struct kvd *k, struct xreq *r, const struct kv_query *q);
 void kvd_backup_poll(struct kvd *k);
 void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
@@ -540,7 +589,7 @@ void kvd_backup_break(struct kvd *k, int error);
 /* The large value that an answer of the backup had. NULL: it had none, or it is over. */
 struct large_run *kvd_backup_run(struct kvd *k, const struct kv_query *q);
 
-/* ---- admin.c ---- */
+/* ---- admin/admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);
 int kvd_stats_open(struct kvd *k);
 void kvd_stats_update(struct kvd *k);

@@ -218,6 +218,7 @@ static int make_lists(struct kvd *k)
 	fifo_init(&k->q.held);
 	fifo_init(&k->q.begun);
 	fifo_init(&k->q.waiting);
+	fifo_init(&k->q.behind);
 	fifo_init(&k->q.no_job);
 	fifo_init(&k->q.written);
 	fifo_init(&k->q.stable);
@@ -279,6 +280,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 			k->peer.name);
 	k->pp = &k->peer.ports[0];
 	k->opt.keys_max = keys_of(k);
+	if (!k->paged.least)
+		k->paged.least = ALOG_PAGED_LEAST;
 	k->record_max = k->cost.record_max < XSEG_REQ_BYTES - XSEG_PAGE_SIZE
 				? k->cost.record_max : XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
 	name_log(k);
@@ -423,6 +426,7 @@ static void fail_answers(struct kvd *k, int error)
 static void reopen(struct kvd *k)
 {
 	fail_answers(k, -EIO);
+	kvd_paged_leave(k);
 	kvd_verify_fail(k, -EIO);
 	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;

@@ -21,7 +21,7 @@
 static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, uint64_t epoch,
 	uint32_t place, uint32_t bytes, bool whole, struct xrecord *rec)
 {
-	uint32_t n;
+	uint32_t n, at;
 
 	if (!xrecord_decode(data, xrecord_seed(alog_uuid(k->log), zone, epoch), place,
 		    k->cfg.zone_bytes - place, rec))
@@ -29,8 +29,8 @@ static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, ui
 	if (!whole)
 		return true;
 	n = rec->key_bytes + rec->value_bytes;
-	return ALOG_HEADER_BYTES + n <= bytes &&
-	       xcrc32c(0, data + ALOG_HEADER_BYTES, n) == rec->data_crc;
+	at = xrecord_data_at(place, rec->key_bytes, rec->flags);
+	return at + n <= bytes && xcrc32c(0, data + at, n) == rec->data_crc;
 }
 
 bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,

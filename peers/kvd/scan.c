@@ -168,6 +168,7 @@ static int take_record(struct kvd *k, struct kvd_job *j, const struct kv_query *
 	struct index_entry *e)
 {
 	struct kvd_read *rd = j->read;
+	const uint8_t *key;
 	struct xrecord rec;
 	uint32_t need;
 
@@ -177,14 +178,13 @@ static int take_record(struct kvd *k, struct kvd_job *j, const struct kv_query *
 		kvd_record_bad(k, slot, e);
 		return 0;
 	}
-	need = ALOG_HEADER_BYTES + rec.key_bytes;
+	key = kvd_record_key(rd->data, rd->place, &rec);
+	need = (uint32_t)(key - rd->data) + rec.key_bytes;
 	if (need > rd->bytes)
 		return need > e->bytes ? 0 : -EAGAIN;
-	if (kvd_is_expired(k, rec.expiry) ||
-		!has_prefix(k, q, &rec, rd->data + ALOG_HEADER_BYTES))
+	if (kvd_is_expired(k, rec.expiry) || !has_prefix(k, q, &rec, key))
 		return 0;
-	return add(k, j, &rec, index_hash(&k->index, slot), rd->data + ALOG_HEADER_BYTES)
-		       ? 0 : -ENOSPC;
+	return add(k, j, &rec, index_hash(&k->index, slot), key) ? 0 : -ENOSPC;
 }
 
 /* The first entry at or behind the cursor (at + 1: and behind that one, of the same hash) that is a
@@ -223,6 +223,14 @@ static uint32_t first_bytes(const struct index_entry *e)
 	return bytes < ALOG_HEADER_BYTES + LIKELY_KEY ? bytes + XSEG_PAGE_SIZE : bytes;
 }
 
+/* The longest key is in it, also that of a PAGED record, which ends at a page. */
+static uint32_t most_bytes(const struct index_entry *e)
+{
+	uint32_t in = e->place % XSEG_PAGE_SIZE;
+
+	return xrecord_round(in + ALOG_HEADER_BYTES + KV_KEY_MAX, XSEG_PAGE_SIZE) - in;
+}
+
 /* The record of the slot is read. False: the scan has ended, or waits for a read. */
 static bool use_read(struct kvd *k, struct kvd_job *j, const struct kv_query *q, uint64_t slot,
 	struct index_entry *e)
@@ -230,7 +238,7 @@ static bool use_read(struct kvd *k, struct kvd_job *j, const struct kv_query *q,
 	int rc = take_record(k, j, q, slot, e);
 
 	if (rc == -EAGAIN)
-		return kvd_read_record(k, j, e, ALOG_HEADER_BYTES + KV_KEY_MAX) == KVD_HERE;
+		return kvd_read_record(k, j, e, most_bytes(e)) == KVD_HERE;
 	if (rc == -ENOSPC)
 		end_full(k, j, index_hash(&k->index, slot));
 	else if (rc)

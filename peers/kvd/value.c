@@ -83,7 +83,7 @@ static int join(struct kvd *k, const struct kvd_work *w, const uint8_t *old, uin
 int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 	const struct xrecord *old, struct alog_put *put, uint64_t *number)
 {
-	const uint8_t *value = rd->data + ALOG_HEADER_BYTES + old->key_bytes;
+	const uint8_t *value = kvd_record_key(rd->data, rd->place, old) + old->key_bytes;
 	uint32_t bytes = old->value_bytes;
 	int rc = 0;
 
@@ -126,6 +126,18 @@ static int by_batch(struct kvd *k, const struct xreq *r, struct kvd_work *w, uin
 	xseg_req_read_data(k->peer.seg, r, w->c.value_at, to, w->c.value_bytes);
 	k->now.put[0].value = to;
 	return xcrc32c(crc, to, w->c.value_bytes) == w->c.data_crc ? 0 : -EPROTO;
+}
+
+int kvd_sum(struct kvd *k, const struct xreq *r)
+{
+	const struct kvd_work *w = &k->now.work[0];
+	uint32_t crc = xcrc32c(0, w->key, w->c.key_bytes), first = w->c.value_at / XSEG_PAGE_SIZE, part;
+
+	for (uint32_t at = 0; at < w->c.value_bytes; at += part) {
+		part = least(XSEG_PAGE_SIZE, w->c.value_bytes - at);
+		crc = xcrc32c(crc, xseg_req_page(k->peer.seg, r, first + at / XSEG_PAGE_SIZE), part);
+	}
+	return crc == w->c.data_crc ? 0 : -EPROTO;
 }
 
 int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next)

@@ -105,7 +105,7 @@ struct plan {
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t cuts;			/* volumes shrink, grow, go and come again */
 	/* of kvd's log; every change is answered when it is stable */
-	uint32_t zones, zone_pages, tail_pages, always;
+	uint32_t zones, zone_pages, tail_pages, paged_least, always;
 	uint32_t theme;
 	struct about about;
 };

@@ -50,19 +50,74 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
 # ---- clients of others ----
 
-expect_err 2 "^bench-rival: give --path" "a store is wanted" bench-rival-socket
-expect_err 2 "^bench-rival: 'word' is not an option" "and no word" bench-rival-socket word
-t "help needs no store" bench-rival-socket --help
-for program in bench-rival-rocksdb bench-rival-leveldb; do
+expect_err 2 "^bench-rival: give --path" "a store is wanted" bench-rival-memcached
+expect_err 2 "^bench-rival: 'word' is not an option" "and no word" bench-rival-memcached word
+expect_err 2 "--readers is for --rw=counter" "readers belong to one load" \
+	bench-rival-memcached --path=none --readers=2
+expect_err 2 "--rw=scan is for libraries" "a server is not gone through" \
+	bench-rival-memcached --path=none --rw=scan
+expect_err 1 "no connection to none: No such file" "a server that is not there is named" \
+	bench-rival-memcached --path=none --runtime=20ms
+t "help needs no store" bench-rival-memcached --help
+
+# loads PROGRAM PATH [OPTION...]: each load of the driver runs, and finds what it put
+loads()
+{
+	local set=(--path="$2" --keys=256 "${@:3}") rw
+	expect_err 1 "^bench-rival: [0-9]+ operations failed, .* --rw=fill" \
+		"$1: what is not there is an error" "$1" "${set[@]}" --runtime=20ms
+	is "but where it may be missing" "$(json_of '.jobs[0] | .error == 0 and
+		.read.misses == .read.total_ios' "$1" "${set[@]}" --may_drop --runtime=20ms)" true
+	is "it puts and gets each" "$(json_of '.jobs[0] | "\(.write.total_ios) \(.read.total_ios)"' \
+		"$1" "${set[@]}" --rw=both --threads=2)" "256 256"
+	is "however short the time" "$(json_of '.jobs[0].read.total_ios > 0' "$1" "${set[@]}" \
+		--runtime=1ms --ramp_time=0)" true
+	is "both at random" "$(json_of '.jobs[0] | .read.total_ios > 0 and .write.total_ios > 0' \
+		"$1" "${set[@]}" --rw=mixed --rwmixread=50 --threads=3 --iodepth=2 --runtime=100ms)" true
+	is "readers beside writers" \
+		"$(json_of '.jobs[0] | "\(.write.total_ios) \(.read.total_ios)"' \
+		"$1" "${set[@]}" --rw=counter --threads=2 --readers=3)" "512 768"
+	is "values of many sizes" "$(json_of '.jobs[0].write | .io_bytes > 100000 and
+		.io_bytes < 900000' "$1" "${set[@]}" --rw=both --value_size=2k --exponential)" true
+	is "and each value that is not the key's is counted" \
+		"$("$1" "${set[@]}" --rw=read 2>/dev/null | jq '.jobs[0].wrong')" 256
+}
+
+for program in bench-rival-rocksdb bench-rival-leveldb bench-rival-lmdb; do
 	[ -x "$BUILD/bin/$program" ] || continue
-	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" \
-		"$program: what is not there is an error" \
-		$program --path="$program.empty" --size=1M --runtime=20ms
-	t "$program fills" $program --path="$program.full" --size=1M --fill
-	t "and finds it" $program --path="$program.full" --size=1M --runtime=20ms
-	is "however short the time" "$(json_of '.jobs[0].read.total_ios > 0' $program \
-		--path="$program.full" --size=1M --runtime=1ms --ramp_time=0)" true
+	mkdir "$program.db"
+	loads "$program" "$program.db"
+	is "$program goes through all" \
+		"$(json_of '.jobs[0].read.total_ios' "$program" --path="$program.db" --rw=scan)" 256
 done
+if PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
+	PATH=$PATH:/usr/sbin memcached -u "$(id -un)" -s "$TMP/memcached" -m 64 -t 1 2>/dev/null &
+	wait_for 10 test -S "$TMP/memcached"
+	loads bench-rival-memcached "$TMP/memcached" --iodepth=4 --connections=2
+	kill $!
+fi
+if [ -x "$BUILD/bin/bench-rival-redis" ] && command -v redis-server >/dev/null; then
+	redis-server --port 0 --unixsocket "$TMP/redis" --save '' --dir "$TMP" >/dev/null &
+	wait_for 10 test -S "$TMP/redis"
+	loads bench-rival-redis "$TMP/redis" --iodepth=4 --connections=2
+	kill $!
+fi
+cat >kv.conf <<-END
+	[segment]
+	name = $XSEG_SEGMENT
+	memory = 96M
+	[peer memd]
+	memory = 64M
+	[peer kvd]
+	downstream = memd
+	size = 48M
+END
+t "kvd is there" xseg up kv.conf
+loads bench-rival-xseg "$XSEG_SEGMENT" --iodepth=4
+is "large values go in pieces" "$(json_of '.jobs[0] | "\(.write.io_bytes) \(.read.io_bytes)"' \
+	bench-rival-xseg --path="$XSEG_SEGMENT" --keys=2 --value_size=5000000 --rw=both --iodepth=3)" \
+	"10000000 10000000"
+t "kvd is ended" xseg down
 
 # ---- the page cache ----
 

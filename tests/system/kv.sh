@@ -123,7 +123,7 @@ is "an export of a prefix has no other" \
 ln -s outside part/evil%
 t "a link in the place of a part of a name is made" \
 	bash -c "rm -r dir && mkdir dir && ln -s ../outside 'dir/${long:0:254}%'"
-expect_err 1 "Not a directory|Too many levels" "it is not followed" xseg kv export dir --flat
+expect_err 4 "Not a directory|Too many levels" "it is not followed" xseg kv export dir --flat
 is "and nothing is behind it" "$(ls -A outside)" ""
 
 # ---- the whole store ----

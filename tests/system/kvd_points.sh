@@ -18,7 +18,8 @@ patience=60
 # KVD_NAMED once, when the log is made; KVD_COPIED when zones are compacted, which the load causes;
 # KVD_CLEARED at the end, as it takes all values.
 first="KVD_NAMED"
-points="KVD_LOG_SENT KVD_LOG_ANSWERED KVD_NOTED REQ_STARTED KVD_APPENDED KVD_INDEXED REQ_APPLIED
+points="KVD_LOG_SENT KVD_LOG_ANSWERED KVD_NOTED REQ_STARTED KVD_APPENDED KVD_WRITTEN
+	KVD_INDEXED REQ_APPLIED
 	KVD_HANDED KVD_PART_SENT KVD_COMMITTED
 	KVD_PROMISED KVD_COPIED RESULT_WRITTEN REQ_ANSWERED REQ_ADDRESSED"
 last="KVD_CLEARED"
@@ -86,7 +87,7 @@ large=$started
 sleep 1
 for point in $points; do
 	case $point in
-	KVD_COPIED | REQ_APPLIED | KVD_PROMISED | KVD_HANDED | KVD_COMMITTED) die "$point" $((RANDOM % 5 + 1)) ;;
+	KVD_WRITTEN | KVD_COPIED | REQ_APPLIED | KVD_PROMISED | KVD_HANDED | KVD_COMMITTED) die "$point" $((RANDOM % 5 + 1)) ;;
 	*) die "$point" $((RANDOM % 100 + 1)) ;;
 	esac
 done

@@ -19,7 +19,7 @@
 
 #define VPORTS	   2u
 #define VDEPTH	   6u
-#define VPAGES	   20u				/* of a request: a record, and a query */
+#define VPAGES	   24u				/* of a request: a record, and a query */
 #define VCHANGES   3u				/* of a key that are out */
 #define KEY_ROOM   1024u
 #define VALUE_ROOM 16384u
@@ -798,6 +798,7 @@ void values_open(struct sim *s)
 	name_keys();
 	versions_init(&w->v);
 	w->v.always = s->plan.always;
+	w->log.paged_least = s->plan.paged_least;
 	w->record = malloc(XSEG_REQ_BYTES);
 	assert(w->record);
 	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++)
