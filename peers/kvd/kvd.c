@@ -205,6 +205,26 @@ static void answer_all(struct kvd *k, struct kvd_fifo *q)
 		peer_answer(k->pp, fifo_pop(q), k->error);
 }
 
+/* Of before the log was opened anew; none has a read out. */
+static void fail_jobs(struct kvd *k)
+{
+	struct kvd_job *j;
+
+	while (k->q.waiting.first) {
+		struct xreq *r = fifo_pop(&k->q.waiting);
+
+		if (r->user)
+			kvd_job_put(k, r->user);
+		peer_answer(k->pp, r, k->error);
+	}
+	while ((j = k->jobs.wants_first)) {
+		k->jobs.wants_first = j->next;
+		if (j->r)
+			kvd_job_answer(k, j, k->error);
+	}
+	k->jobs.wants_last = &k->jobs.wants_first;
+}
+
 /* What a predecessor had begun comes first. */
 static void go_on(struct kvd *k)
 {
@@ -279,13 +299,16 @@ static bool waits_for_log(const struct kvd *k)
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
-	uint64_t next, larges = PEER_NEVER;
+	uint64_t next, larges = PEER_NEVER, verify;
 
 	kvd_life_poll(k);
+	verify = kvd_verify_poll(k);
 	if (k->state == KVD_BROKEN) {
+		fail_jobs(k);
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
 		answer_all(k, &k->q.behind);
+		answer_all(k, &k->q.no_job);
 		answer_all(k, &k->q.begins);
 		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
@@ -309,6 +332,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, k->time.held_ns);
+	next = peer_earlier(next, verify);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 

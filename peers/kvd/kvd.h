@@ -14,6 +14,7 @@
  *   large.c     handles: BEGIN, HOLD, DROP, PIECE; what COMMIT waits for; zones that go back
  *   part.c      PART
  *   clear.c     DELETE_ALL, and the sweep that it begins
+ *   flush.c     FLUSH, and answers that wait for the log
  *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
  *   scan.c      SCAN
  *   parse.c     the parsing of queries and changes; what they will need is prefetched
@@ -71,6 +72,7 @@
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
 #define KVD_PAGED_MAX	64u			/* puts on their way; others are copied */
+#define KVD_OWED	500u			/* peers */
 #define KVD_SECOND	1000000000ull
 
 enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
@@ -96,7 +98,9 @@ struct kvd_arena {
 	uint64_t magic, owner;
 	uint32_t zones, zone_bytes, tail_pages, unused;
 	_Atomic uint64_t time_s;		/* the latest that anything was judged by */
+	_Atomic uint64_t owed[KVD_OWED];	/* A2 of flush.c: senders; 0: none */
 };
+_Static_assert(sizeof(struct kvd_arena) <= XSEG_PAGE_SIZE, "its words have a page");
 
 /* The user's words in the log's head. */
 struct kvd_words {
@@ -215,6 +219,8 @@ struct kvd_preload {
 #define KVD_VERIFY_BYTES 16384u
 struct kvd_verify {
 	struct xreq *r;				/* the command; NULL: none is under way */
+	struct xreq *waits;			/* the same, for the log to be open */
+	uint64_t until_ns;			/* so long */
 	uint64_t records, bytes, live, bad, bad_live, pieces, bad_pieces;
 	struct kvd_job job;			/* reads the pieces of a large value */
 	struct large_run *run;			/* that one; NULL: none */
@@ -236,6 +242,7 @@ struct kvd_backup {
 struct kvd_large {				/* large.c */
 	struct large t;
 	uint64_t look_ns;			/* when clients are looked for again */
+	uint64_t expire_ns;			/* when expired values are */
 	uint32_t parts_out;
 	/* KEEPING */
 	struct kvd_job job[KVD_KEEPERS];
@@ -556,7 +563,14 @@ void kvd_change_done(struct kvd *k, struct xreq *r, uint64_t end);
 void kvd_change_again(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
+
+/* ---- flush.c ---- */
 void kvd_flush(struct kvd *k, struct xreq *r);
+void kvd_answers_poll(struct kvd *k);
+bool kvd_answers_due(struct kvd *k);
+void kvd_owe_all(struct kvd *k);		/* the store has lost what it had answered */
+bool kvd_owed(struct kvd *k, const struct xreq *r);	/* and it is told of that by an error */
+
 /* ---- logged.c: begun changes ---- */
 /* The notes of a change: where its first record stands. */
 enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
@@ -578,6 +592,7 @@ void kvd_preload_begin(struct kvd *k);		/* once */
 
 /* ---- admin/verify.c ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
+uint64_t kvd_verify_poll(struct kvd *k);	/* when it wants to be called again */
 void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 
 /* ---- admin/backup.c ---- */

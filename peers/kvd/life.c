@@ -418,13 +418,18 @@ static void fail_answers(struct kvd *k, int error)
 	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers, &k->q.commits };
 
 	for (unsigned i = 0; i < 4; i++)
-		while (q[i]->first)
+		while (q[i]->first) {
+			if (q[i]->first->op == XSEG_OP_FLUSH)
+				kvd_owed(k, q[i]->first);	/* that is told so */
 			peer_answer(k->pp, fifo_pop(q[i]), error);
+		}
 }
 
 /* The store has lost what it had answered. The log is opened anew, when nothing is out. */
 static void reopen(struct kvd *k)
 {
+	if (k->state != KVD_OPENING)
+		kvd_owe_all(k);
 	fail_answers(k, -EIO);
 	kvd_paged_leave(k);
 	kvd_verify_fail(k, -EIO);

@@ -52,8 +52,10 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 	struct alog_stats s;
 
 	alog_stats(k->log, &s);
-	kv_add(t, "state=%s\nprefix=%s\nid=%u\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n",
-		states[k->state], k->cfg.prefix, k->id, k->index.keys, k->opt.keys_max);
+	kv_add(t, "state=%s\nprefix=%s\nid=%u\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n"
+		  "keys_left=%" PRIu64 "\n",
+		states[k->state], k->cfg.prefix, k->id, k->index.keys, k->opt.keys_max,
+		index_room(&k->index));
 	kv_add(t, "live_bytes=%" PRIu64 "\nlog_bytes=%" PRIu64 "\nsize_bytes=%" PRIu64
 		  "\nzones=%u\nzones_free=%u\nindex_bytes=%" PRIu64 "\n",
 		k->index.live_bytes + k->large.t.named_bytes,

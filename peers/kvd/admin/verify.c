@@ -15,7 +15,8 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xcrc.h"
 
-#define BAD_TOLD 100u				/* bad records in the answer */
+#define BAD_TOLD    100u			/* bad records in the answer */
+#define PATIENCE_NS (60 * KVD_SECOND)		/* for the log to be open */
 
 static bool is_live(const struct kvd *k, uint64_t zone, const struct alog_hint *hint)
 {
@@ -173,20 +174,65 @@ static void over(void *ctx)
 		give(k);
 }
 
-int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t)
+static bool begin(struct kvd *k, struct xreq *r)
 {
 	struct alog_walk walk = { .record = record, .over = over, .ctx = k,
 		.ready = ready };
 	struct kvd_verify *v = &k->verify;
 
-	if (k->state != KVD_OPEN || v->r || v->busy || alog_walk(k->log, &walk)) {
-		kv_add(t, "%s: %s; try again later", k->peer.name, v->r ?
-			"another verify is under way" : "its log is not open");
-		return -EBUSY;
-	}
+	if (k->state != KVD_OPEN || v->r || v->busy || alog_walk(k->log, &walk))
+		return false;
 	*v = (struct kvd_verify){ .r = r, .buf = v->buf, .sums = v->sums };
 	kv_init(&v->text, v->buf, KVD_VERIFY_BYTES);
-	return PEER_ADMIN_LATER;
+	return true;
+}
+
+static void say_why(const struct kvd *k, struct kv_text *t)
+{
+	const char *why = k->state == KVD_BROKEN ? "its log cannot be opened; the log of the stack says why"
+			  : k->state != KVD_OPEN ? "its log is not open yet; try again later"
+			  : k->verify.r || k->verify.waits
+				  ? "another verify is under way; try again later"
+				  : "a backup or a repair is under way; try again later";
+
+	kv_add(t, "%s: %s", k->peer.name, why);
+}
+
+/* While the log is opened the command waits, as gets do. */
+int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t)
+{
+	struct kvd_verify *v = &k->verify;
+
+	if (k->state != KVD_OPEN && k->state != KVD_BROKEN && !v->waits) {
+		v->waits = r;
+		v->until_ns = k->pp->now_ns + PATIENCE_NS;
+		return PEER_ADMIN_LATER;
+	}
+	if (begin(k, r))
+		return PEER_ADMIN_LATER;
+	say_why(k, t);
+	return -EBUSY;
+}
+
+uint64_t kvd_verify_poll(struct kvd *k)
+{
+	struct kvd_verify *v = &k->verify;
+	bool over = k->pp->now_ns >= v->until_ns;
+	struct xreq *r = v->waits;
+	struct kv_text t;
+	char text[160];
+
+	if (!r)
+		return PEER_NEVER;
+	if (k->state != KVD_OPEN && k->state != KVD_BROKEN && !over)
+		return v->until_ns;
+	v->waits = NULL;
+	if (begin(k, r))
+		return PEER_NEVER;
+	kv_init(&t, text, sizeof(text));
+	say_why(k, &t);
+	peer_answer_text(k->pp, r, -EBUSY, text);
+	return PEER_NEVER;
 }
 
 void kvd_verify_fail(struct kvd *k, int error)

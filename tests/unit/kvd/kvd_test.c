@@ -1079,16 +1079,16 @@ static void a_scan_reads_many_records_at_a_time(void **state)
 	r[0] = begin_scan(0);
 	r[1] = begin_scan(1);
 	kr_settle();
-	assert_in_range(kvd()->reads.out, KVD_AHEAD_READS / 2, KVD_AHEAD_READS + 1);
+	assert_in_range(kr_kvd()->reads.out, KVD_AHEAD_READS / 2, KVD_AHEAD_READS + 1);
 	kr.store_stands = false;
 	kr_settle();
 	assert_non_null(kr_reply());
 	assert_non_null(kr_reply());
 	assert_int_equal(entries_of(r[0]), 60 + 13);
 	assert_int_equal(entries_of(r[1]), 60 + 13);
-	assert_int_equal(kvd()->reads.out, 0);
+	assert_int_equal(kr_kvd()->reads.out, 0);
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		assert_null(kvd()->ahead[i].read);
+		assert_null(kr_kvd()->ahead[i].read);
 }
 
 /* Keys are put, deleted and moved while records are read ahead. */
@@ -1115,9 +1115,9 @@ static void a_scan_drops_what_is_not_next(void **state)
 	kr_settle();
 	assert_ptr_equal(kr_reply(), r);
 	assert_int_equal(entries_of(r), 75 + 13);
-	assert_int_equal(kvd()->reads.out, 0);
+	assert_int_equal(kr_kvd()->reads.out, 0);
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		assert_null(kvd()->ahead[i].read);
+		assert_null(kr_kvd()->ahead[i].read);
 }
 
 static void a_prefix_has_one_kvd(void **state)
