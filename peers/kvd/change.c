@@ -334,9 +334,11 @@ static void superseded(struct kvd *k, const struct kvd_work *w, const struct alo
 {
 	struct large_run *run = w->known && w->e.large ? large_by_id(&k->large.t, w->id) : NULL;
 
-	if (run && w->c.kind == KV_TOUCH)
+	if (run && w->c.kind == KV_TOUCH) {
 		run->expiry = put->rec.expiry;
-	else if (run)
+		k->large.expire_ns = 0;
+	}
+	if (run && w->c.kind != KV_TOUCH)
 		large_gone(&k->large.t, w->id);
 	if (w->c.kind == KV_COMMIT)
 		kvd_commit_done(k, w, put, at);
@@ -559,63 +561,11 @@ static void finish_begun(struct kvd *k)
 	}
 }
 
-/* ---- answers ---- */
-
-/* With nothing in the tail, older records may still be unflushed in a cache below. The log is to
- * know how that FLUSH ends: it repairs what a failed one has lost. */
-void kvd_flush(struct kvd *k, struct xreq *r)
-{
-	uint64_t end = alog_end(k->log);
-	bool all = alog_stable(k->log) >= end;
-
-	if (!all)
-		alog_force(k->log, end);
-	r->user = (void *)(uintptr_t)(all ? alog_barrier(k->log) : end);
-	fifo_push(all ? &k->q.barriers : &k->q.stable, r);
-}
-
-static bool is_answerable(const struct kvd_fifo *q, uint64_t pos)
-{
-	return q->first && (uintptr_t)q->first->user <= pos;
-}
-
-static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
-{
-	while (is_answerable(q, pos)) {
-		struct xreq *r = fifo_pop(q);
-
-		XKILL(KVD_PROMISED);
-		peer_answer(k->pp, r, r->op == XSEG_OP_FLUSH ? 0 : r->size);
-	}
-}
-
-/* Those whose FLUSH has failed are asked for anew. */
-static void answer_barriers(struct kvd *k)
-{
-	struct kvd_fifo again;
-
-	fifo_init(&again);
-	while (k->q.barriers.first) {
-		int state = alog_barrier_state(
-			k->log, (uintptr_t)k->q.barriers.first->user);
-
-		if (!state)
-			break;
-		if (state > 0)
-			peer_answer(k->pp, fifo_pop(&k->q.barriers), 0);
-		else
-			fifo_push(&again, fifo_pop(&k->q.barriers));
-	}
-	while (again.first)
-		kvd_flush(k, fifo_pop(&again));
-}
+/* ---- a round ---- */
 
 bool kvd_changes_due(struct kvd *k)
 {
-	return kvd_paged_due(k) || is_answerable(&k->q.written, alog_written(k->log)) ||
-	       is_answerable(&k->q.stable, alog_stable(k->log)) ||
-	       (k->q.barriers.first &&
-		       alog_barrier_state(k->log, (uintptr_t)k->q.barriers.first->user));
+	return kvd_paged_due(k) || kvd_answers_due(k);
 }
 
 /* What is appended goes below after a while. */
@@ -640,9 +590,7 @@ void kvd_changes_poll(struct kvd *k)
 	finish_begun(k);
 	while ((r = kvd_paged_next(k, &end)))
 		change_done(k, r, end);
-	answer_up_to(k, &k->q.written, alog_written(k->log));
-	answer_up_to(k, &k->q.stable, alog_stable(k->log));
-	answer_barriers(k);
+	kvd_answers_poll(k);
 	look_at_time(k);
 	while (k->q.waiting.first) {
 		r = fifo_pop(&k->q.waiting);

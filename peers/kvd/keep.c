@@ -159,6 +159,8 @@ void kvd_keep_begin(struct kvd *k)
 	for (uint32_t i = 0; i < KVD_JOBS; i++)	/* of before the log was opened anew */
 		if (!k->jobs.job[i].out)
 			kvd_read_put(k, &k->jobs.job[i]);
+	kvd_scan_forget(k);
+	l->expire_ns = 0;
 	large_begin(&l->t);
 	l->slot = index_from(&k->index, 0);
 	for (uint32_t i = 0; i < KVD_KEEPERS; i++) {

@@ -210,9 +210,9 @@ static void take_behind(struct kvd *k)
 {
 	struct kvd_fifo q = k->q.behind;
 
-	if (!q.first || !k->behind_news)
+	if (!q.first || !k->paged.news)
 		return;
-	k->behind_news = false;
+	k->paged.news = false;
 	fifo_init(&k->q.behind);
 	while (q.first)
 		kvd_serve(k, fifo_pop(&q));
@@ -222,6 +222,26 @@ static void changes_poll(struct kvd *k)
 {
 	kvd_changes_poll(k);
 	take_behind(k);
+}
+
+/* Of before the log was opened anew; none has a read out. */
+static void fail_jobs(struct kvd *k)
+{
+	struct kvd_job *j;
+
+	while (k->q.waiting.first) {
+		struct xreq *r = fifo_pop(&k->q.waiting);
+
+		if (r->user)
+			kvd_job_put(k, r->user);
+		peer_answer(k->pp, r, k->error);
+	}
+	while ((j = k->jobs.wants_first)) {
+		k->jobs.wants_first = j->next;
+		if (j->r)
+			kvd_job_answer(k, j, k->error);
+	}
+	k->jobs.wants_last = &k->jobs.wants_first;
 }
 
 /* What a predecessor had begun comes first. */
@@ -249,7 +269,8 @@ static bool settle(struct kvd *k)
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
 		    k->q.waiting.first || k->q.behind.first || k->paged.nr ||
-		    k->q.written.first || k->q.stable.first || k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
+		    k->q.written.first || k->q.stable.first || k->q.barriers.first ||
+		    k->q.begun.first || k->large.parts_out ||
 		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
 
@@ -298,13 +319,16 @@ static bool waits_for_log(const struct kvd *k)
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
-	uint64_t next, larges = PEER_NEVER;
+	uint64_t next, larges = PEER_NEVER, verify;
 
 	kvd_life_poll(k);
+	verify = kvd_verify_poll(k);
 	if (k->state == KVD_BROKEN) {
+		fail_jobs(k);
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
 		answer_all(k, &k->q.behind);
+		answer_all(k, &k->q.no_job);
 		answer_all(k, &k->q.begins);
 		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
@@ -328,6 +352,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, k->time.held_ns);
+	next = peer_earlier(next, verify);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 

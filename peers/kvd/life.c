@@ -26,7 +26,10 @@
 #define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
 #define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
 #define PERCENT	    100u
-#define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
+/* As many pages as a version had that knew no reads ahead, so it can be followed by this one. */
+#define READ_PAGES  1316u
+_Static_assert(KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES +
+		KVD_AHEAD_READS * KVD_AHEAD_PAGES <= READ_PAGES, "the pages of kvd's own reads");
 
 /* ---- what it needs ---- */
 
@@ -198,12 +201,13 @@ static void make_reads(struct kvd *k)
 {
 	uint8_t *at = k->mem.base + WORDS_BYTES + k->cost.arena_bytes + k->cost.scratch_bytes;
 
-	for (uint32_t i = 0; i < KVD_BIG_READS + KVD_SMALL_READS; i++) {
-		struct kvd_read *rd = &k->reads.read[i], **list = i < KVD_BIG_READS ? &k->reads.big_free
-									     : &k->reads.small_free;
+	for (uint32_t i = 0; i < KVD_NR_READS; i++) {
+		struct kvd_read *rd = &k->reads.read[i], **list = kvd_read_list(k, rd);
 
 		*rd = (struct kvd_read){ .pages = at, .next = *list,
-			.nr_pages = i < KVD_BIG_READS ? KVD_BIG_PAGES : KVD_SMALL_PAGES };
+			.nr_pages = i < KVD_BIG_READS			  ? KVD_BIG_PAGES
+				    : i < KVD_BIG_READS + KVD_SMALL_READS ? KVD_SMALL_PAGES
+									  : KVD_AHEAD_PAGES };
 		*list = rd;
 		at += rd->nr_pages * XSEG_PAGE_SIZE;
 	}
@@ -414,13 +418,18 @@ static void fail_answers(struct kvd *k, int error)
 	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers, &k->q.commits };
 
 	for (unsigned i = 0; i < 4; i++)
-		while (q[i]->first)
+		while (q[i]->first) {
+			if (q[i]->first->op == XSEG_OP_FLUSH)
+				kvd_owed(k, q[i]->first);	/* that is told so */
 			peer_answer(k->pp, fifo_pop(q[i]), error);
+		}
 }
 
 /* The store has lost what it had answered. The log is opened anew, when nothing is out. */
 static void reopen(struct kvd *k)
 {
+	if (k->state != KVD_OPENING)
+		kvd_owe_all(k);
 	fail_answers(k, -EIO);
 	kvd_paged_leave(k);
 	kvd_verify_fail(k, -EIO);

@@ -82,7 +82,6 @@ struct xreq *kvd_paged_next(struct kvd *k, uint64_t *end)
 		struct paged_put p = *paged_first(&k->paged);
 
 		paged_pop(&k->paged);
-		k->behind_news = true;
 		XKILL(KVD_WRITTEN);
 		if (p.lost) {
 			peer_answer(k->pp, p.r, -EIO);
@@ -101,5 +100,4 @@ void kvd_paged_leave(struct kvd *k)
 {
 	for (; k->paged.nr; paged_pop(&k->paged))
 		kvd_change_begun(k, paged_first(&k->paged)->r);
-	k->behind_news = true;
 }

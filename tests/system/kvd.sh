@@ -166,5 +166,19 @@ done
 t "deletes work all the same" [ "$i" -ge "$n" ]
 t "then there is room again" wait_for 20 kv put again "$value"
 t "what was not deleted is there" says "$value" get k1
+expect_err 1 "No space left.*; delete values, or start kvd with a larger size=" \
+	"a value that is too large for what is left names the size" \
+	bash -c 'head -c 25M /dev/zero | xseg kv put large'
 t "the small stack goes down" xseg down
+
+# ---- too many keys ----
+
+write_stack few.conf 32M "keys = 50"
+t "a stack for few keys comes up" xseg up few.conf
+is "a verify right then waits for the log" "$(xseg --json kv verify | jq .bad)" 0
+for ((n = 0; n < 50; n++)); do kv put "k$n" x >/dev/null || break; done
+is "as many as it may have are put" "$n" 50
+expect_err 1 "No space left.*; it has as many keys as it may.* keys=" \
+	"one more is refused, and it is told why" bash -c 'echo x | xseg kv put more'
+t "the stack goes down" xseg down
 finish

@@ -30,6 +30,7 @@ void paged_pop(struct paged *p)
 	assert(p->nr);
 	p->from = (p->from + 1) % PAGED_MAX;
 	p->nr--;
+	p->news = true;
 	p->ids = 0;
 	for (uint32_t i = 0; i < p->nr; i++)
 		p->ids |= bit_of(put_at(p, i)->id);

@@ -28,6 +28,7 @@ struct paged {
 	uint32_t least;				/* bytes of such a value; tests set it before */
 	struct paged_put put[PAGED_MAX];	/* a ring */
 	uint32_t from, nr;
+	bool news;				/* one was popped; its user takes note */
 	uint64_t ids;				/* a bit by the first bits of each identity */
 };
 
