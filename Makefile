@@ -36,7 +36,7 @@
 VERSION = 0.1.0
 # Of libxseg.so: another number when programs that were linked with the last one would not run with
 # this one.
-ABI	= 0
+ABI	= 1
 
 BUILD  ?= build
 # By one name, however it is given: the dependencies that the compiler writes are of that name.
@@ -89,6 +89,9 @@ PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 XSEG_SRC := $(wildcard xtypes/*.c) $(call sources,xseg)
 COMMON_SRC := $(call sources,peers/common)
 ALOG_SRC := $(call sources,peers/alog)
+# The program of a peer: not memcached's own name.
+program = $(BUILD)/bin/$(patsubst memcached,xseg-memcached,$(1))
+
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
@@ -138,7 +141,7 @@ GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 RIVAL_LIBS := $(foreach h,leveldb/c rocksdb/c lmdb,$(if $(wildcard /usr/include/$(h).h),$(h:%/c=%)))
 RIVALS := xseg memcached $(if $(wildcard /usr/include/hiredis/hiredis.h),redis) $(RIVAL_LIBS)
 
-BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
+BIN := $(foreach p,$(PEERS),$(call program,$(p))) $(addprefix $(BUILD)/bin/,xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
 	 $(BUILD)/bin/bench-pagecache $(RIVALS:%=$(BUILD)/bin/bench-rival-%)
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
@@ -263,7 +266,7 @@ define peer_rules
 $(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(call sources,peers/$(1)))) \
 		$(BUILD)/sources
 	$$(archive)
-$(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
+$(call program,$(1)): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
 	$$(link)
 endef
 $(foreach p,$(PEERS),$(eval $(call peer_rules,$(p))))
@@ -425,9 +428,10 @@ fuzz-build:
 		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 fuzz-programs: $(FUZZ)
 
+DEMO := $(addprefix $(BUILD)/bin/,volumed cached filed xseg-host xseg xbench)
 demo: ## the main job on real data
 	@tests/lib/deps.sh --quiet build demo
-	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(MAKE) --no-print-directory $(JOBS) $(DEMO)
 	@BUILD=$(BUILD) bench/demo.sh
 
 bench-deps: ## installs what `make bench` compares with, after saying what
@@ -458,6 +462,10 @@ format: ## formats the sources
 
 .PHONY: install uninstall clean help
 BINDIR     ?= $(PREFIX)/bin
+# Programs that `xseg` starts, and users do not. It finds them beside itself, or in
+# ../libexec/xseg.
+LIBEXECDIR ?= $(PREFIX)/libexec/xseg
+COMMANDS = $(filter %/xseg %/xbench,$(BIN))
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
@@ -494,43 +502,50 @@ ENGINE_DIR ?= $(LIBDIR)/fio
 SHARED_FILE = libxseg.so.$(VERSION)
 
 # All that has DESTDIR or a directory in it is quoted: it may have spaces, and `uninstall` removes.
+at = "$(DESTDIR)$(1)"
+FOLDERS = $(call at,$(BINDIR)) $(call at,$(LIBEXECDIR)) $(call at,$(LIBDIR)/pkgconfig) \
+	  $(call at,$(PYTHONDIR)/xseg) \
+	  $(if $(PLUGIN),$(call at,$(PLUGIN_DIR))) $(if $(ENGINE),$(call at,$(ENGINE_DIR))) \
+	  $(foreach h,xseg xtypes,$(call at,$(INCLUDEDIR)/$(h))) \
+	  $(foreach m,$(sort $(dir $(PAGE_PATHS))),$(call at,$(MANDIR)/$(m)))
+# What `install` has made, for `uninstall`.
+FOLDER_LIST = $(call at,$(LIBEXECDIR)/folders)
+
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
 	@$(MAKE) --no-print-directory $(JOBS) programs libs
-	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
-		"$(DESTDIR)$(MANDIR)"
-	install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
+	@tools/install/folders.sh make $(FOLDER_LIST) $(FOLDERS)
+	install -m 755 $(COMMANDS) "$(DESTDIR)$(BINDIR)"
+	install -m 755 $(filter-out $(COMMANDS),$(BIN)) $(GUARD) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(LIBXSEG) "$(DESTDIR)$(LIBDIR)"
 	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' "$(DESTDIR)$(LIBDIR)/libxseg.a")
 	install -m 755 $(SHARED) "$(DESTDIR)$(LIBDIR)/$(SHARED_FILE)"
 	ln -sf $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)"
 	ln -sf libxseg.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libxseg.so"
-	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN))")
-	install -D -m 755 $(GUARD) "$(DESTDIR)$(LIBDIR)/$(notdir $(GUARD))"
-	$(if $(ENGINE),install -D -m 755 $(ENGINE) "$(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE))")
+	$(if $(PLUGIN),install -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN))")
+	$(if $(ENGINE),install -m 755 $(ENGINE) "$(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE))")
 	@printf '%s\n' "$$PC_FILE" >"$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	@set -e; for h in $$($(headers)); do \
-		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
-		install -D -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
+		echo "install -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
+		install -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
 	done
-	install -d "$(DESTDIR)$(PYTHONDIR)/xseg"
 	install -m 644 $(PYTHON) "$(DESTDIR)$(PYTHONDIR)/xseg"
 	@set -e; for m in $(PAGES); do \
-		echo "install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
-		install -D -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
+		echo "install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
+		install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
 	done
 
-uninstall: ## removes what install put there
-	rm -f $(addprefix "$(DESTDIR)$(BINDIR)"/,$(notdir $(BIN)))
+uninstall: ## removes what install put there, with the directories that it made
+	rm -f $(addprefix "$(DESTDIR)$(BINDIR)"/,$(notdir $(COMMANDS)))
+	rm -f $(addprefix "$(DESTDIR)$(LIBEXECDIR)"/,$(notdir $(filter-out $(COMMANDS),$(BIN)) $(GUARD)))
 	rm -f $(addprefix "$(DESTDIR)$(LIBDIR)"/,libxseg.a $(SHARED_FILE) libxseg.so.$(ABI) libxseg.so)
 	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	rm -f $(addprefix "$(DESTDIR)$(PYTHONDIR)"/xseg/,$(notdir $(PYTHON)))
 	rm -rf "$(DESTDIR)$(PYTHONDIR)/xseg/__pycache__"
-	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so" "$(DESTDIR)$(LIBDIR)/xseg-nbdkit-guard.so"
+	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so"
 	rm -f "$(DESTDIR)$(ENGINE_DIR)/fio-xseg.so"
 	rm -f $(addprefix "$(DESTDIR)$(MANDIR)"/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done
-	@-rmdir "$(DESTDIR)$(PYTHONDIR)/xseg" "$(DESTDIR)$(INCLUDEDIR)/xseg" \
-		"$(DESTDIR)$(INCLUDEDIR)/xtypes" 2>/dev/null || true
+	@tools/install/folders.sh remove $(FOLDER_LIST)
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz

@@ -178,6 +178,7 @@ enum xseg_kv_op {
 	/* of a stream: see "large values" */
 	XSEG_KV_BEGIN, XSEG_KV_PART, XSEG_KV_COMMIT, XSEG_KV_ABORT,
 	XSEG_KV_OPEN, XSEG_KV_PIECE, XSEG_KV_CLOSE,
+	XSEG_KV_DELETE_ALL,			/* see below */
 	XSEG_KV_NR_OPS
 };
 
@@ -229,6 +230,12 @@ struct xseg_kv_io {
 		uint32_t pages, asked, looks, tries, step;
 	} own;
 };
+
+/* A DELETE_ALL deletes all values of the store, large ones too, in one step. That step does not take
+ * longer if there are many. It has no key. With a ttl_s, or an expiry, it does so at that time: all values that
+ * are there then go, also those that were put meanwhile. A later DELETE_ALL replaces one that waits
+ * for its time. XSEG_KV_FORCE: it is back when it is on stable storage; one that waits stays, too,
+ * then. A reader of a large value has its version to the end. */
 
 /* Takes an operation. It is sent, at the latest, when the queue is next polled, waited for or
  * armed: a batch of them costs one ring. 0, or an error above: then it is the caller's still. Never
@@ -389,6 +396,8 @@ int xseg_kv_delete(
 /* -ENOENT: it is not there. */
 int xseg_kv_exists(
 	struct xseg_kv_queue *queue, const void *key, uint32_t key_bytes) XSEG_MUST_CHECK;
+/* ttl_s: in so many seconds; 0: now. */
+int xseg_kv_delete_all(struct xseg_kv_queue *queue, uint32_t ttl_s) XSEG_MUST_CHECK;
 int xseg_kv_flush(struct xseg_kv_queue *queue) XSEG_MUST_CHECK;
 
 /* ---- for loops that wait for descriptors: as in volume.h --------------------------------- */

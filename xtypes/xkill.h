@@ -146,6 +146,7 @@
 	X(KVD_HANDED, "a client's handle is in the arena; the client does not know it") \
 	X(KVD_PART_SENT, "the write of a large value's part is offered; kvd goes on") \
 	X(KVD_COMMITTED, "a large value's record is appended; its writer's handle is there") \
+	X(KVD_CLEARED, "all values are cleared; no head says so yet") \
 	X(KVD_COPIED, "a live record has a copy; its zone is not deleted") \
 	/* filed */ \
 	X(MARK_NAMED, "a mark has a file's name; it says unused") \

@@ -43,7 +43,7 @@ struct options {
 static const struct opt table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = O(segment), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
-	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },
+	  .help = "segment to serve, also -s; else $XSEG_SEGMENT, else the only one, else xseg" },
 	OWNER_OPT(O(owner)),
 	{ .name = "supervise", .kind = OPT_BOOL, .off = O(supervise),
 	  .help = "start all peers of the segment's stack file, and restart dead ones" },

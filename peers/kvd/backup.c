@@ -6,8 +6,8 @@
  * asked on for a minute.
  *
  * Invariants
- *   W1  Records with a sequence of the walk's begin, or a later one, are left out. The others are a
- *       consistent state.
+ *   W1  Records with a sequence of the walk's begin, or a later one, are left out, and so are those
+ *       that were cleared before it. The others are a consistent state.
  *   W2  A cursor is good for one answer. A client that has lost one begins anew.
  *   W3  While a backup is under way no zone of a large value is given back. A record of one ends
  *       its answer, and its pieces are read before the next one is asked for. A large value that
@@ -103,7 +103,8 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		b->bad++;
 		return;
 	}
-	if (hint->sequence >= b->before || !is_there(k, zone, hint, rec, data))	/* W1 */
+	if (hint->sequence >= b->before || hint->sequence < b->cleared ||
+		hint->type == ALOG_CLEAR || !is_there(k, zone, hint, rec, data))	/* W1 */
 		return;
 	e = (struct kv_backup_entry){ .identity = { rec->identity[0], rec->identity[1] },
 		.sequence = rec->sequence, .version = rec->version, .key_bytes = rec->key_bytes,
@@ -143,7 +144,8 @@ static int begin(struct kvd *k)
 	if (rc)
 		return rc;
 	alog_walk_state(k->log, &s);
-	k->backup = (struct kvd_backup){ .cursor = 1, .before = s.before };
+	k->backup = (struct kvd_backup){ .cursor = 1, .before = s.before,
+		.cleared = k->clear.sequence };
 	k->large.t.kept = true;
 	return 0;
 }

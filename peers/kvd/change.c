@@ -167,7 +167,8 @@ static int one_result(const struct kvd_work *w)
 {
 	int rc = condition(w);
 
-	if (!rc && !w->present && w->c.kind != KV_PUT && w->c.kind != KV_COMMIT)
+	if (!rc && !w->present && w->c.kind != KV_PUT && w->c.kind != KV_COMMIT &&
+		w->c.kind != KV_DELETE_ALL)
 		rc = -ENOENT;
 	return rc;
 }
@@ -219,7 +220,9 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 
 	*put = (struct alog_put){ .rec = { .identity = { w->id[0], w->id[1] },
 		.type = ALOG_TOMBSTONE } };
-	if (w->c.kind != KV_DELETE) {
+	if (w->c.kind == KV_DELETE_ALL) {
+		kvd_clear_make(k, w, put);
+	} else if (w->c.kind != KV_DELETE) {
 		put->rec.type = ALOG_VALUE;
 		put->rec.key_bytes = w->c.key_bytes;
 		put->key = w->key;
@@ -229,11 +232,11 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 		plain_put(w, put);
 	else if (w->c.kind == KV_COMMIT)
 		kvd_commit_make(k, w, put);
-	else if (w->c.kind != KV_DELETE && kvd_record_ok(k, j->read, true, &old))
+	else if (kvd_needs_value(w->c.kind) && kvd_record_ok(k, j->read, true, &old))
 		rc = kvd_value_make(k, w, j->read, &old, put, &m->number);
 	m->bytes += xrecord_bytes(put->rec.key_bytes, put->rec.value_bytes);
 	m->nr++;
-	m->added += !w->known;
+	m->added += !w->known && w->c.kind != KV_DELETE_ALL;
 	return rc;
 }
 
@@ -333,9 +336,12 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 
 		if (!w->does)
 			continue;
-		kvd_index_put(k, w->id, &k->now.at[n], &k->now.put[n].rec);
+		if (w->c.kind == KV_DELETE_ALL)
+			kvd_clear_put(k, &k->now.at[n], &k->now.put[n].rec);
+		else
+			kvd_index_put(k, w->id, &k->now.at[n], &k->now.put[n].rec);
 		superseded(k, w, &k->now.put[n], &k->now.at[n]);
-		kvd_count(k, w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
+		kvd_count(k, m->tombstones || w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
 		n++;
 	}
 	XKILL(KVD_INDEXED);
@@ -361,11 +367,11 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct makin
 	int rc;
 
 	if (m->added > index_room(&k->index))
-		return alog_evict(k->log) ? -EAGAIN : refuse(k, true);
+		return kvd_clear_sweeps(k) || alog_evict(k->log) ? -EAGAIN : refuse(k, true);
 	rc = m->bytes > k->record_max ? -EFBIG
 				      : alog_next(k->log, m->bytes, m->nr, m->tombstones, &next);
 	if (rc == -ENOSPC)
-		return refuse(k, false);
+		return kvd_clear_sweeps(k) ? -EAGAIN : refuse(k, false);
 	if (!rc && k->now.work[0].left)
 		rc = kvd_lay(k, r, &next);
 	if (rc)
@@ -398,10 +404,14 @@ static bool is_over(struct kvd *k, struct xreq *r, struct kvd_job *j)
 /* False: it has to wait in its list; r->user is its job, if it has one. */
 static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 {
-	int nr = kvd_batch_parse(k, r), rc = nr;
+	int nr, rc;
 	struct making m;
 
-	if (nr > 0 && k->now.work[0].c.kind >= KV_HOLD && is_over(k, r, j))
+	r->user = j;
+	if (kvd_clear_lags(k))
+		return false;
+	nr = rc = kvd_batch_parse(k, r);
+	if (nr > 0 && kvd_is_of_large(k->now.work[0].c.kind) && is_over(k, r, j))
 		return true;
 	if (nr > 0)
 		rc = look_at_all(k, r, &j, (uint32_t)nr);
@@ -445,7 +455,7 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 /* Large values wait for other things than changes do (V4 of large.c). */
 static bool passes(struct kvd *k, const struct xreq *r)
 {
-	return kvd_kind_of(k, r) >= KV_HOLD && kvd_kind_of(k, r) != KV_COMMIT;
+	return kvd_is_of_large(kvd_kind_of(k, r)) && kvd_kind_of(k, r) != KV_COMMIT;
 }
 
 void kvd_change(struct kvd *k, struct xreq *r)

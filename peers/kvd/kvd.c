@@ -153,7 +153,7 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 
 	kvd_see_date(k);
-	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k))
+	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, r);
 	else if (k->state == KVD_BROKEN)
 		peer_answer(pp, r, k->error);
@@ -211,13 +211,14 @@ static void go_on(struct kvd *k)
 	struct xreq *r;
 
 	kvd_preload_begin(k);
+	kvd_clear_lags(k);
 	kvd_backup_poll(k);
 	kvd_changes_poll(k);
 	while ((r = kvd_commit_next(k)))
 		kvd_change(k, r);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
-	while (k->q.held.first && !kvd_time_lags(k))
+	while (k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
@@ -303,6 +304,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
+	if (k->state == KVD_OPEN)
+		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, k->time.held_ns);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);

@@ -13,6 +13,7 @@
  *   keep.c      the opening's second part: which large values there are
  *   large.c     handles: BEGIN, HOLD, DROP, PIECE; what COMMIT waits for; zones that go back
  *   part.c      PART
+ *   clear.c     DELETE_ALL, and the sweep that it begins
  *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
  *   scan.c      SCAN
  *   parse.c     the parsing of queries and changes; what they will need is prefetched
@@ -98,7 +99,11 @@ struct kvd_words {
 	uint64_t magic;
 	uint8_t secret[16];			/* of the hash */
 	uint64_t time_s;			/* D2 of date.c */
+	uint64_t cleared;			/* E3 of clear.c; of KVD_WORDS_CLEARED */
 };
+/* The second one is of a log that once had a DELETE_ALL: a version that knows none refuses it. */
+#define KVD_WORDS	  0x3144524f57445648ull	/* "HVDWORD1" */
+#define KVD_WORDS_CLEARED 0x3244524f57445648ull	/* "HVDWORD2" */
 _Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
 
 /* A read of kvd's own: of a record, or the begin of one; or of a piece of a large value. */
@@ -214,7 +219,7 @@ struct kvd_verify {
 struct kvd_backup {
 	struct xreq *r;				/* that is being filled, or NULL */
 	uint64_t cursor;			/* of the next request; 0: none is under way */
-	uint64_t before, bad, asked_ns;
+	uint64_t before, cleared, bad, asked_ns;
 	uint32_t nr, used;
 	struct large_run *run;			/* of the last answer */
 	bool walked;				/* all records are told */
@@ -228,6 +233,21 @@ struct kvd_large {				/* large.c */
 	struct kvd_job job[KVD_KEEPERS];
 	uint64_t slot;				/* the next of the index; or INDEX_NONE */
 	uint32_t unread;			/* records that could not be read */
+};
+
+/* clear.c: a record of type CLEAR. */
+struct kvd_clear_record {
+	uint64_t zone, sequence;
+	uint32_t place, bytes;			/* bytes 0: there is none */
+	uint32_t at_s;				/* of one that waits */
+};
+
+struct kvd_clear {
+	struct kvd_clear_record last, waits;
+	uint64_t sequence;			/* E1: what is below is dead */
+	uint64_t counted_from;			/* E2: what is below is not counted */
+	uint64_t cursor;			/* of the sweep: a hash */
+	bool sweeps;
 };
 
 /* Of the zone that is being emptied: how much of it was kept for having been got, and
@@ -267,6 +287,7 @@ struct kvd {
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
+	struct kvd_clear clear;
 	struct kvd_preload preload;
 	struct kvd_large large;
 	struct kvd_verify verify;
@@ -437,6 +458,21 @@ void kvd_part(struct kvd *k, struct xreq *r);
 void kvd_part_done(struct kvd *k, struct kvd_context c, int64_t result);
 void kvd_parts_poll(struct kvd *k);
 
+/* ---- clear.c ---- */
+void kvd_clear_begin(struct kvd *k);		/* an opening begins */
+/* True: the record is a clear, or counts for nothing by the head. */
+bool kvd_clear_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_clear_known(struct kvd *k);		/* all records are found */
+/* Of a record of type CLEAR. */
+enum alog_verdict kvd_clear_judge(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_clear_copied(struct kvd *k, uint64_t from_zone, const struct alog_hint *from,
+	uint64_t to_zone, const struct alog_hint *to);
+void kvd_clear_make(struct kvd *k, const struct kvd_work *w, struct alog_put *put);
+void kvd_clear_put(struct kvd *k, const struct alog_place *at, const struct xrecord *rec);
+bool kvd_clear_lags(struct kvd *k);		/* all requests have to wait (E4) */
+bool kvd_clear_sweeps(const struct kvd *k);	/* there will be room soon (E5) */
+uint64_t kvd_clear_poll(struct kvd *k);		/* when it wants to be called again */
+
 /* ---- keep.c ---- */
 void kvd_keep_begin(struct kvd *k);
 bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
@@ -449,6 +485,10 @@ int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) 
 void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 
 /* ---- change.c ---- */
+static inline bool kvd_is_of_large(uint8_t kind)
+{
+	return kind >= KV_HOLD && kind <= KV_COMMIT;
+}
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */

@@ -32,6 +32,7 @@
 #include "xtypes/xkill.h"
 
 #define NOTE_NUMBER 3				/* V2; the others are those of a change */
+#define GIVEN_BACK 32u				/* runs at a time */
 #define UNKNOWN_MAX 16384u			/* zones of a value whose length is not known */
 
 /* ---- sizes ---- */
@@ -177,12 +178,13 @@ static bool expire_one(struct kvd *k)
 	return true;
 }
 
+/* Some at a time: after a DELETE_ALL it is each large value. */
 static void give_back(struct kvd *k)
 {
 	struct large_run *run;
 	int rc;
 
-	while ((run = large_leaving(&k->large.t))) {
+	for (uint32_t i = 0; i < GIVEN_BACK && (run = large_leaving(&k->large.t)); i++) {
 		rc = alog_own_free(k->log, run->first, run->ids);
 		assert(!rc);
 		large_freed(&k->large.t, run);
@@ -195,7 +197,7 @@ static int make_room(struct kvd *k)
 	struct large *t = &k->large.t;
 
 	if (!large_may_leave(t) && !expire_one(k) && !evict_one(k))
-		return -ENOSPC;
+		return kvd_clear_sweeps(k) ? -EAGAIN : -ENOSPC;
 	if (t->kept && large_may_leave(t))
 		kvd_backup_break(k, -ENOSPC);
 	give_back(k);
@@ -405,5 +407,5 @@ uint64_t kvd_larges_poll(struct kvd *k)
 	give_back(k);
 	begins_poll(k);
 	kvd_parts_poll(k);
-	return k->large.look_ns;
+	return large_leaving(&k->large.t) ? k->pp->now_ns : k->large.look_ns;
 }

@@ -25,7 +25,6 @@
 
 #define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
 #define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
-#define WORDS_MAGIC 0x3144524f57445648ull	/* "HVDWORD1" */
 #define PERCENT	    100u
 #define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
 
@@ -254,6 +253,7 @@ static bool make_log(struct kvd *k)
 
 	user.ctx = k;
 	k->large.unread = 0;
+	kvd_clear_begin(k);
 	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
 	return k->log && index_begin(&k->index) == 0;
 }
@@ -340,6 +340,7 @@ static void be_known(struct kvd *k)
 
 	memcpy(k->secret, w->secret, sizeof(k->secret));
 	kvd_date_begin(k);
+	kvd_clear_known(k);
 	index_begun(&k->index);
 	k->state = KVD_KEEPING;
 	kvd_keep_begin(k);
@@ -377,7 +378,7 @@ static void begin_naming(struct kvd *k)
 {
 	struct kvd_words *w = alog_words(k->log);
 
-	if (w->magic == WORDS_MAGIC) {
+	if (w->magic == KVD_WORDS || w->magic == KVD_WORDS_CLEARED) {
 		be_known(k);
 		return;
 	}
@@ -387,7 +388,7 @@ static void begin_naming(struct kvd *k)
 	}
 	memcpy(w->secret, k->secret, sizeof(w->secret));
 	w->time_s = k->time.s;
-	w->magic = WORDS_MAGIC;
+	w->magic = KVD_WORDS;
 	k->state = KVD_NAMING;
 	k->naming = 0;
 	alog_words_write(k->log);

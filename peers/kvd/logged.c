@@ -85,6 +85,8 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	struct index_entry e = { .count = 1 };
 
 	kvd_change_found(k, zone, hint);
+	if (kvd_clear_found(k, zone, hint))
+		return;
 	k->time.used |= hint->expiry != 0;
 	if (slot == INDEX_NONE) {
 		point(&e, zone, hint);
@@ -117,8 +119,10 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 
 	if (slot != INDEX_NONE) {
 		index_get(&k->index, slot, &e);
-		if (e.type != INDEX_GHOST)
+		if (e.type != INDEX_GHOST || e.has_record)
 			alog_dead(k->log, e.zone, e.bytes);
+		if (e.cleared)
+			e.count = 0;		/* E2 of clear.c */
 	}
 	count_more(&e);
 	e.zone = at->zone;
@@ -189,15 +193,34 @@ static enum alog_verdict evict(struct kvd *k, uint64_t zone, const struct alog_h
 	return ALOG_EVICTED;
 }
 
+/* E1 of clear.c: it may be in the index yet. */
+static enum alog_verdict judge_cleared(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
+	uint64_t slot, struct index_entry *e)
+{
+	if ((e->type == INDEX_GHOST && !e->has_record) || e->zone != zone ||
+		e->place != hint->place)
+		return ALOG_DEAD;
+	alog_dead(k->log, zone, hint->bytes);
+	e->type = INDEX_GHOST;
+	e->large = false;
+	index_set(&k->index, slot, e);
+	return ALOG_DEAD;
+}
+
 static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint *hint, bool keep)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_find(&k->index, hint->identity);
+	uint64_t slot;
 	struct index_entry e;
 
+	if (hint->type == ALOG_CLEAR)
+		return kvd_clear_judge(k, zone, hint);
+	slot = index_find(&k->index, hint->identity);
 	if (slot == INDEX_NONE)
 		return ALOG_DEAD;
 	index_get(&k->index, slot, &e);
+	if (hint->sequence < k->clear.sequence)
+		return judge_cleared(k, zone, hint, slot, &e);
 	if (!is_at(&e, zone, hint->place))
 		return ALOG_DEAD;
 	if (e.type == INDEX_TOMBSTONE && e.count == 1 && !keep) {
@@ -217,10 +240,16 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	const struct alog_hint *to)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_find(&k->index, from->identity);
+	uint64_t slot;
 	struct index_entry e;
 	bool was_value;
 
+	if (from->type == ALOG_CLEAR) {
+		kvd_clear_copied(k, from_zone, from, to_zone, to);
+		return;
+	}
+	slot = from->sequence < k->clear.counted_from ? INDEX_NONE
+						      : index_find(&k->index, from->identity);
 	if (slot == INDEX_NONE)
 		return;
 	index_get(&k->index, slot, &e);
@@ -243,10 +272,13 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_find(&k->index, hint->identity);
+	uint64_t slot;
 	struct index_entry e;
 
 	(void)zone;
+	if (hint->type == ALOG_CLEAR || hint->sequence < k->clear.counted_from)
+		return;
+	slot = index_find(&k->index, hint->identity);
 	if (slot == INDEX_NONE)
 		return;
 	index_get(&k->index, slot, &e);

@@ -22,6 +22,8 @@ static bool is_live(const struct kvd *k, uint64_t zone, const struct alog_hint *
 	uint64_t slot = index_find(&k->index, hint->identity);
 	struct index_entry e;
 
+	if (hint->type == ALOG_CLEAR)
+		return kvd_clear_judge((struct kvd *)(uintptr_t)k, zone, hint) == ALOG_LIVE;
 	if (slot == INDEX_NONE)
 		return false;
 	index_get(&k->index, slot, &e);

@@ -43,13 +43,16 @@ demo,bench          gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
 check               python3-libnbd    the same: every command of the protocol
+check,rivals        memcached         its answers and those of the gateway are compared; bench/rivals.sh
+check               libmemcached-tools  clients of the gateway: memccapable
+check               python3-pymemcache  the same
+check               python3-pylibmc   the same
 check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
 long,rivals         qemu-system-x86   virtual machines with a volume for their disk: tests/system/guest.sh, bench/guest.sh
 long,rivals         busybox-static    what runs in them
 long,rivals         cpio              packs it
 long                  xfsprogs          power cuts of kvd on XFS, too: tests/system/kvd_power.sh
-rivals              memcached         bench/rivals.sh, bench/kv.sh
-rivals              redis-server      the same
+rivals              redis-server      bench/rivals.sh, bench/kv.sh
 rivals              libhiredis-dev    the same: its client
 rivals              librocksdb-dev    the same: RocksDB
 rivals              libleveldb-dev    the same: LevelDB

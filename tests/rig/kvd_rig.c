@@ -206,6 +206,21 @@ void kr_start(const char *options)
 	learn();
 }
 
+int kr_setup(void **state)
+{
+	(void)state;
+	kr_begin("track_flush=yes");
+	kr_start("");
+	return 0;
+}
+
+int kr_teardown(void **state)
+{
+	(void)state;
+	kr_end();
+	return 0;
+}
+
 void kr_kill(void)
 {
 	peer_close(kr.kvd, XSEG_CLOSE_ABANDON);
@@ -359,7 +374,12 @@ int kr_flush(void)
 	return rc;
 }
 
+struct kvd *kr_kvd(void)
+{
+	return (struct kvd *)kr.kvd;
+}
+
 uint64_t kr_counter(enum kvd_stat what)
 {
-	return xseg_stats_get(((struct kvd *)kr.kvd)->stats, what);
+	return xseg_stats_get(kr_kvd()->stats, what);
 }

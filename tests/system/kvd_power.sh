@@ -6,6 +6,10 @@
 # A file system that is shut down so forgets all that it has not made durable: data in the page
 # cache, new files, and their sizes. Its mounts are in a mount namespace of its own, so they go with
 # its last process.
+#
+# A round that fails leaves $BUILD/tests/log/kvd_power.KIND.POLICY.SYNC.DIRECT: the disk as it was
+# after each loss of power, the logs, and what the programs said.
+# Environment: ROUNDS (an extended regular expression over such names; the others are left out)
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench kvd cached filed jq python3 unshare mkfs.ext4
@@ -15,7 +19,7 @@ if [ -z "${OWN_MOUNTS:-}" ]; then
 	exec env OWN_MOUNTS=1 unshare --mount bash "$root/tests/system/$test_name.sh"
 fi
 export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
-export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0
+export XSEG_LIBRARY=$BUILD/lib/libxseg.so.1
 with_json="--output-format=json --output=out.json"
 mnt=$TMP/mnt
 mkdir "$mnt"
@@ -94,7 +98,8 @@ write_stack()	# DIRECT POLICY SYNC; policy none: no cache
 	} >stack.conf
 }
 
-# power_fails: the disk first, so that nothing is written after it; then all that runs on it
+# power_fails NR: the disk first, so that nothing is written after it; then all that runs on it.
+# disk.NR is the disk as it is then: a mount changes it.
 power_fails()
 {
 	local pids
@@ -104,7 +109,17 @@ power_fails()
 	done)
 	# shellcheck disable=SC2086
 	kill -KILL $pids
-	rm -f "/dev/shm/xseg.$XSEG_SEGMENT" && wait_for 60 umount "$mnt"
+	rm -f "/dev/shm/xseg.$XSEG_SEGMENT" && wait_for 60 umount "$mnt" &&
+		cp --sparse=always disk "disk.$1"
+}
+
+# keep DIRECTORY: what there is of a round that failed
+keep()
+{
+	local to=$BUILD/tests/log/kvd_power.$1
+	rm -rf "$to"
+	mkdir -p "$to" && find . -maxdepth 1 -type f -exec cp --sparse=always -t "$to" {} + &&
+		echo "kept $to"
 }
 
 is_open() { [ "$(xseg --json kv info | jq -r .state)" = open ]; }
@@ -129,9 +144,18 @@ wild="xbench --kvd=kv --keys=300 --key_size=28"
 # one_round FILE_SYSTEM DIRECT POLICY SYNC
 one_round()
 {
+	local name=$1.$3.$4.direct-$2 failed=$nr_failed
+	[[ $name =~ ${ROUNDS:-.} ]] || return 0
+	run_round "$@"
+	[ "$nr_failed" -eq "$failed" ] || keep "$name"
+	rm -f -- *.json *.state *.log *.out disk.*
+}
+
+run_round()
+{
 	local jobs
 	make_disk "$1"
-	t "a file system, $1, is mounted" mount -o loop disk "$mnt" || finish
+	t "a file system, $1, is mounted" mount -o loop disk "$mnt" || return
 	write_stack "$2" "$3" "$4"
 	t "a kvd on it (direct=$2, policy $3, sync=$4)" xseg up stack.conf
 	t "a load that ends" $calm --rw=getput --rwmixread=30 --iodepth=8 --value_dist=exp:2k \
@@ -145,7 +169,7 @@ one_round()
 	jobs="$jobs $started"
 	start pairs python3 pairs.py load
 	sleep "$((RANDOM % 2 + 1)).$((RANDOM % 900 + 100))"
-	t "the power fails" power_fails
+	t "the power fails" power_fails 1
 	# shellcheck disable=SC2086
 	kill -INT $jobs 2>/dev/null
 	sleep 0.2
@@ -162,7 +186,7 @@ one_round()
 	expect_json "$no_value_is_half" "no other value is half there" cat out.json
 	t "nor is a batch, and forced ones are there" python3 pairs.py look pairs.log
 	expect_json '.bad == 0' "no record is damaged" xseg --json kv verify
-	t "the power fails once more" power_fails
+	t "the power fails once more" power_fails 2
 	comes_back
 	listing >second.json
 	t "what was gone does not come back" cmp first.json second.json

@@ -188,7 +188,7 @@ if [ -z "$SAN" ]; then	# whose shadow memory no such limit leaves room for
 		(ulimit -n "$1"; shift; exec "$@")
 	}
 	expect_err 1 "cannot lock .*: Too many open files; raise ulimit -n" \
-		"so it is with files: of xseg" few 5 xseg --json volume list
+		"so it is with files: of xseg" few 5 xseg volume list
 	expect_err 1 "Too many open files; raise ulimit -n" "of xbench" few 4 xbench --target=memd
 fi
 t "an idle segment is destroyed" xseg destroy
@@ -260,7 +260,7 @@ expect_err 2 "line 6: peer 'cached'" "which a check finds, too" xseg-host --chec
 expect_err 2 "line 3: peer 'memd': fail: more than 16 faults at a time" "or are too many" xseg up \
 	bad.conf
 expect_err 4 "No such file" "a stack file that is not there is refused" xseg up nothing.conf
-expect_err 1 "Is a directory" "one that cannot be read is a failure" xseg up .
+expect_err 4 "Is a directory" "one that cannot be read is a failure" xseg up .
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
 expect_err 1 "up: filed did not start: [^:]*/dev/null" "up says which peer fails and why" xseg up \
 	bad.conf

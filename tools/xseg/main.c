@@ -50,7 +50,8 @@ static const struct command commands[] = {
 	  "starts a peer as the stack file has it" },
 	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
 	  "stops a peer in order; refuses while others send to it" },
-	{ "peer restart", peer_restart, NULL, 0, 1, 1, "NAME",
+	{ "peer restart", peer_restart, peer_restart_table, sizeof(struct peer_restart_opts), 0, 1,
+	  "NAME|--all",
 	  "stops a peer in order and starts it again, while others wait for it" },
 	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
 	  "sends SIGKILL to a peer's process" },
@@ -148,7 +149,8 @@ static int check_segment(const char *name, struct xseg_error *err)
 static const struct opt global_table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
 	  .check = check_segment, .arg = "SEGMENT",
-	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
+	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else the only one there is, "
+		  "else xseg" },
 	OWNER_OPT(AT(owner)),
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
@@ -276,6 +278,33 @@ static const char *nearest_command(const char *typed)
 	return found ? found->name : NULL;
 }
 
+/* What other tools call it, and what the command is called here. */
+static const char *known_elsewhere(const char *typed)
+{
+	static const struct {
+		const char *typed, *meant;
+	} names[] = {
+		{ "volume delete", "volume remove" }, { "volume destroy", "volume remove" },
+		{ "volume rm", "volume remove" }, { "volume ls", "volume list" },
+		{ "volume show", "volume info" }, { "volume grow", "volume resize" },
+		{ "volume sync", "volume flush" }, { "peer ls", "peer list" },
+		{ "peer status", "peer list" }, { "peer show", "peer list" },
+		{ "cache show", "cache status" }, { "cache list", "cache status" },
+		{ "cache info", "cache status" }, { "cache clear", "cache drop" },
+		{ "cache sync", "cache flush" }, { "kv set", "kv put" }, { "kv rm", "kv delete" },
+		{ "kv remove", "kv delete" }, { "kv del", "kv delete" }, { "kv ls", "kv list" },
+		{ "kv sync", "kv flush" }, { "rm", "volume remove" }, { "ls", "volume list" },
+		{ "start", "up" }, { "stop", "down" }, { "ps", "peer list" },
+		{ "import", "volume import" }, { "resize", "volume resize" },
+		{ "iostat", "stat" }, { "stats", "stat" }, { "delete", "destroy" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(typed, names[i].typed))
+			return names[i].meant;
+	return NULL;
+}
+
 static int unknown_command(int argc, char **argv)
 {
 	char typed[48], follow[256];
@@ -284,7 +313,13 @@ static int unknown_command(int argc, char **argv)
 	if (group_words(argv[0], follow, sizeof(follow)) && argc == 1)
 		return tool_fail(TOOL_USAGE, "%s: it needs one more word: %s", argv[0], follow);
 	snprintf(typed, sizeof(typed), "%.20s %.20s", argv[0], argc > 1 ? argv[1] : "");
-	near = argc > 1 ? nearest_command(typed) : NULL;
+	near = known_elsewhere(typed);
+	if (!near && known_elsewhere(argv[0])) {
+		near = known_elsewhere(argv[0]);
+		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
+	}
+	if (!near && argc > 1)
+		near = nearest_command(typed);
 	if (!near && !group_words(argv[0], follow, sizeof(follow))) {
 		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
 		near = nearest_command(typed);
@@ -327,9 +362,15 @@ static int read_words(const struct cli_group *groups, int argc, char **argv, cha
 	return nr;
 }
 
-static int set_segment(struct tool *t, const struct global_opts *g)
+static bool makes_segment(const struct command *cmd)
 {
-	const char *name = g->segment[0] ? g->segment : hint_default_segment();
+	return cmd->run == seg_create || cmd->run == stack_up;
+}
+
+static int set_segment(struct tool *t, const struct global_opts *g, const struct command *cmd)
+{
+	const char *without = makes_segment(cmd) ? hint_segment_to_make() : hint_default_segment();
+	const char *name = g->segment[0] ? g->segment : without;
 	const char *variable = getenv("XSEG_SEGMENT");
 
 	t->segment_given = g->segment[0] || (variable && *variable);
@@ -386,7 +427,7 @@ static int run_command(const struct command *cmd, const struct global_opts *g, c
 		return print_version();
 	rc = check_words(cmd, opts, argc, words);
 	if (!rc)
-		rc = set_segment(&t, g);
+		rc = set_segment(&t, g, cmd);
 	if (rc)
 		return rc;
 	owner_use(g->owner);
@@ -528,8 +569,19 @@ static int run(int argc, char **argv)
 	return read_command(cmd, used, argc, argv);
 }
 
+/* For errors in the command line itself, too. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], "--json"))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	cli_begin();
+	if (wants_json(argc, argv))
+		tool_errors_as_json();
 	return cli_end("xseg", run(argc, argv));
 }

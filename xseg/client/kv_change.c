@@ -87,6 +87,8 @@ static bool may_be_many(uint32_t op)
 
 static int check_item(const struct xseg_kv *kv, const struct xseg_kv_item *item, uint32_t op)
 {
+	if (op == XSEG_KV_DELETE_ALL)
+		return item->key_bytes || item->condition ? -EINVAL : 0;
 	if (op < XSEG_KV_PUT || op > XSEG_KV_TOUCH || item->condition > XSEG_KV_IF_VERSION)
 		return -EINVAL;
 	if (!item->key || item->key_bytes == 0 || item->key_bytes > KV_KEY_MAX)
@@ -144,7 +146,8 @@ static uint8_t kind_of(uint32_t op)
 		[XSEG_KV_PREPEND] = KV_PREPEND,
 		[XSEG_KV_INCR] = KV_INCR,
 		[XSEG_KV_DECR] = KV_DECR,
-		[XSEG_KV_TOUCH] = KV_TOUCH
+		[XSEG_KV_TOUCH] = KV_TOUCH,
+		[XSEG_KV_DELETE_ALL] = KV_DELETE_ALL
 	};
 
 	return kinds[op];
@@ -166,7 +169,8 @@ static void write_change(
 	c->key_bytes = item->key_bytes;
 	c->value_bytes = (uint32_t)value;
 	c->result = UNTOLD;
-	memcpy(mem + c->key_at, item->key, item->key_bytes);
+	if (item->key_bytes)
+		memcpy(mem + c->key_at, item->key, item->key_bytes);
 	c->data_crc = xcrc32c(0, mem + c->key_at, item->key_bytes);
 	if (value)
 		c->data_crc = xcrc32c_copy(c->data_crc, mem + c->value_at, item->value, value);

@@ -213,7 +213,7 @@ static inline bool xs_kv_is_query(const struct xseg_kv_io *io)
 
 static inline bool xs_kv_is_stream(enum xseg_kv_op op)
 {
-	return op >= XSEG_KV_BEGIN;
+	return op >= XSEG_KV_BEGIN && op <= XSEG_KV_CLOSE;
 }
 
 #endif

@@ -195,6 +195,18 @@ void large_gone(struct large *l, const uint64_t id[2])
 	be_gone(l, run);
 }
 
+void large_clear(struct large *l)
+{
+	for (uint32_t i = 0; i < l->nr && l->named; i++) {
+		if (l->run[i].state != LARGE_NAMED)
+			continue;
+		l->named--;
+		be_gone(l, &l->run[i]);
+	}
+	l->named_bytes = 0;
+	memset(l->by_id, 0xff, ((size_t)l->mask + 1) * sizeof(*l->by_id));
+}
+
 struct large_run *large_leaving(struct large *l)
 {
 	return l->kept || l->leaving == LARGE_NONE ? NULL : &l->run[l->leaving];

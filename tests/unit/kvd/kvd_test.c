@@ -10,26 +10,6 @@
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
 
-static int begin(void **state)
-{
-	(void)state;
-	kr_begin("track_flush=yes");
-	kr_start("");
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	kr_end();
-	return 0;
-}
-
-static struct kvd *kvd(void)
-{
-	return (struct kvd *)kr.kvd;
-}
-
 static uint64_t stored(enum peer_stat what)	/* what memd has counted */
 {
 	return xseg_stats_get(kr.store->ports[0].stats, what);
@@ -416,10 +396,10 @@ static void a_flush_is_answered_when_all_is_stable(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(kr_put("a", "1"), 0);
-		end = alog_end(kvd()->log);
-		assert_true(alog_stable(kvd()->log) < end);
+		end = alog_end(kr_kvd()->log);
+		assert_true(alog_stable(kr_kvd()->log) < end);
 		assert_int_equal(kr_flush(), 0);
-		assert_true(alog_stable(kvd()->log) >= end);
+		assert_true(alog_stable(kr_kvd()->log) >= end);
 	}
 }
 
@@ -436,7 +416,7 @@ static void a_stop_leaves_no_arena(void **state)
 	assert_int_equal(info.arena_bytes, 0);
 	kr_start("");
 	assert_true(kr_has("filler3", "x"));
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_true(s.zones > 0);
 	assert_int_equal(s.opened_by_hints, s.zones);
 }
@@ -453,7 +433,7 @@ static void a_kvd_whose_requests_are_out_is_not_quiet(void **state)
 	assert_int_equal(kr_open(""), 0);
 	for (int i = 0; i < 20; i++)
 		kr_step();
-	assert_true(kvd()->log_out > 0);
+	assert_true(kr_kvd()->log_out > 0);
 	peer_stop(kr.kvd);
 	assert_false(kr.kvd->cls->quiesced(kr.kvd, &left));
 	kr.store_stands = false;
@@ -473,7 +453,7 @@ static void ids_that_were_not_used_are_no_zones(void **state)
 		kr_kill();
 		kr_start("");
 	}
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_in_range(s.zones, 1, 3);
 }
 
@@ -990,7 +970,7 @@ static void a_full_index_evicts_too(void **state)
 		assert_int_equal(kr_put(name, text), 0);
 	}
 	assert_true(kr_has("k999", text));
-	assert_true(kvd()->index.used <= 100);
+	assert_true(kr_kvd()->index.used <= 100);
 }
 
 /* ---- SCAN: K23 ---- */
@@ -1078,7 +1058,7 @@ static void a_prefix_has_one_kvd(void **state)
 	assert_int_not_equal(opt_set(opt_find(kvd_class.opts, "prefix"), first, "volumed", NULL),
 		0);
 	kr.kvd = first;
-	assert_true((kvd()->id & 0xffff) >= KVD_ID_FROM);
+	assert_true((kr_kvd()->id & 0xffff) >= KVD_ID_FROM);
 	assert_int_equal(kr_put("a", "1"), 0);
 }
 
@@ -1108,7 +1088,7 @@ static void overwrites_are_compacted_and_all_values_stay(void **state)
 		make_text(text, 1000 + i % 3000, (char)('a' + i % 26));
 		assert_int_equal(kr_put(name, text), 0);
 	}
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_true(s.zones_deleted > 20);
 	for (uint32_t i = 7400; i < 8000; i++) {
 		snprintf(name, sizeof(name), "k%u", i * 7919 % 600);
@@ -1119,14 +1099,14 @@ static void overwrites_are_compacted_and_all_values_stay(void **state)
 		snprintf(name, sizeof(name), "k%u", i);
 		assert_int_equal(kr_delete(name), 0);
 	}
-	assert_int_equal(kvd()->index.keys, 0);
+	assert_int_equal(kr_kvd()->index.keys, 0);
 	kr_kill();
 	kr_start("");
-	assert_int_equal(kvd()->index.keys, 0);
+	assert_int_equal(kr_kvd()->index.keys, 0);
 	assert_true(kr_has("k5", NULL));
 }
 
-#define T(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define T(test) cmocka_unit_test_setup_teardown(test, kr_setup, kr_teardown)
 
 int main(void)
 {

@@ -16,7 +16,7 @@ import re
 from ctypes import POINTER, c_char, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Optional
 
-SONAME = "libxseg.so.0"
+SONAME = "libxseg.so.1"
 SECTOR = 512
 SECOND_NS = 10**9
 

@@ -30,7 +30,7 @@ command_fn seg_create, seg_destroy, seg_list, seg_info, seg_check;
 
 /* ---- stack_cmds.c ---- */
 struct stack_up_opts {
-	bool foreground;
+	bool foreground, service;
 };
 struct stack_down_opts {
 	bool force, cancel;
@@ -45,10 +45,13 @@ command_fn stack_status;
 struct peer_stop_opts {
 	bool force;
 };
+struct peer_restart_opts {
+	bool all;
+};
 struct peer_kill_opts {
 	bool force;
 };
-extern const struct opt peer_stop_table[], peer_kill_table[];
+extern const struct opt peer_stop_table[], peer_restart_table[], peer_kill_table[];
 command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
 
 /* ---- volume_cmds.c ---- */
