@@ -8,7 +8,7 @@
 #	load NAME FILE PROGRAM ARGUMENT...	# the driver; FILE gets its JSON, or how it failed
 #	group_end NAME
 #
-# A group counts the memory of its processes, shared memory and the page cache. Whoever touches a
+# A group counts the memory of its processes, shared memory and the page cache. The process that touches a
 # page first pays for it. `xseg up` in a group takes all of the segment's memory there.
 #
 # BENCH_FROM=FOLDER: nothing is measured; the report is made of the raw files in that folder, where
@@ -130,10 +130,10 @@ has()	# PROGRAM...
 missing_for()
 {
 	case $1 in
-	gate*)                has memcached.xseg || has xseg-memcached ||
+	spill | sync | through) has xseg-memcached ||
 				      echo "xseg's server of memcached's protocol" ;;
 	memcached | extstore) has memcached || echo memcached ;;
-	redis*)               has redis-server && has bench-rival-redis ||
+	redis | rsync | rasync) has redis-server && has bench-rival-redis ||
 				      echo "redis-server, libhiredis-dev, then make" ;;
 	leveldb)              has bench-rival-leveldb || echo "libleveldb-dev, then make" ;;
 	rocksdb)              has bench-rival-rocksdb || echo "librocksdb-dev, then make" ;;
@@ -141,12 +141,13 @@ missing_for()
 	esac
 }
 
-# choose_sides SIDE...: those that can take part are in $sides
+# choose_sides SIDE...: those of them that BENCH_SIDES names, and that can take part, are in $sides
 choose_sides()
 {
 	local side missing
 	sides=
 	for side; do
+		[ -z "${BENCH_SIDES:-}" ] || [[ " $BENCH_SIDES " == *" $side "* ]] || continue
 		missing=$(missing_for "$side")
 		if [ -n "$missing" ]; then
 			echo "left out: $side, which needs $missing" | tee -a "$out/left_out.txt"
@@ -181,11 +182,11 @@ driver_of()	# THREADS DEPTH KIB
 
 # stack NAME MIB LOG_MIB KEYS ROOMS_MIB "CACHED OPTIONS" "KVD OPTIONS" [GATE]: the stack of kvd, in the
 # group NAME of MIB; the cache has what is left of it. All peers are in one reactor, with a peer of
-# the options GATE, too. ROOMS_MIB is what clients take of the segment's memory, $driver_mib what a
+# the options GATE, too. ROOMS_MIB is what clients take of the segment's memory, $beside_mib what
 # driver takes of the group.
 stack()
 {
-	local segment=$(($2 - ${driver_mib:-0} - $(beside_segment "$2" "$4"))) zone=4 tail=4 objects memory
+	local segment=$(($2 - ${beside_mib:-0} - $(beside_segment "$2" "$4"))) zone=4 tail=4 objects memory
 	[ "$2" -ge 200 ] || zone=1 tail=1
 	objects=$(($3 / zone * 5 / 4 + 64))
 	memory=$((segment - zone - tail - 11 - $5 - objects * 224 / 1048576))
@@ -204,11 +205,13 @@ stack()
 		printf '\n[run]\ntogether = filed cached kvd%s\n' "${8:+ gate}"
 	} >"$out/$1.conf"
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
+	ours=1
 	XSEG_SEGMENT=$XSEG_SEGMENT-$1 in_group "$1" xseg up "$out/$1.conf" >>"$log" 2>&1 </dev/null
 }
 
 stack_down()	# NAME
 {
+	ours=0
 	{ XSEG_SEGMENT=$XSEG_SEGMENT-$1 xseg down --force >>"$log" 2>&1; } || true
 	{ end_segment "$XSEG_SEGMENT-$1"; } 2>/dev/null
 	rm -rf "$tmp/store-$1"
@@ -260,7 +263,7 @@ limit=900s
 # 0, and `how` says why; of our own sides that is an error. $driver_in: the driver is in that group.
 load()
 {
-	local group=$1 file=$2 kills ticks began code=0 said=$tmp/said.$BASHPID how mine=0 place=()
+	local group=$1 file=$2 kills ticks began code=0 said=$tmp/said.$BASHPID how place=()
 	[ -z "${driver_in:-}" ] || place=(in_group "$group")
 	kills=$(group_kills "$group")
 	ticks=$(group_ticks "$group")
@@ -277,8 +280,7 @@ load()
 	fi
 	cat "$said" >>"$log"
 	how=$(why_failed "$group" "$kills" $code "$said")
-	[[ $3 != *-xseg ]] || mine=1
-	failed_run "$file" "${how:-exit code $code}" $mine
+	failed_run "$file" "${how:-exit code $code}" ${ours:-0}
 	return 1
 }
 

@@ -1,6 +1,6 @@
 # kv_filecache.awk - the report of kv_filecache.sh (see lib.awk). Keys are SIDE MODE WHAT SIZE FORCE.
 #
-# Variables: modes, whats, sizes, forces (lists), set_mib, memory
+# Variables: modes, contents, sizes, forces (lists), set_mib, memory
 
 function how(k,	i)
 {
@@ -60,7 +60,7 @@ function bars(mode, what, size, force,	k)
 function each_line(f,	m, w, s, o, mode, what, size, force, nm, nw, ns, no)
 {
 	nm = split("persistent overflow", mode, " ")
-	nw = split(whats, what, " ")
+	nw = split(contents, what, " ")
 	ns = split(sizes, size, " ")
 	no = split(forces, force, " ")
 	for (m = 1; m <= nm; m++)

@@ -4,7 +4,7 @@
 #
 # Usage: bench/kv_filecache.sh [--quick | --full]
 # Environment: BENCH_SECONDS (3; 60 with --full; of one run, after a quarter of it), BENCH_SIDES,
-#   BENCH_MODES (persistent overflow preload), BENCH_WHATS (value key), BENCH_SIZES (1k 4k 16k),
+#   BENCH_MODES (persistent overflow preload), BENCH_CONTENTS (value key), BENCH_SIZES (1k 4k 16k),
 #   BENCH_FORCE (no yes), BENCH_SET (2048, MiB of data), BENCH_MEMORY (204, MiB of overflow),
 #   BENCH_FROM (a folder of raw files: only the report)
 #
@@ -12,7 +12,7 @@
 # values. It is put once. Then ten threads work at random, each with one call at a time, unforced or
 # with each put forced to the disk:
 #   persistent   the data grid has all data in memory, so only puts reach the store, which has three
-#                times the data for memory
+#                times the data and 128 MiB for memory
 #   overflow     20 % puts and 80 % gets; memory is a tenth of the data
 #   preload      with values of 1 KiB, files in the page cache: from the start until all data was
 #                read. kvd reads it into the cache, a library goes through all of it
@@ -37,26 +37,21 @@ by_form seconds 3 0.5 60
 by_form set_mib 2048 320
 by_form memory 204 96
 by_form modes "persistent overflow preload"
-by_form whats "value key"
+by_form contents "value key"
 by_form sizes "1k 4k 16k" 4k
 by_form forces "no yes"
 set_mib=${BENCH_SET:-$set_mib}
 memory=${BENCH_MEMORY:-$memory}
 modes=${BENCH_MODES:-$modes}
-whats=${BENCH_WHATS:-$whats}
+contents=${BENCH_CONTENTS:-$contents}
 sizes=${BENCH_SIZES:-$sizes}
 forces=${BENCH_FORCE:-$forces}
-sides=${BENCH_SIDES:-xseg leveldb rocksdb lmdb}
+sides="xseg leveldb rocksdb lmdb"
 columns="side mode what size force round = read_ns write_ns read_rate write_rate seconds how errors"
-vars="modes whats sizes forces set_mib memory"
+vars="modes contents sizes forces set_mib memory"
 ramp=$(milliseconds 0.25)
 threads=10
 driver_in=1
-
-missing_for_side()
-{
-	[ "$1" = xseg ] || missing_for "$1"
-}
 
 keys_of()	# SIZE
 {
@@ -68,16 +63,16 @@ memory_of()
 {
 	case $1 in
 	overflow) echo "$memory" ;;
-	*)        echo $((set_mib * 3)) ;;
+	*)        echo $((set_mib * 3 + 128)) ;;
 	esac
 }
 
 # kvd_up MODE SIZE [KVD OPTION]
 kvd_up()
 {
-	local keys driver_mib cached=$'dirty_high = 80\ndirty_age = 1s'
+	local keys beside_mib cached=$'dirty_high = 80\ndirty_age = 1s'
 	keys=$(keys_of "$2")
-	driver_mib=$((12 + keys * 8 / 1048576))
+	beside_mib=$((12 + keys * 8 / 1048576))
 	[ "$1" != preload ] || cached="$no_flush"
 	stack side "$(memory_of "$1")" $((set_mib * 5 / 4 + keys * 150 / 1048576 + 64)) \
 		$((keys + keys / 20 + 1000)) "$(rooms_of $threads 1 "${2%k}")" "$cached" \
@@ -208,10 +203,10 @@ if [ -z "${BENCH_FROM:-}" ]; then
 	# shellcheck disable=SC2086 # words
 	choose_sides $sides
 	while next_round; do
-		each point "$modes" "$whats" "$sizes" "$sides"
+		each point "$modes" "$contents" "$sizes" "$sides"
 	done
 fi
-bench_report "xseg, the store below a data grid, DATE: $set_mib MiB of data, $threads threads; memory: $((set_mib * 3)) MiB, in overflow $memory MiB; medians of $runs rounds of $run_time." \
+bench_report "xseg, the store below a data grid, DATE: $set_mib MiB of data, $threads threads; memory: $(memory_of persistent) MiB, in overflow $memory MiB; medians of $runs rounds of $run_time." \
 	"$(cat "$out/left_out.txt" 2>/dev/null)"
 page filecache.png 1100,760 2,2 "operations a second of the time that they took" "logscale y" \
 	"ylabel 'a second'" "xtics rotate by -30"

@@ -47,19 +47,10 @@ three=${BENCH_THREE:-$three}
 threads=${BENCH_THREADS:-$threads}
 ops=${BENCH_OPS:-$ops}
 set_mib=${BENCH_SET:-$set_mib}
-sides=${BENCH_SIDES:-xsync xasync rsync rasync leveldb rocksdb memcached}
+sides="xsync xasync rsync rasync leveldb rocksdb memcached"
 columns="side stage size threads round = seconds put_bytes got_bytes missed how errors"
 vars="stages one two three threads memory ops set_mib"
 driver_in=1
-
-missing_for_side()
-{
-	case $1 in
-	rsync | rasync) missing_for redis ;;
-	x*)     ;;
-	*)      missing_for "$1" ;;
-	esac
-}
 
 bytes_of()	# SIZE
 {
@@ -92,14 +83,14 @@ depth_of()	# SIZE
 # more of each thread
 kvd_up()
 {
-	local zones bytes depth=1 driver_mib rooms
+	local zones bytes depth=1 beside_mib rooms
 	[ "$1" = xsync ] || depth=$(async_depth "$3")
 	shift
 	bytes=$(bytes_of "$2")
 	zones=$(((bytes + 8192 + 4194303) / 4194304))
 	[ "$bytes" -ge 1000000 ] || zones=0
 	rooms=$(rooms_of $(($3 * 2)) $depth $((bytes / 1024)))
-	driver_mib=$(driver_of $(($3 * 2)) $depth $((bytes / 1024)))
+	beside_mib=$(driver_of $(($3 * 2)) $depth $((bytes / 1024)))
 	stack side "$memory" $((($1 + $3 * 3) * (zones * 4 + bytes * 2 / 1048576) + $1 / 512 + 256)) \
 		$(($1 + $1 / 10 + 1000)) "$rooms" "dirty_age = 1s" "sync = 1s"
 }

@@ -35,20 +35,11 @@ by_form sizes "1k 16k" "1k 16k"
 memory=${BENCH_MEMORY:-$memory}
 factors=${BENCH_FACTORS:-$factors}
 sizes=${BENCH_SIZES:-$sizes}
-sides=${BENCH_SIDES:-spill sync through capi memcached extstore redis}
+sides="spill sync through capi memcached extstore redis"
 columns="side factor size round = iops read_ns write_ns missed cpu how errors"
 vars="factors sizes memory"
 ramp=$(milliseconds 0.25)
 depth=32
-
-missing_for_side()
-{
-	case $1 in
-	spill | sync | through) missing_for gate ;;
-	capi)                   ;;
-	*)                      missing_for "$1" ;;
-	esac
-}
 
 keys_of()	# FACTOR SIZE
 {
@@ -64,20 +55,24 @@ log_of()	# KEYS SIZE
 # kvd_up SIDE KEYS SIZE
 kvd_up()
 {
-	local cached kvd="sync = never" gate=
+	local cached kvd="sync = never" gate= rooms=$((${3%k} / 4 + 2)) beside_mib=0
 	case $1 in
 	spill | capi) cached=$'dirty_high = 95\ndirty_low = 90\ndirty_age = 24h' ;;
 	sync)         cached="dirty_age = 1s" ;;
 	through)      cached="policy = write-through" kvd="sync = written" ;;
 	esac
-	local rooms=$((${3%k} / 4 + 2))
-	[ "$1" = capi ] || rooms=14 gate=$(printf '%s\n' "kind = memcached" "kvd = kvd" "listen = unix:$socket")
+	if [ "$1" != capi ]; then
+		rooms=14 beside_mib=$((3 + ${3%k} / 4))
+		gate=$(printf '%s\n' "kind = memcached" "kvd = kvd" \
+			"listen = unix:$socket" "connections = 64")
+	fi
 	rm -f "$socket"
 	stack side "$memory" "$(log_of "$2" "$3")" $(($2 + $2 / 20 + 1000)) $rooms \
 		"$cached" "$kvd" "$gate"
 }
 
-# All of the group's memory, but for what the program and its connections need.
+# All of the group's memory, but for what memcached and its connections need; redis needs more, for its
+# memory becomes fragmented.
 most_of()
 {
 	echo $((memory * 92 / 100 - 4))
@@ -90,7 +85,7 @@ side_up()	# SIDE KEYS SIZE
 	extstore)  mkdir -p "$tmp/ext"
 		   memcached_up side -m $((memory * 60 / 100)) \
 			-o "ext_path=$tmp/ext/file:$(($(log_of "$2" "$3") * 2 + 512))M,ext_wbuf_size=4" ;;
-	redis)     redis_up side --appendonly no --maxmemory "$(most_of)mb" \
+	redis)     redis_up side --appendonly no --maxmemory $((memory * 8 / 10))mb \
 			--maxmemory-policy allkeys-lru ;;
 	*)         kvd_up "$@" ;;
 	esac
