@@ -46,28 +46,30 @@ keys_of()	# FACTOR SIZE
 	awk -v f="$1" -v m="$memory" -v k="${2%k}" 'BEGIN { printf "%d", f * m * 1024 / k }'
 }
 
-# A log has a fifth more than its records, with their headers.
-log_of()	# KEYS SIZE
+# A log has its records with their headers, and a fifth more if all of it is to stay in memory; else
+# three fifths more, so that less is compacted.
+log_of()	# FACTOR KEYS SIZE
 {
-	awk -v n="$1" -v k="${2%k}" 'BEGIN { printf "%d", n * (k * 1024 + 120) * 1.2 / 1048576 + 48 }'
+	awk -v f="$1" -v n="$2" -v k="${3%k}" 'BEGIN {
+		printf "%d", n * (k * 1024 + 120) * (f < 1 ? 1.2 : 1.6) / 1048576 + 48 }'
 }
 
-# kvd_up SIDE KEYS SIZE
+# kvd_up SIDE FACTOR KEYS SIZE
 kvd_up()
 {
-	local cached kvd="sync = never" gate= rooms=$((${3%k} / 4 + 2)) beside_mib=0
+	local cached kvd="sync = never" gate= rooms=$((${4%k} / 4 + 2)) beside_mib=0
 	case $1 in
 	spill | capi) cached=$'dirty_high = 95\ndirty_low = 90\ndirty_age = 24h' ;;
 	sync)         cached="dirty_age = 1s" ;;
 	through)      cached="policy = write-through" kvd="sync = written" ;;
 	esac
 	if [ "$1" != capi ]; then
-		rooms=14 beside_mib=$((3 + ${3%k} / 4))
+		rooms=14 beside_mib=$((3 + ${4%k} / 4))
 		gate=$(printf '%s\n' "kind = memcached" "kvd = kvd" \
 			"listen = unix:$socket" "connections = 64")
 	fi
 	rm -f "$socket"
-	stack side "$memory" "$(log_of "$2" "$3")" $(($2 + $2 / 20 + 1000)) $rooms \
+	stack side "$memory" "$(log_of "${@:2}")" $(($3 + $3 / 20 + 1000)) $rooms \
 		"$cached" "$kvd" "$gate"
 }
 
@@ -78,14 +80,14 @@ most_of()
 	echo $((memory * 92 / 100 - 4))
 }
 
-side_up()	# SIDE KEYS SIZE
+side_up()	# SIDE FACTOR KEYS SIZE
 {
 	case $1 in
 	memcached) memcached_up side -m "$(most_of)" ;;
 	extstore)  mkdir -p "$tmp/ext"
 		   memcached_up side -m $((memory * 60 / 100)) \
-			-o "ext_path=$tmp/ext/file:$(($(log_of "$2" "$3") * 2 + 512))M,ext_wbuf_size=4" ;;
-	redis)     redis_up side --appendonly no --maxmemory $((memory * 8 / 10))mb \
+			-o "ext_path=$tmp/ext/file:$(($(log_of "${@:2}") * 2 + 512))M,ext_wbuf_size=4" ;;
+	redis)     redis_up side --appendonly no --maxmemory $((memory * 7 / 10))mb \
 			--maxmemory-policy allkeys-lru ;;
 	*)         kvd_up "$@" ;;
 	esac
@@ -111,7 +113,7 @@ one_point()	# SIZE FACTOR SIDE
 	capi)  program=bench-rival-xseg args+=(--path="$XSEG_SEGMENT-side") ;;
 	esac
 	group_make side "$memory" || fail "there is no memory cgroup"
-	side_up "$3" "$keys" "$1" || fail "$3 does not start"
+	side_up "$3" "$2" "$keys" "$1" || fail "$3 does not start"
 	load side "$tmp/fill.json" "$program" "${args[@]}" --rw=fill &&
 		load side "$file" "$program" "${args[@]}" --rw=mixed --rwmixread=80 \
 			--runtime="$run_time" --ramp_time="$ramp" --randseed="$round" ||
