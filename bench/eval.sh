@@ -11,6 +11,7 @@
 # A group counts the memory of its processes, shared memory and the page cache. The process that touches a
 # page first pays for it. `xseg up` in a group takes all of the segment's memory there.
 #
+# BENCH_LIMIT (900s): a load that takes longer is ended, and its report says so.
 # BENCH_FROM=FOLDER: nothing is measured; the report is made of the raw files in that folder, where
 # the pieces of a long measurement were collected.
 
@@ -104,6 +105,11 @@ eval_begin()
 	local why=
 	if [ -n "${BENCH_FROM:-}" ]; then
 		cp "$BENCH_FROM"/*-run.*.json "$raw" || fail "there are no runs in $BENCH_FROM"
+		machine()	# as it is now says nothing of the runs
+		{
+			echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs," \
+				"Linux $(uname -r). Of runs that were measured in pieces."
+		}
 		return
 	fi
 	also_at_the_end groups_end
@@ -256,7 +262,7 @@ why_failed()	# NAME KILLS CODE SAID
 	fi
 }
 
-limit=900s
+limit=${BENCH_LIMIT:-900s}
 
 # load NAME FILE PROGRAM ARGUMENT...: FILE gets the driver's JSON, with `server_cpu`, the share of a
 # CPU that the processes of the group NAME had, and its peak. If the driver failed, all figures are

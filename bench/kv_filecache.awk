@@ -28,7 +28,8 @@ function line(mode, what, size, force,	i, k, any)
 	printf "%-10s %-5s %3s %-3s", mode, what, size, force
 	for (i = 1; i <= nr_sides; i++) {
 		k = side[i] " " mode " " what " " size " " force
-		printf " | %s %s", mode == "persistent" ? sprintf("%9s", "") : cell(k, "read_rate"), cell(k, "write_rate")
+		printf " | %s %s %s", mode == "persistent" ? sprintf("%9s", "") : cell(k, "read_rate"),
+			cell(k, "write_rate"), mode == "persistent" ? sprintf("%9s", "") : cell(k, "iops")
 	}
 	print ""
 }
@@ -54,6 +55,8 @@ function bars(mode, what, size, force,	k)
 			"leveldb" k, "read_rate", 2)
 		bar("overflow, puts, " what " of " size ", forced: " force ": to LevelDB", "xseg" k,
 			"leveldb" k, "write_rate", 5)
+		bar("overflow, both by the clock, " what " of " size ", forced: " force ": to LevelDB", "xseg" k,
+			"leveldb" k, "iops", 2)
 	}
 }
 
@@ -81,12 +84,15 @@ function preloads(	i, k)
 }
 
 # Like write_results(), for rates.
-function results_of_rates(	i, m, line_)
+function results_of_rates(	i, m, line_, part)
 {
-	print tabs("side mode what size force read_rate read_low read_high write_rate write_low write_high seconds") >results
+	print tabs("side mode what size force kib read_rate read_low read_high write_rate write_low write_high seconds") >results
 	for (i = 1; i <= nr_keys; i++) {
+		if (how(order[i]) != "ok")
+			continue
+		split(order[i], part, " ")
 		m = mid("read_rate", order[i])
-		line_ = tabs(order[i]) OFS m OFS low OFS high
+		line_ = tabs(order[i]) OFS part[4] + 0 OFS m OFS low OFS high
 		m = mid("write_rate", order[i])
 		print line_, m, low, high, mid("seconds", order[i]) >results
 	}
@@ -95,10 +101,10 @@ function results_of_rates(	i, m, line_)
 END {
 	nr_sides = split("xseg leveldb rocksdb lmdb", side, " ")
 	results_of_rates()
-	print "gets and puts a second of the time that they took, ten threads; the last word: forced"
-	printf "%-24s", ""
+	print "gets and puts a second of the time that they took, ten threads; in overflow also both by the clock"
+	printf "%-24s", "the last word: forced"
 	for (i = 1; i <= nr_sides; i++)
-		printf " | %9s %9s", side[i], ""
+		printf " | %9s %9s %9s", side[i], "", ""
 	print ""
 	each_line("line")
 	print ""

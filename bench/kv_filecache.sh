@@ -24,7 +24,7 @@
 #
 # Gets and puts of one thread follow each other, so their rates by the clock are always 4 to 1. The
 # report has rates of gets by the time that gets took, and of puts by that of puts, as the published
-# one has.
+# one has. Beside them is the rate of both by the clock.
 #
 # Published: preload of 1 GB in 9.8 to 14 s.
 set -u
@@ -47,7 +47,7 @@ contents=${BENCH_CONTENTS:-$contents}
 sizes=${BENCH_SIZES:-$sizes}
 forces=${BENCH_FORCE:-$forces}
 sides="xseg leveldb rocksdb lmdb"
-columns="side mode what size force round = read_ns write_ns read_rate write_rate seconds how errors"
+columns="side mode what size force round = read_ns write_ns read_rate write_rate iops seconds how errors"
 vars="modes contents sizes forces set_mib memory"
 ramp=$(milliseconds 0.25)
 threads=10
@@ -194,7 +194,7 @@ collect()
 {
 	raw_rows 'def rate: if .lat_ns.mean > 0 then 1e9 * '$threads' / .lat_ns.mean else 0 end;
 		.jobs[0] as $j | $n + [$j.read.lat_ns.mean, $j.write.lat_ns.mean, ($j.read | rate),
-		($j.write | rate), ([$j.read.runtime_ns, $j.write.runtime_ns] | max) / 1e9, .how, $j.error]'
+		($j.write | rate), $j.read.iops + $j.write.iops, ([$j.read.runtime_ns, $j.write.runtime_ns] | max) / 1e9, .how, $j.error]'
 }
 
 bench_begin xseg xseg-host bench-rival-xseg
@@ -209,15 +209,15 @@ fi
 bench_report "xseg, the store below a data grid, DATE: $set_mib MiB of data, $threads threads; memory: $(memory_of persistent) MiB, in overflow $memory MiB; medians of $runs rounds of $run_time." \
 	"$(cat "$out/left_out.txt" 2>/dev/null)"
 page filecache.png 1100,760 2,2 "operations a second of the time that they took" "logscale y" \
-	"ylabel 'a second'" "xtics rotate by -30"
+	"ylabel 'a second'" "logscale x" "xrange [0.8:20]" "xtics (1, 4, 16)" "xlabel 'KiB of a value'"
 for force in no yes; do
 	panel "persistent, puts of values, forced: $force"
 	for side in xseg leveldb rocksdb lmdb; do
-		bars $side "$side persistent value * $force" size write_rate:write_low:write_high
+		curve $side "$side persistent value * $force" kib write_rate:write_low:write_high
 	done
 	panel "overflow, gets of values, forced: $force"
 	for side in xseg leveldb rocksdb lmdb; do
-		bars $side "$side overflow value * $force" size read_rate:read_low:read_high
+		curve $side "$side overflow value * $force" kib read_rate:read_low:read_high
 	done
 done
 bench_end

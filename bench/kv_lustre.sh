@@ -91,7 +91,7 @@ kvd_up()
 	[ "$bytes" -ge 1000000 ] || zones=0
 	rooms=$(rooms_of $(($3 * 2)) $depth $((bytes / 1024)))
 	beside_mib=$(driver_of $(($3 * 2)) $depth $((bytes / 1024)))
-	stack side "$memory" $((($1 + $3 * 3) * (zones * 4 + bytes * 2 / 1048576) + $1 / 512 + 256)) \
+	stack side "$memory" $((($1 + $3 * 3) * (zones * 4096 + (bytes + 4096) / 512) / 1024 + 256)) \
 		$(($1 + $1 / 10 + 1000)) "$rooms" "dirty_age = 1s" "sync = 1s"
 }
 

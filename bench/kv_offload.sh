@@ -141,7 +141,7 @@ if [ -z "${BENCH_FROM:-}" ]; then
 fi
 bench_report "xseg, values that spill from memory to disk, DATE: $memory MiB a side, 20 % puts, $depth in flight; medians of $runs rounds of $run_time." \
 	"$(cat "$out/left_out.txt" 2>/dev/null)"
-page offload.png 1100,480 1,2 "data to memory, 20 % puts" "logscale x" \
+page offload.png 1100,480 1,2 "data to memory, 20 % puts" "logscale x" "xrange [0.5:15]" \
 	"xtics (0.6, 0.8, 1.5, 3, 5, 7.5, 10, 12)" "xlabel 'data to memory'" "ylabel 'K operations a second'"
 for size in $sizes; do
 	panel "$size on average"
