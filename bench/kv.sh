@@ -2,9 +2,10 @@
 # kv.sh - values by key: the rate of gets and puts beside reads and writes of a volume on the same
 # cache, forced puts, opening, preload, compaction, and what a cache keeps from the store.
 #
-# Usage: bench/kv.sh [--quick]
+# Usage: bench/kv.sh [--quick | --full]
 # Environment: BENCH_SECONDS (0.5, of one run), BENCH_PARTS (some of them: deep single forced
-#   preload kill many compact spill; else all), BENCH_MANY (10000000, the keys of `many`),
+#   preload kill many compact spill offload lustre filecache; else all but the last three, which
+#   --full has, too), BENCH_MANY (10000000, the keys of `many`),
 #   BENCH_SPILL (300s, the time of `spill`)
 #
 # In each round:
@@ -35,14 +36,20 @@
 #   compact  Uniform puts of 1 KiB in logs of 64 zones with 50, 70 and 90 % of them live: the bytes
 #            appended for each byte put, beside a greedy simulation with as many zones and as many
 #            of them free (greedy.awk): the most that were free at two looks.
+#   offload, lustre, filecache   published evaluations: kv_offload.sh, kv_lustre.sh, kv_filecache.sh,
+#            in this form. Each has its own results, and its report is a part of this one. With
+#            --full they take hours.
 #   spill    20 % puts, values of 0.6 of the cache's memory, a log of 0.9: the bytes that reach the
 #            store, to the bytes put.
 #
 # At the end the values of the load are verified: verified.json.
 set -u
 
+has_full=1
 . "$(dirname "$0")/lib.sh"
-parts=" ${BENCH_PARTS:-deep single forced preload kill many compact spill} "
+usual="deep single forced preload kill many compact spill"
+by_form parts "$usual" "$usual" "$usual offload lustre filecache"
+parts=" ${BENCH_PARTS:-$parts} "
 by_form seconds 0.5 0.05
 by_form set_mib 64 16
 by_form beside_mib 512 160	# of a segment, beside caches and stores
@@ -474,7 +481,25 @@ collect()
 	! { has deep || has single || has forced; } || table_of "$columns"
 }
 
+# evaluation NAME: bench/kv_NAME.sh, with a folder of its own
+evaluation()
+{
+	local pid
+	"bench/kv_$1.sh" ${quick:+--quick} ${full:+--full} &
+	pid=$!
+	also_at_the_end end_child "$pid"
+	wait $pid || fail "bench/kv_$1.sh failed"
+	{ echo; cat "${out%/*}/kv_$1/report.txt"; } >>"$evaluations"
+}
+
+end_child()	# PID
+{
+	{ kill -TERM "$1" && wait "$1"; } 2>/dev/null
+}
+
 bench_begin xseg xseg-host xbench kvd
+evaluations=$out/evaluations.txt
+: >"$evaluations"
 : >"$once_file"
 ! { has deep || has single; } || rates_up
 ! has forced || forced_up
@@ -492,8 +517,12 @@ done
 ! has many || many
 ! has compact || each amplification "$amp_live"
 ! has spill || spill
+! has offload || evaluation offload
+! has lustre || evaluation lustre
+! has filecache || evaluation filecache
 times >"$times_file"
 verified=$(verified)
 vars="$vars verified"
 bench_report "xseg, values by key, DATE: $set_mib MiB of values, a log of $log_mib MiB, $runs rounds of $run_time a run."
+cat "$evaluations" >>"$out/report.txt"
 bench_end

@@ -114,7 +114,7 @@ static uint64_t print_json(const struct rival_options *o, const struct rival_res
 
 	bad += o->may_drop || o->rw == RIVAL_COUNTER ? 0 : reads->misses;
 	printf("{\n  \"bench-rival version\": \"%s\",\n  \"store\": \"%s\",\n  \"options\": {",
-		XSEG_VERSION, rival_store.name);
+		XSEG_VERSION, rival_store.name());
 	for (const struct opt *opt = rival_opts; opt->off != offsetof(struct rival_options, help);
 		opt++) {
 		opt_get(opt, o, text, sizeof(text));

@@ -74,7 +74,7 @@ struct rival_result {
 /* A store. open() and close() are the main thread's. Each thread has a session. All but close() and
  * end() fail with a line in err, or in op->result. */
 struct rival_store {
-	const char *name;
+	const char *(*name)(void);
 	/* values of that size and more go in pieces, one operation at a time: the driver gives no
 	 * memory for them, see rival_stamp() and rival_is_stamped(); 0: none */
 	size_t stream_from;

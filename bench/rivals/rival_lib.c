@@ -111,8 +111,13 @@ static void lib_close(void *db)
 	rival_lib.close(db);
 }
 
+static const char *lib_name(void)
+{
+	return rival_lib.name;
+}
+
 const struct rival_store rival_store = {
-	.name = "library", .has_no_depth = true, .open = lib_open, .close = lib_close,
+	.name = lib_name, .has_no_depth = true, .open = lib_open, .close = lib_close,
 	.begin = lib_begin, .end = free, .submit = lib_submit, .next = lib_next,
 	.release = lib_release, .scan = lib_scan
 };

@@ -221,7 +221,12 @@ static void socket_release(void *session, struct rival_op *op)
 		rival_wire.release(&s->conn[op->slot % s->nr], op);
 }
 
+static const char *socket_name(void)
+{
+	return rival_wire.name;
+}
+
 const struct rival_store rival_store = {
-	.name = "server", .open = socket_open, .close = socket_close, .begin = socket_begin,
+	.name = socket_name, .open = socket_open, .close = socket_close, .begin = socket_begin,
 	.end = socket_end, .submit = socket_submit, .next = socket_next, .release = socket_release
 };

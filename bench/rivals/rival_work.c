@@ -125,7 +125,7 @@ static void say(struct worker *w, const struct rival_op *op, const char *what)
 {
 	if (!atomic_exchange(&w->load->failed, true))
 		fprintf(stderr, "bench-rival: %s: %s of key %" PRIu64 ", %zu bytes: %s\n",
-			rival_store.name, op->put ? "put" : "get", op->number, op->bytes, what);
+			rival_store.name(), op->put ? "put" : "get", op->number, op->bytes, what);
 }
 
 static bool is_right(struct rival_op *op)
@@ -212,6 +212,11 @@ static void *give(size_t bytes, int fill)
 	return memory;
 }
 
+static size_t key_room(const struct rival_options *o)
+{
+	return o->key_size + 32;
+}
+
 static int make_ops(struct worker *w)
 {
 	const struct rival_options *o = w->load->o;
@@ -221,7 +226,7 @@ static int make_ops(struct worker *w)
 	w->depth = streams(o) || rival_store.has_no_depth ? 1 : o->iodepth;
 	for (uint32_t i = 0; i < w->depth; i++) {
 		w->op[i].slot = i;
-		w->op[i].key = give(KEY_MAX, 'k');
+		w->op[i].key = give(key_room(o), 'k');
 		w->op[i].value = give(bytes, 0x5a);
 		if (!w->op[i].key || !w->op[i].value)
 			return xseg_fail(&w->err, -ENOMEM, "no memory for values of %zu bytes",

@@ -273,7 +273,12 @@ static struct rival_op *kv_next(void *session, struct xseg_error *err)
 	return op;
 }
 
+static const char *kv_name(void)
+{
+	return "xseg";
+}
+
 const struct rival_store rival_store = {
-	.name = "xseg", .stream_from = PIECE_BYTES, .open = kv_open, .close = kv_close,
+	.name = kv_name, .stream_from = PIECE_BYTES, .open = kv_open, .close = kv_close,
 	.begin = kv_begin, .end = kv_end, .submit = kv_submit, .next = kv_next
 };
