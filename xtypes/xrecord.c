@@ -54,7 +54,7 @@ bool xrecord_decode(
 	if (room < sizeof(h))
 		return false;
 	memcpy(&h, from, sizeof(h));
-	if (h.type == XRECORD_NOTHING || h.type >= XRECORD_FOOTER)
+	if (h.type == XRECORD_NOTHING || h.type == XRECORD_FOOTER || h.type >= XRECORD_NR_TYPES)
 		return false;
 	if (h.key_bytes > XRECORD_KEY_MAX || h.value_bytes > XRECORD_ZONE_MAX ||
 		place > XRECORD_ZONE_MAX ||

@@ -267,6 +267,9 @@ struct kvd {
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
+	struct {
+		uint64_t zone, hash;		/* of the last that was lost; zone 0: none */
+	} lost;
 	struct kvd_preload preload;
 	struct kvd_large large;
 	struct kvd_verify verify;

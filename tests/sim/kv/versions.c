@@ -106,7 +106,7 @@ static bool may_be_absent(const struct versions *v, const struct vstate *st, uin
 static bool may_be_present(const struct versions *v, const struct vstate *st, uint64_t begin,
 	uint64_t opened)
 {
-	return st->present && (begin <= st->gone_at || (v->evicts && st->gone_at < opened));
+	return st->present && (begin <= st->gone_at || (v->evicts && st->gone_from < opened));
 }
 
 /* Whether it could be done to that state. */
@@ -394,6 +394,17 @@ static const char *what_was_seen(const struct vseen *s)
 	return names[s->what];
 }
 
+/* V4. An older answer counts no more if the log was opened since it was asked for. */
+static void note_gone(const struct versions *v, struct vstate *st, const struct vseen *s)
+{
+	bool counts = !v->evicts || st->gone_from >= s->opened;
+
+	if (!st->present || (s->end >= st->gone_at && counts))
+		return;
+	st->gone_at = s->end;
+	st->gone_from = s->begin;
+}
+
 /* V3, V4. `at` is where each one was seen: the state, by its number; state 0 was there before. */
 static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, uint32_t nr)
 {
@@ -422,9 +433,8 @@ static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, 
 				"version is %" PRIu64,
 				what_was_seen(s), s->version, s->begin, s->end, nr,
 				k->state[first + nr].version);
-		else if (s->what == VSEEN_ABSENT && k->state[first + n].present &&
-			 s->end < k->state[first + n].gone_at)
-			k->state[first + n].gone_at = s->end;
+		else if (s->what == VSEEN_ABSENT)
+			note_gone(v, &k->state[first + n], s);
 	}
 	free(at);
 	return error;

@@ -42,7 +42,8 @@ struct vstate {
 	bool large;				/* its value has zones of its own */
 	struct vbytes value;
 	uint32_t expiry, client;
-	uint64_t gone_at;	/* it was seen to have expired, or to be evicted, at this time */
+	/* it was seen to have expired, or to be evicted, at this time, by what was asked then */
+	uint64_t gone_at, gone_from;
 	uint64_t batch;				/* that made it; 0: none */
 };
 
