@@ -106,7 +106,7 @@ static bool may_be_absent(const struct versions *v, const struct vstate *st, uin
 static bool may_be_present(const struct versions *v, const struct vstate *st, uint64_t begin,
 	uint64_t opened)
 {
-	return st->present && (begin <= st->gone_at || (v->evicts && st->gone_from < opened));
+	return st->present && (st->damaged || begin <= st->gone_at || (v->evicts && st->gone_from < opened));
 }
 
 /* Whether it could be done to that state. */
@@ -733,6 +733,13 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	trim(k);
 	k->quiet_since = v->now;
 	return NULL;
+}
+
+void versions_damage(struct versions *v, uint32_t key)
+{
+	struct vkey *k = &v->key[key];
+
+	k->state[k->nr_states - 1].damaged = true;
 }
 
 void versions_renew(struct versions *v, uint32_t key, const void *value, uint32_t bytes,
