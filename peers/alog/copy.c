@@ -14,6 +14,8 @@
  *   C4  The user hears of each copy before anything else happens to the record.
  *   C5  If a record that a repair has to copy is not there any more, an older one of its identity
  *       may count again. So the log is to be opened anew, and the zones in doubt are scanned.
+ *   C7  If a record that counts cannot be read, a record that says so is appended before its zone
+ *       goes: else an older one of its identity would count again, or none.
  *   C6  A compaction without credit keeps the scratch. So it goes on without credit while a walk
  *       waits for the scratch, or a caller for what it frees: no append may come that pays for it.
  */
@@ -187,9 +189,7 @@ static struct parcel next_parcel(struct alog *l)
 		found = (c->picked.on ? pick_next : scanned)(l, &hint, &rec, &v);
 		if (found == SCAN_END)
 			break;
-		if (found == SCAN_BAD) {
-			if (c->why == COPY_COMPACT && !c->scan.chains)
-				damage(l, ALOG_BAD_RECORD, c->zone->id, hint.place, hint.bytes);
+		if (found == SCAN_BAD) {	/* C7, if it counts */
 			p.bad = true;
 			break;
 		}
@@ -272,21 +272,53 @@ static void tell_gone(struct alog *l)
 	}
 }
 
-static void end_zone(struct alog *l)
+/* C7. False: it has to wait. */
+static bool mark_lost(struct alog *l, struct zone *z)
+{
+	struct alog_hint from, to;
+	struct alog_place at;
+
+	while (z->live) {
+		struct alog_put put = { .rec = { .type = ALOG_LOST } };
+
+		if (append_ready(l, xrecord_bytes(0, 0), 1, TAIL_COPY, true))
+			return false;
+		from = (struct alog_hint){ .type = ALOG_NOTHING };
+		if (!l->user.lost(l->user.ctx, z->id, &from))
+			break;
+		put.rec.identity[0] = from.identity[0];
+		put.rec.identity[1] = from.identity[1];
+		if (from.type == ALOG_TOMBSTONE)
+			put.rec.type = ALOG_TOMBSTONE;
+		append_records(l, &put, 1, NULL, &at);
+		to = from;
+		to.sequence = at.sequence;
+		to.type = put.rec.type;
+		to.flags = 0;
+		to.expiry = 0;
+		to.place = at.place;
+		to.bytes = at.bytes;
+		l->user.copied(l->user.ctx, z->id, &from, at.zone, &to);
+		alog_dead(l, z->id, from.bytes);
+	}
+	zone_dead(l, z, z->live);
+	return true;
+}
+
+/* False: it has to wait. */
+static bool end_zone(struct alog *l)
 {
 	struct zone *z = l->copier.zone;
 	enum copy_why why = l->copier.why;
 
 	if (why == COPY_REST && z->live) {	/* C5 */
 		log_fail(l, -EIO);
-		return;
+		return true;
 	}
+	if (why == COPY_COMPACT && !mark_lost(l, z))
+		return false;
 	if (why == COPY_COMPACT)		/* C3 */
 		tell_gone(l);
-	if (why == COPY_COMPACT && z->live) {
-		l->user.lost(l->user.ctx, z->id);
-		zone_dead(l, z, z->live);
-	}
 	tail_drop(l, z->id);
 	write_advance(l);
 	if (why != COPY_TAIL)
@@ -294,6 +326,7 @@ static void end_zone(struct alog *l)
 	l->copier.state = COPY_NONE;
 	l->copier.zone = NULL;
 	l->job = JOB_NONE;
+	return true;
 }
 
 /* C6 */
@@ -321,10 +354,8 @@ bool copy_pump(struct alog *l)
 		before = c->scan;
 		next = c->picked.next;
 		p = next_parcel(l);
-		if (!p.nr && !p.bad) {
-			end_zone(l);
-			return true;
-		}
+		if (!p.nr && !p.bad)
+			return end_zone(l) || i > 0;
 		if (p.lives && !copy_parcel(l, &p)) {
 			c->scan = before;
 			c->picked.next = next;

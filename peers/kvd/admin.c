@@ -222,7 +222,7 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 	v->records++;
 	v->bytes += hint->bytes;
 	v->live += live;
-	if (rec && data) {
+	if (rec && data && (rec->type != ALOG_LOST || !live)) {
 		if (live && rec->flags & ALOG_LARGE)
 			begin_pieces(k, rec, (const uint8_t *)data + rec->key_bytes);
 		return;

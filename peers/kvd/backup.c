@@ -71,14 +71,24 @@ static bool ready(void *ctx, uint32_t bytes)
 	return false;
 }
 
+/* It counts for its key. */
+static bool is_at(const struct kvd *k, uint64_t zone, const struct alog_hint *hint)
+{
+	uint64_t slot = index_find(&k->index, hint->identity);
+	struct index_entry e;
+
+	if (slot == INDEX_NONE)
+		return false;
+	index_get(&k->index, slot, &e);
+	return e.zone == zone && e.place == hint->place;
+}
+
 /* W3. False: it is left out. */
 static bool is_there(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 	const struct xrecord *rec, const void *data)
 {
 	struct kvd_backup *b = &k->backup;
-	struct index_entry e = { .zone = 0 };
 	struct kv_large l;
-	uint64_t slot;
 
 	if (!(rec->flags & ALOG_LARGE))
 		return true;
@@ -86,10 +96,7 @@ static bool is_there(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 		b->run = large_by_first(&k->large.t, l.zone);
 	if (b->run)
 		return true;
-	slot = index_find(&k->index, hint->identity);
-	if (slot != INDEX_NONE)
-		index_get(&k->index, slot, &e);
-	b->bad += e.zone == zone && e.place == hint->place && !kvd_is_expired(k, rec->expiry);
+	b->bad += is_at(k, zone, hint) && !kvd_is_expired(k, rec->expiry);
 	return false;
 }
 
@@ -105,6 +112,7 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		b->bad++;
 		return;
 	}
+	b->bad += rec->type == ALOG_LOST && is_at(k, zone, hint);
 	if (hint->sequence >= b->before || hint->sequence < b->cleared ||
 		hint->type == ALOG_CLEAR || !is_there(k, zone, hint, rec, data))	/* W1 */
 		return;

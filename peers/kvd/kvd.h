@@ -270,6 +270,7 @@ struct kvd_clear {
 struct kvd_evicted {
 	uint64_t zone, kept;
 	uint32_t decided;
+	uint64_t lost_zone, lost_hash;		/* of the last record that was lost; zone 0: none */
 };
 
 struct kvd {

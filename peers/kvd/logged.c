@@ -13,6 +13,8 @@
  *   I5  A large value whose record does not count any more is told to table/large.c.
  *   I6  The record of a put that is on its way (paged.c) is live, and its entry counts it; but no
  *       entry points to it.
+ *   I7  A record that cannot be read stays an error for its key when its zone goes (C7 of
+ *       alog/copy.c): not "not found", and no older value.
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
  */
@@ -287,7 +289,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	struct paged_put *p;
 	uint64_t slot;
 	struct index_entry e;
-	bool was_value;
+	bool was_value, was_bad;
 
 	if (from->type == ALOG_CLEAR) {
 		kvd_clear_copied(k, from_zone, from, to_zone, to);
@@ -305,9 +307,11 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	count_more(&e);
 	if (is_at(&e, from_zone, from->place)) {
 		was_value = e.type == INDEX_VALUE;
-		if (to->type == ALOG_TOMBSTONE)
+		was_bad = e.bad;
+		if (to->type != ALOG_VALUE)
 			lose_large(k, from->identity, &e);
 		point(&e, to_zone, to);
+		e.bad = was_bad && to->type == ALOG_LOST;
 		if (was_value && e.type == INDEX_TOMBSTONE) {
 			kvd_count(k, KS_EXPIRED, from->expiry && kvd_is_expired(k, from->expiry));
 			e.expires = false;
@@ -339,24 +343,30 @@ static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 		index_set(&k->index, slot, &e);
 }
 
-static void lost(void *ctx, uint64_t zone)
+/* I7. Each call goes on where the last one of this zone ended. */
+static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_from(&k->index, 0), next, id[2];
+	uint64_t slot = index_from(
+		&k->index, k->evicted.lost_zone == zone ? k->evicted.lost_hash : 0);
 	struct index_entry e;
 
 	paged_lose(&k->paged, zone);
-	for (; slot != INDEX_NONE; slot = next) {
+	for (; slot != INDEX_NONE; slot = index_next(&k->index, slot)) {
 		index_get(&k->index, slot, &e);
-		next = index_next(&k->index, slot);
 		if (e.type == INDEX_GHOST || e.zone != zone)
 			continue;
 		kvd_record_bad(k, slot, &e);
-		index_identity(&k->index, slot, id);
-		lose_large(k, id, &e);
-		e.type = INDEX_GHOST;
-		index_set(&k->index, slot, &e);
+		index_identity(&k->index, slot, hint->identity);
+		hint->place = e.place;
+		hint->bytes = e.bytes;
+		hint->type = e.type == INDEX_TOMBSTONE ? ALOG_TOMBSTONE : ALOG_VALUE;
+		k->evicted.lost_zone = zone;
+		k->evicted.lost_hash = index_hash(&k->index, slot);
+		return true;
 	}
+	k->evicted.lost_zone = 0;
+	return false;
 }
 
 static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,

@@ -70,7 +70,8 @@ static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, ui
 	uint32_t n, at;
 
 	if (!xrecord_decode(data, xrecord_seed(alog_uuid(k->log), zone, epoch), place,
-		    k->cfg.zone_bytes - place, rec))
+		    k->cfg.zone_bytes - place, rec) ||
+		rec->type == ALOG_LOST)
 		return false;
 	if (!whole)
 		return true;

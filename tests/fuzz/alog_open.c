@@ -201,12 +201,14 @@ static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	assert(hint->place + hint->bytes <= ZONE_BYTES);
 }
 
-static void lost(void *ctx, uint64_t zone)
+static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 {
 	(void)ctx;
+	(void)hint;
 	for (uint32_t i = 0; i < 16; i++)
 		if (w.place[i] >> 32 == zone)
 			w.place[i] = 0;
+	return false;
 }
 
 static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t at, uint32_t bytes)

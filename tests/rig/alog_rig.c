@@ -151,14 +151,17 @@ static void lose_version(struct ar *a, uint32_t k)
 	a->nr_lost++;
 }
 
-static void lost(void *ctx, uint64_t zone)
+/* The rig's index drops it, and its oracle knows that older versions may show. */
+static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 {
 	struct ar *a = ctx;
 
+	(void)hint;
 	ar_may_die(a);
 	for (uint32_t k = 0; k < AR_KEYS; k++)
 		if (a->index[k].type != ALOG_NOTHING && a->index[k].zone == zone)
 			lose_version(a, k);
+	return false;
 }
 
 static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,

@@ -128,6 +128,7 @@ void __real_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
 void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
 void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 {
+	result = bad_answer(port, r, result);
 	started_check_answer(port, r, result);
 	parts_check_answer(port, r, result);
 	point();

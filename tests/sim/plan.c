@@ -34,6 +34,7 @@ const struct knob knobs[] = {
 	{ "evicts", AT(evicts), 0 },
 	{ "preload", AT(preload), 0 },
 	{ "large", AT(large), 0 },
+	{ "bad", AT(bad), 0 },
 	{ "beside-ports", AT(threads[NODE_BESIDE]), 1 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ "loans", AT(loans), 0 },
@@ -276,6 +277,7 @@ static void choose_more_values(struct sim *s)
 	p->evicts = rng_one_in(&g, 3);
 	p->preload = rng_one_in(&g, 3);
 	p->large = rng_one_in(&g, 3);
+	p->bad = rng_one_in(&g, 3);
 	if (p->evicts)
 		p->zones = rng_range(&g, 7, 10);
 	if (p->large)

@@ -75,7 +75,7 @@ struct measure {
 	uint32_t ops, kills, losses, deaths, changes, resizes, shares, faults, plugs, sleeps;
 	uint32_t cuts, steers;
 	struct rng own;		/* of these: what a seed has without them does not change */
-	struct rng beside, values;
+	struct rng beside, values, bad;
 	uint32_t value_kills;
 	/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t plugged;
@@ -472,6 +472,8 @@ static void add_values(struct sim *s, struct measure *m)
 		it->down = rng_below(g, 400);
 		it->again[0] = rng_one_in(g, 4) ? 1 + rng_below(g, 60) : 0;
 	}
+	if (s->plan.bad && rng_one_in(&m->bad, 6))
+		script_add(s, ACT_VALUE)->op = VALUE_BAD;
 	for (uint32_t i = rng_range(g, 1, 4); i; i--) {
 		it = script_add(s, ACT_VALUE);
 		it->op = choose_value_op(g);
@@ -490,7 +492,8 @@ void script_make(struct sim *s, uint32_t ops)
 	struct measure m = { .ops = ops,
 		.own = { rng_mix(s->seed + CUTS) + 1 },
 		.beside = { rng_mix(s->seed + BESIDES) + 1 },
-		.values = { rng_mix(s->seed + VALUES) + 1 } };
+		.values = { rng_mix(s->seed + VALUES) + 1 },
+		.bad = { rng_mix(s->seed + LARGES) + 1 } };
 	const struct plan *p = &s->plan;
 
 	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6)
@@ -586,7 +589,8 @@ static void print_size(uint32_t volume, uint32_t sectors)
 
 static const char *const value_names[] = { [VALUE_CHANGE] = "change", [VALUE_BATCH] = "batch",
 	[VALUE_GET] = "get", [VALUE_EXISTS] = "exists", [VALUE_SCAN] = "scan",
-	[VALUE_FLUSH] = "flush", [VALUE_DATE] = "date", [VALUE_DELETE_ALL] = "delete all" };
+	[VALUE_FLUSH] = "flush", [VALUE_DATE] = "date", [VALUE_DELETE_ALL] = "delete all",
+	[VALUE_BAD] = "bad sector" };
 
 static void print_item(const struct item *it)
 {

@@ -110,6 +110,7 @@ struct plan {
 	uint32_t evicts;			/* a full log evicts */
 	uint32_t preload;			/* what it has is read when it begins */
 	uint32_t large;				/* large values, too */
+	uint32_t bad;				/* sectors go bad below kvd, and stay so */
 	uint32_t theme;
 	struct about about;
 };
@@ -123,10 +124,10 @@ enum act {
 	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
 };
 /* Of ACT_VALUE (kv/values.c). INFO is for the beginning. RENEW puts a key of which it is not known
- * what it holds, LARGE a large value; both come in the place of others. */
+ * what it holds, LARGE a large value; both come in the place of others. BAD is a sector that goes bad. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
-	VALUE_DELETE_ALL, VALUE_INFO, VALUE_RENEW, VALUE_LARGE
+	VALUE_DELETE_ALL, VALUE_INFO, VALUE_RENEW, VALUE_LARGE, VALUE_BAD
 };
 struct item {
 	uint8_t act, node, op;
@@ -454,6 +455,13 @@ void values_preloaded(struct sim *s);
 /* The log has own zones for the large values that there are, and no others. */
 bool values_own_known(struct sim *s);
 void values_dump(const struct sim *s);
+
+/* ---- kv/bad.c ---- */
+void values_go_bad(struct sim *s, struct rng *g);
+void bad_mend(void);				/* all that went bad is good again */
+void bad_watch(struct sim *s);			/* a run begins */
+/* The result of a request that memd answers. */
+int64_t bad_answer(const struct xport *port, const struct xreq *r, int64_t result);
 
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must

@@ -682,6 +682,7 @@ void world_power_loss(struct sim *s)
 	s->leaving = false;
 	take_back_all(s);
 	memd_power_loss(s->node[NODE_MEMD].p);
+	bad_mend();
 	oracle_power_loss(&s->oracle);
 	keeper_lost(s, true);
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
@@ -833,6 +834,7 @@ static void stop_kvd(struct sim *s)
 	struct kvd *k;
 	struct alog_stats st;
 
+	bad_mend();
 	values_read_back(s);
 	k = (struct kvd *)s->node[NODE_KVD].p;
 	alog_stats(k->log, &st);

@@ -8,7 +8,8 @@
  *   Q1  Of an answer nothing is believed that does not verify: header, key and value by their CRCs
  *       (xtypes/xrecord.h), the key by comparing it, lengths against the pages that were asked for.
  *   Q2  A record that does not verify is asked for again with KV_LOOK, so that kvd reads it. After
- *       LOOKS times it is -EIO: it is never told that it is not there.
+ *       LOOKS times it is -EIO: it is never told that it is not there. So is one whose pages the
+ *       store cannot read: a bad one may be beside the record.
  *   Q3  Pages that are too few are asked for again, with what kvd says that it takes.
  *
  * Contract: the queue's thread. Nothing here blocks, allocates or sends; states are kv_queue.c's.
@@ -365,6 +366,8 @@ static enum kv_step get_end(struct xseg_kv_queue *q, struct kv_slot *s)
 
 	if (s->r->result == -EMSGSIZE)
 		return ask_for_more(s, pages_of(note.place, note.bytes));
+	if (s->r->result == -EIO && !io->own.looks)
+		return look(s, &note);		/* a page beside the record may be bad */
 	if (s->r->result < 0) {
 		io->result = s->r->result;
 		return KV_DONE;

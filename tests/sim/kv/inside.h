@@ -76,6 +76,10 @@ struct values {
 	bool renewed[VERSION_KEYS];		/* that cannot be: it is to be put anew */
 	/* when it was sent that last got a value; when something may have made kvd forget that */
 	uint64_t got[VERSION_KEYS], forgot[VERSION_KEYS];
+	/* bad.c: a sector of its value went bad, then; when it was put anew after that; when one
+	 * went bad last */
+	bool tainted[VERSION_KEYS];
+	uint64_t tainted_at[VERSION_KEYS], mended_at[VERSION_KEYS], bad_at;
 	const struct peer *kvd;			/* the process, */
 	uint64_t began_ns;			/* and its opening, that was seen last */
 	bool lost;				/* by a loss of power */
@@ -101,6 +105,12 @@ void large_put(struct sim *s, struct vio *io, struct rng *g);
 /* The record of a large value was got. */
 void large_get(struct sim *s, struct vio *io, const struct kw_value *v);
 void large_answered(struct sim *s, struct vio *io);
+
+/* ---- bad.c ---- */
+/* Whether an answer may be EIO. */
+bool value_may_fail(struct sim *s, const struct vio *io, uint32_t key);
+/* What the I/O has done to the key needs nothing of what was there. */
+void value_is_new(struct sim *s, const struct vio *io, uint32_t key);
 
 /* ---- evicted.c ---- */
 void evicted_watch(struct sim *s);

@@ -193,7 +193,8 @@ static void committed(struct sim *s, struct vio *io)
 	if (!result && io->large.failed)
 		sim_fail(s, "values: key %u has a large value of which a part has failed",
 			io->key[0]);
-	if ((result == -EBADF || result == -EIO) && !s->errors_ok)
+	if ((result == -EBADF && !s->errors_ok) ||
+		(result == -EIO && !value_may_fail(s, io, io->key[0])))
 		sim_fail(s, "values: COMMIT of key %u has the result %d", io->key[0], result);
 	if (result == -EINVAL)
 		sim_fail(s, "values: COMMIT of key %u is refused", io->key[0]);
@@ -269,7 +270,8 @@ static void piece_answered(struct sim *s, struct vio *io)
 
 	if (result < bytes) {
 		l->result = result < 0 ? (int)result : -EIO;
-		if (!is_fault(s, l->result))
+		if (!is_fault(s, l->result) &&
+			!(l->result == -EIO && value_may_fail(s, io, io->key[0])))
 			sim_fail(s, "values: piece %u of key %u was answered %" PRIi64, l->next,
 				io->key[0], result);
 		drop(s, io);

@@ -340,6 +340,7 @@ static void renew_answered(struct sim *s, struct vio *io)
 		kw_outcomes(s->seg, io->r, c, 1);
 		if (c->result)
 			sim_fail(s, "values: a put of key %u has the result %d", key, c->result);
+		value_is_new(s, io, key);
 		versions_renew(&w->v, key, c->value, c->value_bytes, c->new_version);
 		w->unsure[key] = w->renewed[key] = false;
 	}
@@ -350,9 +351,11 @@ int value_changed(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 	int64_t result = io->r->result;
-	bool any = false, all = io->op == VALUE_DELETE_ALL;
+	bool any = false, may_fail = false, all = io->op == VALUE_DELETE_ALL;
 
-	if (result != io->r->size && !value_is_refusal(s, result))
+	for (uint32_t i = 0; i < io->nr && result == -EIO; i++)
+		may_fail |= value_may_fail(s, io, io->key[i]);
+	if (result != io->r->size && !may_fail && !value_is_refusal(s, result))
 		sim_fail(s, "values: a change of key %u was answered %" PRIi64, io->key[0], result);
 	if (result == io->r->size)
 		kw_outcomes(s->seg, io->r, io->c, all ? 1 : io->nr);
@@ -373,6 +376,8 @@ int value_changed(struct sim *s, struct vio *io)
 		versions_end(&w->v, io->key[i], io->change[i], c->result, c->new_version,
 			c->number);
 		any |= c->result == 0;
+		if (c->result == 0 && c->kind != KV_TOUCH && (c->kind < KV_APPEND || c->kind > KV_DECR))
+			value_is_new(s, io, io->key[i]);
 		if (c->result == 0 && (io->fua || w->v.always))
 			versions_promise_change(&w->v, io->key[i], io->change[i]);
 	}
@@ -471,9 +476,10 @@ void value_judge(struct sim *s, struct vio *io, int rc, const struct kw_value *v
 	sim_log(s, "values: %td: key %u -> %d, version %" PRIu64 ", %u bytes", io - w->io, key, rc,
 		rc ? 0 : v->version, rc ? 0 : v->value_bytes);
 	if (rc && rc != -ENOENT) {
-		if (!s->errors_ok)
+		if (!value_may_fail(s, io, key))
 			sim_fail(s, "values: a get of key %u was answered %d", key, rc);
 		s->nr_errors++;
+		w->renewed[key] |= io->resolves && w->tainted[key];
 		return;
 	}
 	if (!rc) {
@@ -507,7 +513,7 @@ static void exists_answered(struct sim *s, struct vio *io)
 		result);
 	if (result >= 0 || result == -ENOENT)
 		versions_see(&s->values->v, io->key[0], &seen);
-	else if (!s->errors_ok)
+	else if (!value_may_fail(s, io, io->key[0]))
 		sim_fail(s, "values: EXISTS of key %u was answered %" PRIi64, io->key[0], result);
 	value_done(s, io);
 }
@@ -534,11 +540,11 @@ static void get_answered(struct sim *s, struct vio *io)
 
 	if (io->r->result >= 0)
 		check_time(s, io);
-	if ((rc == -EMSGSIZE || (rc == -EBADMSG && !(io->flags & KV_LOOK))) &&
+	if ((rc == -EMSGSIZE || ((rc == -EBADMSG || rc == -EIO) && !(io->flags & KV_LOOK))) &&
 		io->tries++ < GET_TRIES && io->need < VPAGES) {
 		sim_log(s, "values: %td: key %u -> %d, asks again for %u pages", io - w->io, key,
 			rc, io->need);
-		io->flags |= rc == -EBADMSG ? KV_LOOK : 0;
+		io->flags |= rc != -EMSGSIZE ? KV_LOOK : 0;
 		xseg_req_drop_loans(w->port[io->port], io->r);
 		value_ask(s, io);
 		return;
@@ -595,10 +601,18 @@ static void check_scan(struct sim *s, const struct vio *io)
 		if (w->unsure[i] || w->v.key[i].quiet_since > io->begin)
 			continue;
 		if (io->scan.nr[i] != st->present &&
-			!(st->present && (st->expiry || w->v.evicts)))
+			!(st->present && (st->expiry || w->v.evicts || w->tainted[i])))
 			sim_fail(s, "values: a scan tells key %u %u times, and it was %sthere", i,
 				io->scan.nr[i], st->present ? "" : "not ");
 	}
+}
+
+static bool any_may_fail(struct sim *s, const struct vio *io)
+{
+	for (uint32_t i = 0; i < VERSION_KEYS; i++)
+		if (value_may_fail(s, io, i))
+			return true;
+	return false;
 }
 
 static void scan_answered(struct sim *s, struct vio *io)
@@ -609,7 +623,7 @@ static void scan_answered(struct sim *s, struct vio *io)
 	uint32_t at = sizeof(head);
 
 	if (io->r->result < 0) {
-		if (!s->errors_ok)
+		if (!any_may_fail(s, io))
 			sim_fail(s, "values: a scan was answered %" PRIi64, io->r->result);
 		value_done(s, io);
 		return;
@@ -782,6 +796,7 @@ void values_send(struct sim *s, const struct item *it)
 	case VALUE_SCAN: send_scan(s, &g); break;
 	case VALUE_FLUSH: send_flush(s); break;
 	case VALUE_DATE: date(s, &g); break;
+	case VALUE_BAD: values_go_bad(s, &g); break;
 	default: send_query(s, &g, (enum value_op)it->op); break;
 	}
 	if (it->publish)
@@ -871,6 +886,7 @@ void values_open(struct sim *s)
 	w->log.paged_least = s->plan.paged_least;
 	w->v.evicts = s->plan.evicts;
 	evicted_watch(s);
+	bad_watch(s);
 	w->record = malloc(XSEG_REQ_BYTES);
 	assert(w->record);
 	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++) {
@@ -950,10 +966,9 @@ void values_again(struct sim *s, bool power_lost)
 	open_ports(s);
 	if (!power_lost)
 		return;
-	for (uint32_t i = 0; i < VERSION_KEYS; i++) {
+	/* one that was to be put anew may have been, and is once more */
+	for (uint32_t i = 0; i < VERSION_KEYS; i++)
 		w->unsure[i] = true;
-		w->renewed[i] = false;
-	}
 	w->lost = true;
 	sched_run(s, all_known);
 	w->lost = false;

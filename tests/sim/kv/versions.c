@@ -108,7 +108,7 @@ static bool may_be_absent(const struct versions *v, const struct vstate *st, uin
 static bool may_be_present(const struct versions *v, const struct vstate *st, uint64_t begin,
 	uint64_t opened)
 {
-	return st->present && (begin <= st->gone_at || (v->evicts && st->gone_at < opened));
+	return st->present && (st->damaged || begin <= st->gone_at || (v->evicts && st->gone_from < opened));
 }
 
 /* Whether it could be done to that state. */
@@ -397,6 +397,17 @@ static const char *what_was_seen(const struct vseen *s)
 	return names[s->what];
 }
 
+/* V4. An older answer counts no more if the log was opened since it was asked for. */
+static void note_gone(const struct versions *v, struct vstate *st, const struct vseen *s)
+{
+	bool counts = !v->evicts || st->gone_from >= s->opened;
+
+	if (!st->present || (s->end >= st->gone_at && counts))
+		return;
+	st->gone_at = s->end;
+	st->gone_from = s->begin;
+}
+
 /* V3, V4. `at` is where each one was seen: the state, by its number; state 0 was there before. */
 static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, uint32_t nr)
 {
@@ -425,9 +436,8 @@ static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, 
 				"version is %" PRIu64,
 				what_was_seen(s), s->version, s->begin, s->end, nr,
 				k->state[first + nr].version);
-		else if (s->what == VSEEN_ABSENT && k->state[first + n].present &&
-			 s->end < k->state[first + n].gone_at)
-			k->state[first + n].gone_at = s->end;
+		else if (s->what == VSEEN_ABSENT)
+			note_gone(v, &k->state[first + n], s);
 	}
 	free(at);
 	return error;
@@ -726,6 +736,13 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	trim(k);
 	k->quiet_since = v->now;
 	return NULL;
+}
+
+void versions_damage(struct versions *v, uint32_t key)
+{
+	struct vkey *k = &v->key[key];
+
+	k->state[k->nr_states - 1].damaged = true;
 }
 
 void versions_renew(struct versions *v, uint32_t key, const void *value, uint32_t bytes,

@@ -40,9 +40,11 @@ struct vstate {
 	uint64_t version;			/* 0: not known, or it was never there */
 	bool present, promised;
 	bool large;				/* its value has zones of its own */
+	bool damaged;	/* its record is: if it has expired, it may be an error all the same */
 	struct vbytes value;
 	uint32_t expiry, client;
-	uint64_t gone_at;	/* it was seen to have expired, or to be evicted, at this time */
+	/* it was seen to have expired, or to be evicted, at this time, by what was asked then */
+	uint64_t gone_at, gone_from;
 	uint64_t batch;				/* that made it; 0: none */
 };
 
@@ -130,6 +132,8 @@ void versions_clients_died(struct versions *v);
 /* V5: what the key shows after that, or after a loss of power. It is the only state from now on. */
 const char *versions_resolve(struct versions *v, uint32_t key, const struct vseen *seen,
 	bool power_lost);
+/* Nothing of the key is out, and its record is damaged. */
+void versions_damage(struct versions *v, uint32_t key);
 /* What a key holds cannot be found out, so it was put anew, with FUA: that is its only state. */
 void versions_renew(struct versions *v, uint32_t key, const void *value, uint32_t bytes,
 	uint64_t version);

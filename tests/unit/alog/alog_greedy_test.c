@@ -252,10 +252,11 @@ static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	(void)hint;
 }
 
-static void lost(void *ctx, uint64_t zone)
+static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 {
 	(void)ctx;
 	(void)zone;
+	(void)hint;
 	abort();
 }
 

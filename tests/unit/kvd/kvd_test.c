@@ -722,6 +722,61 @@ static bool verify_says(const char *what)
 	return says;
 }
 
+/* Other keys are put, so that zones are emptied. */
+static void empty_zones(void)
+{
+	static char text[4001];
+	struct alog_stats before, after;
+	char name[16];
+
+	make_text(text, 4000, 'g');
+	alog_stats(kr_kvd()->log, &before);
+	for (uint32_t i = 0; i < 6000; i++) {
+		snprintf(name, sizeof(name), "g%u", i * 7919 % 300);
+		assert_int_equal(kr_put(name, text), 0);
+	}
+	alog_stats(kr_kvd()->log, &after);
+	assert_true(after.zones_deleted > before.zones_deleted + 20);
+}
+
+/* The record goes with its zone. A record that says so takes its place. */
+static void a_damaged_record_is_an_error_when_its_zone_is_gone(void **state)
+{
+	struct kw_change c = change(KV_INCR, "count", NULL);
+	struct kw_value v = { 0 };
+
+	(void)state;
+	assert_int_equal(kr_put("key", "old"), 0);
+	assert_int_equal(kr_put("count", "1"), 0);
+	push_out_of_the_tail();
+	assert_int_equal(kr_put("key", "a value that will be damaged"), 0);
+	assert_int_equal(kr_put("count", "2222"), 0);
+	push_out_of_the_tail();
+	damage("key");
+	damage("count");
+	for (int i = 0; i < 2; i++) {
+		empty_zones();
+		assert_int_equal(kr_get("key", &v), -EIO);
+		assert_int_equal(kr_change(&c, 1, false), -EIO);
+		assert_int_equal(kr_counter(KS_BAD_RECORDS), 2);
+	}
+	kr_kill();
+	kr_start("");
+	assert_int_equal(kr_get("key", &v), -EIO);
+	assert_int_equal(kr_counter(KS_BAD_RECORDS), 3);
+	kr_stop();
+	kr_start("");
+	assert_int_equal(kr_get("key", &v), -EIO);
+	assert_true(verify_says("bad_live=2\n"));
+	assert_int_equal(kr_put("key", "new"), 0);
+	assert_int_equal(kr_delete("count"), 0);
+	kr_stop();
+	kr_start("");
+	assert_true(kr_has("key", "new"));
+	assert_true(kr_has("count", NULL));
+	assert_true(verify_says("bad_live=0\n"));
+}
+
 static void verify_finds_what_is_damaged(void **state)
 {
 	(void)state;
@@ -1218,6 +1273,7 @@ int main(void)
 		T(a_get_waits_for_the_heads_time_and_not_for_ever),
 		T(a_damaged_record_is_an_error_and_counted_once),
 		T(damage_behind_a_stop_is_an_error_as_well),
+		T(a_damaged_record_is_an_error_when_its_zone_is_gone),
 		T(verify_finds_what_is_damaged),
 		T(a_backup_is_the_state_of_its_begin),
 		T(preload_reads_the_zones),
