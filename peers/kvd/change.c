@@ -292,7 +292,8 @@ static void push_in_order(struct kvd_fifo *q, struct xreq *r, bool last)
 	*at = r;
 }
 
-void kvd_change_done(struct kvd *k, struct xreq *r, uint64_t end)
+/* The index has it: it is answered now, or when it is where `sync` wants it. */
+static void be_done(struct kvd *k, struct xreq *r, uint64_t end)
 {
 	struct kvd_fifo *to = is_forced(k, r) ? &k->q.stable
 		: k->sync == KVD_WRITTEN && alog_written(k->log) < end ? &k->q.written : NULL;
@@ -312,7 +313,7 @@ static void promise(struct kvd *k, struct xreq *r)
 	uint64_t end = alog_end(k->log);
 
 	want(k, r, end);
-	kvd_change_done(k, r, end);
+	be_done(k, r, end);
 }
 
 static void note(struct kvd *k, const struct xreq *r, const struct alog_place *at)
@@ -361,17 +362,20 @@ static void tell(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m,
 	const struct alog_place *next)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, page = k->now.work[0].c.value_at / XSEG_PAGE_SIZE;
 	int rc;
 
 	if (r->state == XSEG_REQ_AT)
 		xseg_req_start(k->pp->port, r);
-	rc = m->paged ? kvd_paged_append(k, r, k->now.at)
+	rc = m->paged ? alog_append_paged(k->log, k->now.put, r->page + page, k->now.at)
 		      : alog_append(k->log, k->now.put, m->nr, k->now.at);
 	assert(!rc && k->now.at[0].place == next->place && k->now.at[0].sequence == next->sequence);
-	if (m->paged)
-		return;
 	XKILL(KVD_APPENDED);
+	if (m->paged) {
+		kvd_paged_add(k, r, k->now.at);
+		kvd_index_expect(k, k->now.work[0].id);
+		return;
+	}
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
 
@@ -522,14 +526,6 @@ void kvd_change(struct kvd *k, struct xreq *r)
 		fifo_push(&k->q.waiting, r);
 }
 
-void kvd_change_again(struct kvd *k, struct xreq *r)
-{
-	if (r->op != XSEG_OP_WRITE)
-		kvd_serve(k, r);
-	else if (k->q.waiting.first || !try_change(k, r, r->user))
-		fifo_push(&k->q.waiting, r);
-}
-
 /* Before those that wait for a job. */
 static void run_change(struct kvd *k, struct kvd_job *j)
 {
@@ -537,6 +533,52 @@ static void run_change(struct kvd *k, struct kvd_job *j)
 
 	if (!try_change(k, r, j))
 		fifo_push_first(&k->q.waiting, r);
+}
+
+/* ---- puts by pages: see paged.c ---- */
+
+static void show(struct kvd *k, const struct kvd_paged_put *p)
+{
+	XKILL(KVD_WRITTEN);
+	if (p->lost) {				/* the old record counts */
+		peer_answer(k->pp, p->r, -EIO);
+		return;
+	}
+	kvd_index_show(k, p);
+	kvd_count(k, KS_PUTS, 1);
+	XKILL(KVD_INDEXED);
+	be_done(k, p->r, p->at.end);
+}
+
+/* In order, but those that meet a put again, which are behind it then. */
+static void take_behind(struct kvd *k)
+{
+	struct kvd_fifo q = k->q.behind;
+	struct xreq *r;
+
+	if (!q.first)
+		return;
+	fifo_init(&k->q.behind);
+	while (q.first) {
+		r = fifo_pop(&q);
+		if (r->op != XSEG_OP_WRITE)
+			kvd_serve(k, r);
+		else if (k->q.waiting.first || !try_change(k, r, r->user))
+			fifo_push(&k->q.waiting, r);
+	}
+}
+
+static void show_written(struct kvd *k)
+{
+	bool any = false;
+
+	for (; kvd_paged_due(k); any = true) {
+		struct kvd_paged_put p = kvd_paged_take(k);
+
+		show(k, &p);
+	}
+	if (any || !k->paged.nr)
+		take_behind(k);
 }
 
 /* ---- of a predecessor ---- */
@@ -634,7 +676,7 @@ void kvd_changes_poll(struct kvd *k)
 	struct xreq *r;
 
 	finish_begun(k);
-	kvd_paged_poll(k);
+	show_written(k);
 	answer_up_to(k, &k->q.written, alog_written(k->log));
 	answer_up_to(k, &k->q.stable, alog_stable(k->log));
 	answer_barriers(k);

@@ -480,25 +480,19 @@ void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 /* ---- paged.c ---- */
 /* The put of work[0] need not be copied. */
 bool kvd_paged_may(const struct kvd *k, const struct kvd_work *w);
-/* Appends it. The request is STARTED, and is answered by kvd_paged_poll(). */
-int kvd_paged_append(struct kvd *k, struct xreq *r, struct alog_place *at) XSEG_MUST_CHECK;
+/* Its record is appended. */
+void kvd_paged_add(struct kvd *k, struct xreq *r, const struct alog_place *at);
 /* One of a key of these changes is on its way. */
 bool kvd_paged_meets(struct kvd *k, uint32_t nr);
 /* That has its record at this place, or NULL. */
 struct kvd_paged_put *kvd_paged_at(struct kvd *k, const uint64_t id[2], uint64_t zone,
 	uint32_t place);
 void kvd_paged_lost(struct kvd *k, uint64_t zone);
-void kvd_paged_poll(struct kvd *k);
-bool kvd_paged_due(struct kvd *k);		/* one can be answered */
-/* The log is read anew: whether they were appended is to be found out, as by a successor. */
-void kvd_paged_leave(struct kvd *k);
+bool kvd_paged_due(struct kvd *k);	/* the first one is written */
+struct kvd_paged_put kvd_paged_take(struct kvd *k);	/* the first one */
 
 /* ---- change.c ---- */
 void kvd_change(struct kvd *k, struct xreq *r);
-/* It is appended up to `end`, and the index has it: answered now, or when that is due. */
-void kvd_change_done(struct kvd *k, struct xreq *r, uint64_t end);
-/* The same for those in `behind`. */
-void kvd_change_again(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 void kvd_flush(struct kvd *k, struct xreq *r);

@@ -421,7 +421,8 @@ static void fail_answers(struct kvd *k, int error)
 static void reopen(struct kvd *k)
 {
 	fail_answers(k, -EIO);
-	kvd_paged_leave(k);
+	while (k->paged.nr)		/* whether they were appended is to be found out */
+		kvd_change_begun(k, kvd_paged_take(k).r);
 	kvd_verify_fail(k, -EIO);
 	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;

@@ -14,6 +14,8 @@
  * So does the begin of a backup, which would have records that do not show. While a request waits
  * there, other values are copied, so the puts that are on their way come to an end.
  *
+ * Here is the list of those that are between steps 3 and 5. The steps are in change.c.
+ *
  * Contract: kvd's thread, state OPEN.
  *
  * Invariants
@@ -26,11 +28,7 @@
  *       the copy (I6 of logged.c).
  *   G4  One change of a key at a time (C2): no other change of the key is between steps 3 and 4.
  */
-#include <assert.h>
-#include <errno.h>
-
 #include "peers/kvd/kvd.h"
-#include "xtypes/xkill.h"
 
 static struct kvd_paged_put *put_at(struct kvd *k, uint32_t i)
 {
@@ -77,7 +75,7 @@ void kvd_paged_lost(struct kvd *k, uint64_t zone)
 		put_at(k, i)->lost |= put_at(k, i)->at.zone == zone;
 }
 
-/* ---- steps 2 and 3 ---- */
+/* ---- the list ---- */
 
 bool kvd_paged_may(const struct kvd *k, const struct kvd_work *w)
 {
@@ -86,37 +84,13 @@ bool kvd_paged_may(const struct kvd *k, const struct kvd_work *w)
 	       !k->q.behind.first;
 }
 
-int kvd_paged_append(struct kvd *k, struct xreq *r, struct alog_place *at)
+void kvd_paged_add(struct kvd *k, struct xreq *r, const struct alog_place *at)
 {
 	const struct kvd_work *w = &k->now.work[0];
-	struct kvd_paged_put *p = put_at(k, k->paged.nr);
-	int rc = alog_append_paged(k->log, &k->now.put[0],
-		r->page + w->c.value_at / XSEG_PAGE_SIZE, at);
 
-	if (rc)
-		return rc;
-	*p = (struct kvd_paged_put){ .r = r, .id = { w->id[0], w->id[1] }, .at = *at,
-		.expiry = w->c.expiry };
-	k->paged.nr++;
+	*put_at(k, k->paged.nr++) = (struct kvd_paged_put){ .r = r, .id = { w->id[0], w->id[1] },
+		.at = *at, .expiry = w->c.expiry };
 	k->paged.ids |= bit_of(w->id);
-	XKILL(KVD_APPENDED);
-	kvd_index_expect(k, w->id);
-	return 0;
-}
-
-/* ---- steps 4 and 5 ---- */
-
-static void show(struct kvd *k, const struct kvd_paged_put *p)
-{
-	XKILL(KVD_WRITTEN);
-	if (p->lost) {				/* nothing points to it: the old record counts */
-		peer_answer(k->pp, p->r, -EIO);
-		return;
-	}
-	kvd_index_show(k, p);
-	kvd_count(k, KS_PUTS, 1);
-	XKILL(KVD_INDEXED);
-	kvd_change_done(k, p->r, p->at.end);
 }
 
 bool kvd_paged_due(struct kvd *k)
@@ -124,43 +98,14 @@ bool kvd_paged_due(struct kvd *k)
 	return k->paged.nr && put_at(k, 0)->at.end <= alog_written(k->log);
 }
 
-static void forget_first(struct kvd *k)
+struct kvd_paged_put kvd_paged_take(struct kvd *k)
 {
+	struct kvd_paged_put p = *put_at(k, 0);
+
 	k->paged.from = (k->paged.from + 1) % KVD_PAGED_MAX;
 	k->paged.nr--;
 	k->paged.ids = 0;
 	for (uint32_t i = 0; i < k->paged.nr; i++)
 		k->paged.ids |= bit_of(put_at(k, i)->id);
-}
-
-/* In order, but those that meet a put again, which are behind it then. */
-static void take_behind(struct kvd *k)
-{
-	struct kvd_fifo q = k->q.behind;
-
-	if (!q.first)
-		return;
-	fifo_init(&k->q.behind);
-	while (q.first)
-		kvd_change_again(k, fifo_pop(&q));
-}
-
-void kvd_paged_poll(struct kvd *k)
-{
-	bool any = false;
-
-	for (; kvd_paged_due(k); any = true) {
-		struct kvd_paged_put p = *put_at(k, 0);
-
-		forget_first(k);
-		show(k, &p);
-	}
-	if (any || !k->paged.nr)
-		take_behind(k);
-}
-
-void kvd_paged_leave(struct kvd *k)
-{
-	for (; k->paged.nr; forget_first(k))
-		kvd_change_begun(k, put_at(k, 0)->r);
+	return p;
 }

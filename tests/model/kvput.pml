@@ -19,7 +19,7 @@
  *   decide         the begin of the step: the condition is judged by the index (try_change)
  *   next_part      outcome, notes, STARTED, append, answer: kvd does nothing else between these
  *                  (make), and may be killed between any two of them
- *   show_value     the pages of an ADD by pages are written: the index has it (kvd_paged_poll)
+ *   show_value     the pages of an ADD by pages are written: the index has it (show_written)
  *   finish         a change that a predecessor had begun, and whose record is there (finish_begun)
  *   write, flush   pages go below; a FLUSH below covers all that was written when it was sent
  *   kill           the log's end, and the requests with their states and notes, survive
