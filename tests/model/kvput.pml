@@ -4,19 +4,22 @@
  * record in the log. A change that is refused was not made. A batch is made as a whole. A forced
  * change, and all changes that a FLUSH covers, are durable when they are answered. No request waits
  * for ever. A change that was answered with EIO was made once or never, and the client's retry is
- * a change of its own.
+ * a change of its own. A value that shows is not undone by a kill.
  *
  * The rules of kvd that are tried here:
  *   C1  the outcome and the notes are written before STARTED, and STARTED before the append. By the
  *       notes a successor finds out whether the record is there. If so, it only answers
  *   C2  conditions and old values are those of the step that appends
  *   C3  an answer that promises something waits for its position, in each successor anew
+ *   G2, G4 of paged.c: the record of an ADD by pages shows when it is written; a kill before undoes
+ *       it. Other changes of the key wait meanwhile
  *
  *   step here      stands for
  *   read_old       a read of the old record for INCR (look_at). Meanwhile others may change the key
  *   decide         the begin of the step: the condition is judged by the index (try_change)
  *   next_part      outcome, notes, STARTED, append, answer: kvd does nothing else between these
  *                  (make), and may be killed between any two of them
+ *   show_value     the pages of an ADD by pages are written: the index has it (show_written)
  *   finish         a change that a predecessor had begun, and whose record is there (finish_begun)
  *   write, flush   pages go below; a FLUSH below covers all that was written when it was sent
  *   kill           the log's end, and the requests with their states and notes, survive
@@ -29,8 +32,8 @@
  *
  * The first record is of an earlier process. It is in the store, and perhaps not durable.
  *
- * Left out: how the log keeps its promises (logtail.pml, logclean.pml); values whose pages are
- * lent; expiry; the order of the waiting changes; a client that dies.
+ * Left out: how the log keeps its promises (logtail.pml, logclean.pml); copies of a record that is
+ * not written from its client's pages; expiry; the order of the waiting changes; a client that dies.
  *
  * Broken rules:
  *   C1  BUG_NOTED_LATE, BUG_STARTED_LATE, BUG_STARTED_EARLY, BUG_OUTCOME_LATE, BUG_ANSWERED_EARLY,
@@ -39,6 +42,8 @@
  *   C2  BUG_FACT_OF_ANOTHER
  *   C3  BUG_FORCED_IS_WRITTEN, BUG_APPLIED_IS_ANSWERED, BUG_LEFT_IS_STABLE,
  *       BUG_FLUSH_OF_WRITTEN, BUG_FLUSH_BELIEVES_STABLE
+ *   G2  BUG_SHOWN_EARLY, BUG_PAGED_ANSWERED_EARLY
+ *   G4  BUG_OTHERS_PASS
  */
 #define CHANGES 2
 #if defined(SHORT) && !defined(BUG_STARTED_EARLY) && !defined(BUG_ZONE_NOT_NOTED)
@@ -67,6 +72,7 @@
 #define INCR   1
 #define DELETE 2
 #define BATCH  3
+#define PAGED  4                    /* an ADD whose value is lent to the log */
 
 #define NO_KEY 0
 #define A      1
@@ -92,6 +98,8 @@ bool found[CHANGES];                /* begun by a predecessor, and its record is
 byte read_of[CHANGES];              /* the place of the old record, once it was read */
 byte waits_for[CHANGES], flush_waits_for;
 bool barrier, barrier_sent;
+bool on_way;                        /* change 0 is PAGED, and appended; the index does not show it */
+byte lent_at;                       /* the place of its record, as long as that may be undone */
 
 /* The peer below. */
 bool flush_out, old_is_durable;
@@ -101,12 +109,15 @@ byte flush_to, durable;
  * that a FLUSH covers; the client's retries. */
 byte by[PLACES];
 bool succeeded[CHANGES], covered[CHANGES], retried[CHANGES];
+bool shown;                         /* the PAGED one was */
 byte faults;
 
 #define OLD       15
 #define ME(r)     ((r) * 2 + retried[r] + 1)
 #define NR(r)     (kind[r] == BATCH -> 2 : 1)
-#define IS_OF_KEY(n, k) (key[n] == (k))
+#define IS_OF_KEY(n, k) (key[n] == (k) && !(on_way && (n) == lent_at))
+/* A successor finds no record whose pages are the client's. */
+#define IS_LENT (lent_at < end && written <= lent_at)
 
 /* Parts of the step, in the order in which kvd does them. */
 #define DO_OUTCOME 1
@@ -150,7 +161,7 @@ inline count(r)
 	n = 0
 }
 
-#define MAY_BE(r, v) ((kind[r] == ADD || kind[r] == BATCH) && !(v) || \
+#define MAY_BE(r, v) ((kind[r] == ADD || kind[r] == BATCH || kind[r] == PAGED) && !(v) || \
 	(kind[r] == INCR || kind[r] == DELETE) && (v))
 #define NEW(r, v) (kind[r] == INCR -> (v) + 1 : (kind[r] == DELETE -> 0 : 1))
 
@@ -196,7 +207,12 @@ inline promise(r)
 
 /* ---- the step ---- */
 
-#define IS_ASKED(r)  ((state[r] == AT || state[r] == STARTED) && !found[r] && !part)
+#ifdef BUG_OTHERS_PASS
+#define MEETS(r)     (on_way && r == 0)
+#else
+#define MEETS(r)     on_way
+#endif
+#define IS_ASKED(r)  ((state[r] == AT || state[r] == STARTED) && !found[r] && !part && !MEETS(r))
 #define MAY_READ(r)  (IS_ASKED(r) && kind[r] == INCR && read_of[r] == NO_PLACE)
 
 inline read_old(r)
@@ -228,6 +244,7 @@ inline append_one(which, to)
 
 inline append()
 {
+	lent_at = (kind[now] == PAGED -> end : lent_at);
 	append_one(A, made);
 #ifndef BUG_BATCH_ONE_BY_ONE
 	if
@@ -271,7 +288,14 @@ inline next_part()
 		n = end;
 #endif
 		append();
+#ifndef BUG_PAGED_ANSWERED_EARLY
+		if
+		:: kind[now] == PAGED -> on_way = true; part = 0; now = 0; made = 0
+		:: else -> part = DO_SECOND
+		fi
+#else
 		part = DO_SECOND
+#endif
 	:: part == DO_SECOND ->
 #ifdef BUG_BATCH_ONE_BY_ONE
 		if
@@ -294,6 +318,22 @@ inline next_part()
 		part = 0; now = 0; made = 0
 	fi;
 	n = 0
+}
+
+#ifdef BUG_SHOWN_EARLY
+#define MAY_SHOW (on_way && !part)
+#else
+#define MAY_SHOW (on_way && !part && written > lent_at)
+#endif
+
+/* Then it is answered; a kill may be between the two. */
+inline show_value()
+{
+	on_way = false; shown = true;
+#ifndef BUG_SHOWN_EARLY
+	lent_at = NO_PLACE;
+#endif
+	now = 0; part = DO_ANSWER
 }
 
 /* ---- answers that wait ---- */
@@ -419,6 +459,11 @@ inline finish(r)
 /* What is out below ends before the successor begins. Nothing is said of a FLUSH. */
 inline kill()
 {
+	if
+	:: IS_LENT -> key[lent_at] = NO_KEY
+	:: else
+	fi;
+	on_way = false; lent_at = NO_PLACE;
 	part = 0; now = 0; made = 0;
 	flush_out = false; flush_to = 0;
 	barrier = false; barrier_sent = false; flush_waits_for = 0;
@@ -429,6 +474,7 @@ inline kill()
 		waits_for[r] = 0; read_of[r] = NO_PLACE;
 		count(r);
 		assert(nr || !succeeded[r]);
+		assert(r || nr || !shown);
 		open_begun(r);
 		r++
 	:: else -> break
@@ -448,6 +494,11 @@ inline kill()
 /* What waited for a position is failed. The client gets EIO. */
 inline lose(from)
 {
+	if
+	:: IS_LENT -> key[lent_at] = NO_KEY
+	:: else
+	fi;
+	on_way = false; lent_at = NO_PLACE; shown = false;
 	n = from;
 	do
 	:: n < end -> key[n] = NO_KEY; n++
@@ -494,7 +545,7 @@ active proctype kvd()
 
 	d_step {
 		key[0] = A; value[0] = 1; by[0] = OLD; end = 1; written = 1; stable = 1; epoch = 1;
-		durable = 1;
+		durable = 1; lent_at = NO_PLACE;
 		do
 		:: r < CHANGES -> note[r] = NO_PLACE; read_of[r] = NO_PLACE; r++
 		:: else -> break
@@ -509,7 +560,10 @@ active proctype kvd()
 	do
 	/* clients */
 	:: atomic { state[0] == FREE ->
-		if :: kind[0] = ADD :: kind[0] = INCR :: kind[0] = DELETE :: kind[0] = BATCH fi;
+		if
+		:: kind[0] = ADD :: kind[0] = INCR :: kind[0] = DELETE :: kind[0] = BATCH
+		:: kind[0] = PAGED
+		fi;
 		if :: sync[0] = IN_TAIL :: sync[0] = WRITTEN :: sync[0] = STABLE fi;
 		state[0] = AT }
 	:: atomic { state[1] == FREE ->
@@ -525,6 +579,7 @@ active proctype kvd()
 	:: d_step { IS_ASKED(0) -> decide(0) }
 	:: d_step { IS_ASKED(1) -> decide(1) }
 	:: d_step { part -> next_part() }
+	:: d_step { MAY_SHOW -> show_value() }
 	:: d_step { MAY_FINISH(0) -> finish(0) }
 	:: d_step { MAY_FINISH(1) -> finish(1) }
 	:: d_step { MAY_ANSWER(0) -> answer(0) }

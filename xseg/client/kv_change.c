@@ -188,7 +188,7 @@ static void write_change(
 		c->data_crc = xcrc32c_copy(c->data_crc, mem + c->value_at, item->value, value);
 	else if (value)				/* XSEG_KV_GIVE */
 		c->data_crc = xcrc32c(c->data_crc, mem + c->value_at, value);
-	if (value >= BIG)			/* W3 */
+	if ((value >= BIG || !item->value) && c->value_at % KV_PAGE == 0)	/* W3 */
 		memset(mem + c->value_at + value, 0, kv_pages(value) * KV_PAGE - value);
 }
 
@@ -203,6 +203,10 @@ void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_k
 	*batch = (struct kv_batch){ .magic = KV_BATCH_MAGIC, .nr = (uint16_t)nr };
 	memset(change, 0, nr * sizeof(*change));
 	r->size = (uint32_t)lay_out(io, change);
+	if (io->op == XSEG_KV_PUT && !first->value && first->value_bytes) {	/* XSEG_KV_GIVE */
+		change->value_at = s->value_at;
+		r->size = s->value_at + (uint32_t)first->value_bytes;
+	}
 	for (uint32_t i = 0; i < nr; i++)
 		write_change(&change[i], item_at(io, i), op_at(io, i), s->room->mem);
 	r->op = XSEG_OP_WRITE;

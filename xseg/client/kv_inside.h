@@ -112,7 +112,7 @@ void xs_kv_put(struct xseg_kv *kv);
 int xs_kv_change_check(const struct xseg_kv *kv, const struct xseg_kv_io *io);
 /* The pages of memory that its request needs. */
 uint32_t xs_kv_change_pages(const struct xseg_kv_io *io);
-/* Where the value of a change stands in its request. Without a value it is there already. */
+/* Where the value of a change stands in its request. */
 uint32_t xs_kv_change_value_at(const struct xseg_kv_io *io);
 void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_io *io);
 enum kv_step xs_kv_change_end(struct xseg_kv_queue *q, struct kv_slot *s);

@@ -493,7 +493,7 @@ static bool is_of(const struct xseg_kv_queue *q, const struct kv_slot *s)
 
 static bool is_same(const struct xseg_kv_io *io, const struct xseg_kv_io *prepared)
 {
-	return io->op == prepared->op && io->item.value_bytes == prepared->item.value_bytes &&
+	return io->op == prepared->op && io->item.value_bytes <= prepared->item.value_bytes &&
 	       (io->op == XSEG_KV_PUT ? io->item.key_bytes == prepared->item.key_bytes
 				      : io->stream == prepared->stream && io->offset == prepared->offset);
 }

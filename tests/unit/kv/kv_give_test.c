@@ -84,6 +84,23 @@ static void the_rest_of_the_last_page_is_zeroes(void **state)
 	}
 }
 
+/* As one who reads a file finds out: also where less would stand at another place. */
+static void less_than_was_prepared_may_be_given(void **state)
+{
+	static const uint32_t sizes[][2] = { { 5000, 1 }, { 40000, 39999 }, { 40000, 100 },
+		{ 254 * 4096, 32768 }, { 200000, 40001 } };
+	struct kvrig *g = *state;
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct xseg_kv_io io = put_of("a", sizes[i][0]);
+
+		prepare(g, &io, i);
+		io.item.value_bytes = sizes[i][1];
+		assert_int_equal(xseg_kv_run(g->q, &io), 0);
+		expect(g, "a", sizes[i][1], i);
+	}
+}
+
 static void a_condition_and_a_key_may_be_set_later(void **state)
 {
 	struct kvrig *g = *state;
@@ -112,6 +129,8 @@ static void another_operation_than_the_prepared_one_is_refused(void **state)
 
 	prepare(g, &io, 5);
 	assert_int_equal(xseg_kv_prepare(g->q, &io, &piece, 1), -EBUSY);
+	io.item.value_bytes = 0;
+	assert_int_equal(xseg_kv_submit(g->q, &io), -EINVAL);
 	io.item.value_bytes = 5001;
 	assert_int_equal(xseg_kv_submit(g->q, &io), -EINVAL);
 	io.item.value_bytes = 5000;
@@ -221,10 +240,11 @@ static void pieces_of_a_stream_are_given(void **state)
 	for (uint64_t at = 0; at < all; at += KVMODEL_PIECE) {
 		part = (struct xseg_kv_io){ .op = XSEG_KV_PART, .flags = XSEG_KV_GIVE, .stream = st,
 			.offset = at };
-		part.item.value_bytes = all - at < KVMODEL_PIECE ? all - at : KVMODEL_PIECE;
+		part.item.value_bytes = KVMODEL_PIECE;
 		assert_int_equal(xseg_kv_prepare(g->q, &part, &piece, 1), 1);
 		assert_int_equal((uintptr_t)piece.iov_base % 4096, 0);
-		memcpy(piece.iov_base, out + at, piece.iov_len);
+		part.item.value_bytes = all - at < KVMODEL_PIECE ? all - at : KVMODEL_PIECE;
+		memcpy(piece.iov_base, out + at, part.item.value_bytes);
 		part.offset += KVMODEL_PIECE;
 		assert_int_equal(xseg_kv_submit(g->q, &part), -EINVAL);
 		part.offset -= KVMODEL_PIECE;
@@ -260,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KV_TEST(what_is_given_is_got_as_it_was_written),
 		KV_TEST(the_rest_of_the_last_page_is_zeroes),
+		KV_TEST(less_than_was_prepared_may_be_given),
 		KV_TEST(a_condition_and_a_key_may_be_set_later),
 		KV_TEST(another_operation_than_the_prepared_one_is_refused),
 		KV_TEST(what_cannot_be_given_is_refused),

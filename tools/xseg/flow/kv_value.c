@@ -88,7 +88,7 @@ struct put {
 	struct xseg_kv_stream *stream;
 	struct xseg_kv_io part[PIECES];
 	uint32_t idle[PIECES], nr_idle;		/* parts that are not out */
-	uint8_t *room;				/* of `piece` bytes for each part */
+	uint8_t *room;				/* `piece` bytes: the first ones */
 	uint64_t piece, at;
 };
 
@@ -106,21 +106,40 @@ static int64_t take_back(struct put *p)
 	return rc;
 }
 
-/* The next piece, of which `have` bytes are read already. Its bytes, or a negative errno. */
+/* Reads the next piece to where it is sent from. Its bytes, or a negative errno. */
+static int64_t read_piece(struct put *p, struct xseg_kv_io *io)
+{
+	struct iovec to;
+	int64_t n;
+	int rc;
+
+	io->flags |= XSEG_KV_GIVE;
+	io->item.value_bytes = p->piece;
+	rc = xseg_kv_prepare(p->s->q, io, &to, 1);
+	if (rc < 0)
+		return rc;
+	n = p->from->read(p->from, to.iov_base, p->piece);
+	if (n > 0)
+		io->item.value_bytes = (uint64_t)n;
+	else
+		xseg_kv_release(p->s->q, io);
+	return n;
+}
+
+/* The next piece; or the first one, of which `have` bytes are in the room already. Its bytes, or a
+ * negative errno. */
 static int64_t put_piece(struct put *p, uint64_t have, uint32_t flags)
 {
-	uint32_t i = p->idle[p->nr_idle - 1];
-	struct xseg_kv_io *io = &p->part[i];
-	uint8_t *to = p->room + i * p->piece;
-	int64_t n = have < p->piece ? p->from->read(p->from, to + have, p->piece - have) : 0, rc;
+	struct xseg_kv_io *io = &p->part[p->idle[p->nr_idle - 1]];
+	int64_t n = (int64_t)have;
+	int rc;
 
-	if (n < 0)
-		return n;
-	n += (int64_t)have;
-	if (n == 0)
-		return 0;
 	*io = (struct xseg_kv_io){ .op = XSEG_KV_PART, .flags = flags, .stream = p->stream,
-		.offset = p->at, .item = { .value = to, .value_bytes = (uint64_t)n } };
+		.offset = p->at, .item = { .value = have ? p->room : NULL, .value_bytes = have } };
+	if (!have)
+		n = read_piece(p, io);
+	if (n <= 0)
+		return n;
 	rc = xseg_kv_submit(p->s->q, io);
 	if (rc)
 		return rc;
@@ -191,8 +210,7 @@ static int64_t put_stream(struct put *p, struct xseg_kv_io *put, uint64_t first)
 /* A value that ends within the first piece is put whole, if it is no large one. */
 static int64_t put_any(struct put *p, struct xseg_kv_io *put)
 {
-	uint8_t *first = p->room + p->idle[p->nr_idle - 1] * p->piece;
-	int64_t n = p->from->read(p->from, first, p->piece);
+	int64_t n = p->from->read(p->from, p->room, p->piece);
 
 	if (n < 0)
 		return n;
@@ -200,7 +218,7 @@ static int64_t put_any(struct put *p, struct xseg_kv_io *put)
 		xseg_kv_is_large(p->s->kv, put->item.key_bytes, (uint64_t)n))
 		return put_stream(p, put, (uint64_t)n);
 	put->op = XSEG_KV_PUT;
-	put->item.value = first;
+	put->item.value = p->room;
 	put->item.value_bytes = (uint64_t)n;
 	n = kv_store_run(p->s, put);
 	put->item.value = NULL;
@@ -215,7 +233,7 @@ int64_t kv_value_put(struct kv_store *s, struct xseg_kv_io *put, struct kv_sourc
 
 	for (uint32_t i = 0; i < PIECES; i++)
 		p.idle[p.nr_idle++] = PIECES - 1 - i;
-	p.room = malloc(PIECES * p.piece);
+	p.room = malloc(p.piece);
 	if (p.room)
 		rc = put_any(&p, put);
 	kv_store_let_go(s, p.stream, p.room);
