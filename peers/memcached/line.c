@@ -86,7 +86,7 @@ enum mc_taken mc_say_unless(struct mc_conn *c, const char *text, bool quiet)
 
 	if (!op)
 		return MC_NO_OP;
-	if (!memcmp(text, "ERROR", 5) || !memcmp(text, "CLIENT_", 7))
+	if (!strncmp(text, "ERROR", 5) || !strncmp(text, "CLIENT_", 7))
 		mc_count(c->worker, MS_ERRORS, 1);
 	op->text = text;
 	op->quiet = quiet;

@@ -56,7 +56,6 @@
 #define MC_DEPTH       128u			/* operations of a worker at the store, and loans */
 #define MC_CONN_OPS    64u			/* of a connection */
 #define MC_ROOM_BYTES  (64u << 10)		/* of an operation, in the store's queue */
-#define MC_HEAD_BYTES  512u			/* of it, for all but key and value */
 #define MC_KEEP_BYTES  (64u << 10)	/* of a connection's memory, when it is silent */
 #define MC_LISTEN_MAX  4u
 #define MC_LATER_S     (30u * 24 * 3600)	/* a longer expiry is a date */

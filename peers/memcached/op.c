@@ -121,6 +121,7 @@ static bool must_wait(const struct mc_op *op)
 
 /* ---- to the store, and back -------------------------------------------------------------- */
 
+/* Not before: an operation that waits in the queue, behind a large one, has its value here. */
 static void leave_place(struct mc_op *op)
 {
 	if (op->in_place)
@@ -133,12 +134,6 @@ static void finish(struct mc_op *op)
 	leave_place(op);
 	set_state(op, MC_OP_DONE);
 	mc_conn_ready(op->conn);
-}
-
-/* The queue has copied a value that fits the room of one operation: the input may go. */
-static bool is_copied(const struct mc_op *op)
-{
-	return op->io.item.value_bytes + MC_KEY_MAX + MC_HEAD_BYTES <= MC_ROOM_BYTES;
 }
 
 /* False: it waits for a request of the queue. */
@@ -162,8 +157,6 @@ static bool send(struct mc_op *op)
 	if (!w->nr_out++)
 		w->answered_ns = w->pp->now_ns;
 	set_state(op, MC_OP_OUT);
-	if (is_copied(op))
-		leave_place(op);
 	return true;
 }
 

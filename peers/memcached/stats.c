@@ -33,7 +33,7 @@ static const char *const keys[MC_NR_STATS] = {
 
 int mc_stats_open(struct memcached *mc)
 {
-	return xseg_stats_open(mc->peer.xp, mc->peer.name, "memcached", keys, MC_NR_STATS,
+	return xseg_stats_open(mc->peer.xp, mc->peer.name, "gateway", keys, MC_NR_STATS,
 		&mc->stats);
 }
 

@@ -89,7 +89,105 @@ else
 fi
 t "hostile clients harm only themselves" \
 	python3 "$root/tests/system/memcached_hostile.py" "$TMP/ours" "$(bound 200 1000)"
+
+# ---- killed, stopped, full ----
+
+# say TEXT SOCKET: what is answered until the server closes
+say()
+{
+	python3 - "$1" "$2" <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(60)
+s.connect(sys.argv[2])
+s.sendall(sys.argv[1].encode().decode("unicode_escape").encode() + b"quit\r\n")
+got = b""
+while part := s.recv(65536):
+    got += part
+sys.stdout.write(got.decode().replace("\r\n", " "))
+END
+}
+
+says()	# ANSWER COMMANDS: of the socket `full`
+{
+	[ "$(say "$2" full)" = "$1 " ]
+}
+
+is "a value is put" "$(say 'set kept 5 0 3\r\nabc\r\n' ours)" "STORED "
+t "the gateway is killed" xseg peer kill gate
+t "and is there again" wait_for 60 say 'mn\r\n' ours
+is "the value is there" "$(say 'get kept\r\n' ours)" "VALUE kept 5 3 abc END "
+t "the kvd is killed" xseg peer kill kvd
+is "commands wait for the next one" "$(say 'get kept\r\nset n 0 0 1\r\n1\r\nincr n 4\r\n' ours)" \
+	"VALUE kept 5 3 abc END STORED 5 "
+is "another program sees the value" "$(xseg kv get kept)" abc
+expect_json '.gateways[0] | .name == "gate" and .cmd_get > 0 and .get_hits > 0' \
+	"xseg stat knows its counters" xseg --json stat
+is "it has the mode of the segment" "$(stat -c %a ours)" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT")"
+
+# idle
+ticks()
+{
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+gate=$(xseg --json peer list | jq '.[] | select(.name == "gate").pid')
+exec 7<>/dev/tcp/127.0.0.1/"$port"
+sleep 1
+before=$(ticks "$gate")
+sleep 3
+t "with an idle connection it takes no processor" [ $(($(ticks "$gate") - before)) -le 3 ]
+printf 'set late 0 0 2\r\nok\r\nget late\r\n' >&7
+t "the gateway is stopped" xseg peer stop gate
+is "what was read is answered" "$(timeout 20 cat <&7 | tr -d '\r' | tr '\n' ' ')" \
+	"STORED VALUE late 0 2 ok END "
+exec 7>&-
+t "its socket is gone" [ ! -e ours ]
+
 t "the segment is sound" wait_for 60 xseg check
 t "all stops" xseg down
-t "no socket is left" [ ! -e ours ]
+
+# ---- a full log, few connections, files in the way ----
+
+port=$(free_port)
+write_stack full.conf "kvd = kvd" "listen = unix:$TMP/full" "listen = 127.0.0.1:$port" \
+	"connections = 1"
+sed -i 's/^size = 64M/size = 8M\nzone_size = 512k\ntail = 1M/' full.conf
+echo text >"$TMP/full"
+expect_err 1 "is no socket" "a file that is no socket is not replaced" xseg up full.conf
+rm full
+xseg down --force >/dev/null 2>&1
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("full")'
+t "a socket that was left is replaced" xseg up full.conf
+t "it is served" wait_for 60 say 'mn\r\n' full
+exec 8<>"/dev/tcp/127.0.0.1/$port"
+printf 'mn\r\n' >&8
+read -r -t 60 answer <&8
+is "one connection is served" "${answer%$'\r'}" MN
+is "another one is refused" "$(python3 -c 'import socket
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(60)
+s.connect("full")
+print(s.recv(100).decode().strip())')" "ERROR Too many open connections"
+exec 8>&-
+t "then another one is served" wait_for 60 says MN 'mn\r\n'
+is "a full log says so, and deletes work" "$(python3 - <<'END'
+import socket
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(60)
+s.connect("full")
+f = s.makefile("rb")
+for i in range(200):
+    s.sendall(b"set k%d 0 0 100000\r\n%s\r\n" % (i, b"x" * 100000))
+    got = f.readline()
+    if got != b"STORED\r\n":
+        break
+print(i > 20, got.decode().strip())
+for k in range(i):
+    s.sendall(b"delete k%d\r\n" % k)
+    got = f.readline()
+print(got.decode().strip())
+END
+)" "True SERVER_ERROR out of memory storing object
+DELETED"
+t "all stops" xseg down
 finish

@@ -220,8 +220,8 @@ bool view_sends_to(const struct xseg_peer_info *p, const struct xseg_peer_info *
 
 bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
 {
-	return p->index != of->index && p->member == of->member && view_peer_alive(p) &&
-	       view_peer_alive(of);
+	return p->index != of->index && p->member == of->member && !view_peer_is_client(p) &&
+	       view_peer_alive(p) && view_peer_alive(of);
 }
 
 /* ---- statistics -------------------------------------------------------------------------- */

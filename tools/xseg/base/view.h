@@ -70,7 +70,7 @@ uint32_t view_peer_names(const struct view_peers *peers,
 				       const struct xseg_peer_info *of),
 			 const struct xseg_peer_info *of, char *out, size_t size);
 /* For view_peer_names(): other peers that are alive and send to `of`; that live in the process of
- * `of`. */
+ * `of`, but its own clients. */
 bool view_sends_to(const struct xseg_peer_info *p, const struct xseg_peer_info *of);
 bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_info *of);
 

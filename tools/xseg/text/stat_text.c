@@ -9,9 +9,12 @@
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/tool.h"
 
-enum stat_group { GROUP_PEER, GROUP_CACHE, GROUP_VOLUME, GROUP_STORE, NR_GROUPS };
+enum stat_group {
+	GROUP_PEER, GROUP_CACHE, GROUP_VOLUME, GROUP_STORE, GROUP_GATEWAY, NR_GROUPS
+};
 
-static const char *const group_names[NR_GROUPS] = { "peers", "caches", "volumes", "stores" };
+static const char *const group_names[NR_GROUPS] = { "peers", "caches", "volumes", "stores",
+	"gateways" };
 
 /* What every element of the JSON has, whatever its block counts. */
 struct common {
@@ -36,6 +39,8 @@ static enum stat_group group_of(const struct xseg_stats_view *block)
 		return GROUP_CACHE;
 	if (!strcmp(block->kind, "kv"))
 		return GROUP_STORE;
+	if (!strcmp(block->kind, "gateway"))
+		return GROUP_GATEWAY;
 	return view_stats_is_volume(block) ? GROUP_VOLUME : GROUP_PEER;
 }
 
@@ -46,7 +51,7 @@ static bool is_level(const char *key)
 	static const char *const levels[] = {
 		"memory_bytes",   "used_bytes", "dirty_bytes",   "unpromised_bytes",
 		"metadata_bytes", "objects",    "policy_number", "limbo_bytes",
-		"keys",		  "live_bytes",
+		"keys",		  "live_bytes", "curr_connections",
 	};
 	size_t i;
 
@@ -340,6 +345,23 @@ static void add_store(const struct writing *w, struct out_table *table,
 		      lat_text(c.lat, 99, p99));
 }
 
+static void add_gateway(const struct writing *w, struct out_table *table,
+		      const struct xseg_stats_view *b)
+{
+	uint64_t hits = xseg_stats_value(b, "get_hits");
+	char gets[OUT_TEXT], hit[OUT_TEXT], sets[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT];
+
+	out_count(per_second(w, xseg_stats_value(b, "cmd_get")), gets);
+	out_percent(hits, hits + xseg_stats_value(b, "get_misses"), hit);
+	out_count(per_second(w, xseg_stats_value(b, "cmd_set")), sets);
+	out_size(per_second(w, xseg_stats_value(b, "bytes_read")), in);
+	out_size(per_second(w, xseg_stats_value(b, "bytes_written")), out);
+	out_table_row(table, "%.*s\t%" PRIu64 "\t%s\t%s\t%s\t%s\t%s\t%" PRIu64,
+		      w->narrow ? 16 : XSEG_NAME_MAX, b->name,
+		      xseg_stats_value(b, "curr_connections"), gets, hit, sets, in, out,
+		      xseg_stats_value(b, "errors"));
+}
+
 static const struct {
 	const char *headings[2];		/* totals; per second */
 	void (*add)(const struct writing *w, struct out_table *table,
@@ -362,6 +384,10 @@ static const struct {
 			    "VALUES\t>GETS/s\t>HITS\t>PUTS/s\t>DELETES/s\t>KEYS\t>LIVE\t>BAD"
 			    "\t>P50\t>P99" },
 			  add_store },
+	[GROUP_GATEWAY] = { { "GATEWAY\t>CONNECTIONS\t>GETS\t>HITS\t>SETS\t>IN\t>OUT\t>ERRORS",
+			      "GATEWAY\t>CONNECTIONS\t>GETS/s\t>HITS\t>SETS/s\t>IN/s\t>OUT/s"
+			      "\t>ERRORS" },
+			    add_gateway },
 };
 
 static void write_group(const struct writing *w, enum stat_group group, FILE *out)
