@@ -83,7 +83,7 @@ old_programs()
 
 t "the packages are built, and lintian finds no fault" build "$TMP/packages/old" || finish
 for package in xseg libxseg1 libxseg-dev python3-xseg xseg-nbdkit; do
-	t "there is $package" eval 'ls "$TMP"/packages/old/$package'"_*.deb"
+	t "there is $package" eval 'ls "$TMP/packages/old/${package}_"*.deb'
 done
 t "a bare Debian is made" booted_make "$TMP/debian" || finish
 mkdir "$TMP/debian/packages"
