@@ -33,9 +33,9 @@ other_layout()	# FROM TO VERSION
 	local deb
 	mkdir -p "$TMP/sources" "$TMP/new"
 	(cd "$root" && tar -c --exclude=./.git --exclude='./build*' .) | tar -x -C "$TMP/sources" &&
-		sed -i 's/^\(\t\)sizeof(struct xs_super),/\1sizeof(struct xs_super) + 1,/' \
+		sed -i 's/sizeof(struct xs_super),/sizeof(struct xs_super) + 1,/' \
 			"$TMP/sources/xseg/layout.c" &&
-		make -C "$TMP/sources" -j"$(nproc)" LTO= BUILD=build RADOS_HEADER=/nonexistent \
+		make -C "$TMP/sources" -j"$(nproc)" LTO= CFLAGS=-O1 BUILD=build RADOS_HEADER=/nonexistent \
 			build/bin/{xseg,xbench,xseg-host,volumed,cached,filed,kvd,xseg-memcached,memd} || return 1
 	for deb in "$1"/xseg_*.deb; do
 		dpkg-deb -R "$deb" "$TMP/new" &&
