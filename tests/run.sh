@@ -7,7 +7,7 @@
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 10000, SAN 100),
 #   PARANOID_SEEDS (LONG: with a check after each step; else 200),
-#   TEST_JOBS (how many programs run at a time; else eight more than there are processors, as many
+#   TEST_JOBS (how many programs run at a time; else twelve more than there are processors, as many
 #   sleep)
 #
 # The longest begin first, so that all processors are busy to the end. tests/times has what each
@@ -41,7 +41,7 @@ pattern=${1:-.}
 export BUILD LONG SAN
 export CC=${CC:-gcc}
 
-jobs_max=${TEST_JOBS:-$(($(nproc) + 8))}
+jobs_max=${TEST_JOBS:-$(($(nproc) + 12))}
 logs=$BUILD/tests/log
 # NAME.running: its segment, while it runs; NAME: `FAILED PASSED TIME NAME`, then what it skipped
 results=$logs/results.$$

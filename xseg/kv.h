@@ -234,11 +234,11 @@ struct xseg_kv_io {
 	} own;
 };
 
-/* A DELETE_ALL deletes all values of the store, large ones too, in one step. That step does not take
- * longer if there are many. It has no key. With a ttl_s, or an expiry, it does so at that time: all values that
- * are there then go, also those that were put meanwhile. A later DELETE_ALL replaces one that waits
- * for its time. XSEG_KV_FORCE: it is back when it is on stable storage; one that waits stays, too,
- * then. A reader of a large value has its version to the end. */
+/* A DELETE_ALL deletes all values of the store, large ones too, in one step. That step does not
+ * take longer if there are many. It has no key. With a ttl_s, or an expiry, it does so at that
+ * time: all values that are there then go, also those that were put meanwhile. A later DELETE_ALL
+ * replaces one that waits for its time. XSEG_KV_FORCE: it is back when it is on stable storage; one
+ * that waits stays, too, then. A reader of a large value has its version to the end. */
 
 /* Takes an operation. It is sent, at the latest, when the queue is next polled, waited for or
  * armed: a batch of them costs one ring. 0, or an error above: then it is the caller's still. Never
@@ -264,18 +264,20 @@ uint32_t xseg_kv_out(const struct xseg_kv_queue *queue);
  * of the queue's `depth`, and pages that the cache would like to have back. */
 uint32_t xseg_kv_data(struct xseg_kv_queue *queue, const struct xseg_kv_io *io,
 	struct iovec *piece, uint32_t max);
-/* For a PUT or PART with XSEG_KV_GIVE and without item.value: takes one of the queue's `depth`, and a
- * large room if it needs one, and says where the value is to be written, up to value_bytes of it,
+/* For a PUT or PART with XSEG_KV_GIVE and without item.value: takes one of the queue's `depth`, and
+ * a large room if it needs one, and says where the value is to be written, up to value_bytes of
+ * it,
  * before the operation is submitted. It is the queue's own memory, in the segment, and the caller's
  * to write until the submission. It begins at a multiple of 64 bytes. Returns the number of pieces,
  * no more than 1 in this version.
- * -EAGAIN: all are out; -EFBIG: a PUT of a large value, which is put by PARTs; -EINVAL: also without
- * a byte of value; or an error above. The key need not be there yet.
+ * -EAGAIN: all are out; -EFBIG: a PUT of a large value, which is put by PARTs; -EINVAL: also
+ * without a byte of value; or an error above. The key need not be there yet.
  *
  * It is submitted to this queue as the same operation, with the same key_bytes, of a PART also the
  * same stream and offset. value_bytes may be less, but not 0; all else may change. -EINVAL: it is
- * another one, and stays prepared. Not submitted after all: xseg_kv_release(). When it is back the memory is the queue's
- * again, also after an error. A PUT or PART with XSEG_KV_GIVE and a value is copied, as without. */
+ * another one, and stays prepared. Not submitted after all: xseg_kv_release(). When it is back the
+ * memory is the queue's again, also after an error. A PUT or PART with XSEG_KV_GIVE and a value is
+ * copied, as without. */
 int xseg_kv_prepare(struct xseg_kv_queue *queue, struct xseg_kv_io *io, struct iovec *piece,
 	uint32_t max) XSEG_MUST_CHECK;
 /* Of what is held through this queue. Else nothing: also the second time. */

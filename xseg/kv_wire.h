@@ -126,7 +126,7 @@ struct kv_query {
 	uint32_t place;				/* LOOK */
 	uint64_t zone;				/* LOOK; PIECE of a backup */
 	uint64_t version;			/* GET; 0: whatever there is */
-	uint64_t cursor;	/* SCAN, BACKUP: 0 at first, then kv_scan_head.next; PIECE of a backup */
+	uint64_t cursor;	/* SCAN, BACKUP: 0, then kv_scan_head.next; PIECE of a backup */
 	uint64_t held;				/* PIECE: the handle of KV_HOLD; 0: of a backup */
 	uint64_t offset;			/* PIECE: in the value */
 };
@@ -173,7 +173,7 @@ struct kv_scan_entry {
 
 struct kv_backup_head {
 	uint64_t next;				/* the cursor to go on with; 0: that was the end */
-	uint64_t bad;				/* records so far that do not verify, and are left out */
+	uint64_t bad;				/* damaged records so far, which are left out */
 	uint32_t nr, bytes;			/* of the answer, this header included */
 };
 
@@ -209,7 +209,7 @@ enum kv_change_kind {
 	/* those below stand alone in their batch */
 	KV_APPEND,		/* the value is appended to what is there; -ENOENT without */
 	KV_PREPEND,
-	KV_INCR,		/* the value there is a decimal number; `amount` is added, modulo 2^64 */
+	KV_INCR,		/* the value is a decimal number; `amount` is added, modulo 2^64 */
 	KV_DECR,				/* `amount` is taken away, down to 0 */
 	KV_TOUCH,				/* the expiry is changed, and nothing else */
 	KV_HOLD,				/* those below are of large values */
@@ -222,7 +222,7 @@ enum kv_change_kind {
 
 enum kv_condition { KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION };
 
-#define KV_TTL 1u		/* of a change: `expiry`, unless 0, counts from now, by kvd's clock */
+#define KV_TTL 1u		/* of a change: `expiry` counts from now by kvd's clock, unless 0 */
 
 struct kv_batch {
 	uint32_t magic;				/* KV_BATCH_MAGIC */
@@ -275,7 +275,7 @@ struct kv_part {
 	uint32_t magic;				/* KV_PART_MAGIC */
 	uint32_t unused;
 	uint64_t handle;
-	uint64_t offset;			/* in the value: a multiple of kv_info.piece_bytes */
+	uint64_t offset;			/* in the value; a multiple of piece_bytes */
 };
 #define KV_PART_MAGIC 0x4b565031u
 

@@ -196,7 +196,7 @@ static struct parcel next_parcel(struct alog *l)
 		take_record(l, &p, &rec, &hint, v);
 	} while (goes_on(c, &hint) && p.nr < ALOG_BATCH_MAX);
 	if (p.nr && (c->scan.at <= c->split || (p.bad && c->picked.on)))
-		p.lives = false;		/* all of it is below: COPY_REST; or half of a chain */
+		p.lives = false;	/* all of it is below: COPY_REST; or half of a chain */
 	return p;
 }
 

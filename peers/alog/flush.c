@@ -170,7 +170,7 @@ enum flush_end flush_is_back(struct alog *l, struct io *io, int64_t result)
 		return result >= 0 ? FLUSH_PROBED : FLUSH_PROBED_BAD;
 	if (result >= 0)
 		return FLUSH_GOOD;
-	for (uint32_t i = 0; i < ALOG_GROUPS; i++)	/* the repair covers those that did not go out */
+	for (uint32_t i = 0; i < ALOG_GROUPS; i++)	/* the repair covers the others */
 		if (!l->group[i].sent)
 			l->group[i].used = false;
 	return FLUSH_BAD;

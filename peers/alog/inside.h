@@ -201,7 +201,7 @@ struct reader {
 	bool absent;				/* the store has no such object */
 	uint32_t bad;				/* pages that could not be read */
 	uint32_t tries;
-	uint64_t again_ns;			/* all of it is read again then; 0: it is being read */
+	uint64_t again_ns;			/* all of it is read again then; 0: read now */
 };
 
 enum open_state {

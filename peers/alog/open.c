@@ -279,8 +279,8 @@ static void read_last(struct alog *l)
 		last_is_read);
 }
 
-/* If each write of a zone has failed, there is no object. A repair may have dropped the zone's first
- * pages from the tail; the records of the others count all the same. */
+/* If each write of a zone has failed, there is no object. A repair may have dropped the zone's
+ * first pages from the tail; the records of the others count all the same. */
 static bool is_in_tail(const struct alog *l, uint64_t id)
 {
 	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)

@@ -17,7 +17,7 @@
 #include "peers/alog/inside.h"
 
 #define AHEAD 8u				/* hints of which the user is told soon */
-#define GAP   3u				/* so few pages between two others are read with them */
+#define GAP   3u				/* so few pages between two others are read, too */
 
 bool pick_can(const struct zone *z)
 {
@@ -107,7 +107,8 @@ static void choose_pages(struct alog *l)
 			hint = hint_at(l, i + n);
 			if (!hint_is_ok(l, &hint))
 				continue;
-			for (uint32_t page = hint.place / ALOG_PAGE; page <= last_page(&hint); page++)
+			for (uint32_t page = hint.place / ALOG_PAGE; page <= last_page(&hint);
+				page++)
 				add_page(p, page);
 		}
 	}
@@ -133,7 +134,8 @@ bool pick_begin(struct alog *l, const struct zone *z)
 	struct alog_footer f;
 
 	*p = (struct picked){ .on = false };
-	if (!scan_hints_ok(&l->cfg, z->id, l->scratch, &f) || f.nr != z->nr_hints || f.end != z->end)
+	if (!scan_hints_ok(&l->cfg, z->id, l->scratch, &f) || f.nr != z->nr_hints ||
+		f.end != z->end)
 		return false;
 	p->on = true;
 	p->nr = f.nr;

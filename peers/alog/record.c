@@ -49,7 +49,8 @@ bool alog_footer_decode(const uint8_t uuid[16], uint64_t zone, uint32_t zone_byt
 {
 	memcpy(f, from, sizeof(*f));
 	return f->type == ALOG_FOOTER &&
-	       f->crc == xrecord_sum(f, xrecord_seed(uuid, zone, 0), zone_bytes - ALOG_FOOTER_BYTES) &&
+	       f->crc == xrecord_sum(f, xrecord_seed(uuid, zone, 0),
+				 zone_bytes - ALOG_FOOTER_BYTES) &&
 	       f->nr <= (zone_bytes - ALOG_FOOTER_BYTES) / ALOG_HINT_BYTES &&
 	       f->end >= ALOG_ZONE_HEAD_END && f->end % ALOG_ALIGN == 0 &&
 	       f->end <= alog_hints_at(zone_bytes, f->nr);

@@ -25,7 +25,8 @@
  *       and before the open zone is closed in it: so a successor, which knows `end` alone, finds no
  *       old bytes in a page before the last.
  *   T7  While a repair drops pages no slot is lent: its content is copied into the ring before.
- *       Else a kill could undo a lent record, when the record that it supersedes is dropped already.
+ *       Else a kill could undo a lent record, when the record that it supersedes is dropped
+ *       already.
  */
 #include <assert.h>
 #include <errno.h>
@@ -327,7 +328,8 @@ static bool is_own(const struct alog *l, uint64_t k, uint64_t zone)
 }
 
 /* The header at this position. False: it is not in the ring's own pages. */
-static bool copy_header(struct alog *l, uint64_t zone, uint64_t pos, struct xrecord_header *h, bool in)
+static bool copy_header(
+	struct alog *l, uint64_t zone, uint64_t pos, struct xrecord_header *h, bool in)
 {
 	uint8_t *bytes = (uint8_t *)h, *at;
 	uint32_t part, left = sizeof(*h);

@@ -77,9 +77,9 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 		  "\nmisses=%" PRIu64 "\n", counted(k, KS_PUTS), counted(k, KS_GETS),
 		counted(k, KS_DELETES), counted(k, KS_HITS), counted(k, KS_MISSES));
 	kv_add(t, "scans=%" PRIu64 "\nlooks=%" PRIu64 "\nexpired=%" PRIu64 "\nevicted=%" PRIu64
-		  "\nrefused=%" PRIu64 "\npreloaded_bytes=%" PRIu64 "\n", counted(k, KS_SCANS), counted(k, KS_LOOKS),
-		counted(k, KS_EXPIRED), counted(k, KS_EVICTED), counted(k, KS_REFUSED),
-		counted(k, KS_PRELOADED_BYTES));
+		  "\nrefused=%" PRIu64 "\npreloaded_bytes=%" PRIu64 "\n", counted(k, KS_SCANS),
+		counted(k, KS_LOOKS), counted(k, KS_EXPIRED), counted(k, KS_EVICTED),
+		counted(k, KS_REFUSED), counted(k, KS_PRELOADED_BYTES));
 	kv_add(t, "tombstones=%" PRIu64 "\nappended_bytes=%" PRIu64 "\ncompacted_bytes=%" PRIu64
 		  "\nwritten_bytes=%" PRIu64 "\nflushes=%" PRIu64 "\nzones_deleted=%" PRIu64
 		  "\nrepairs=%" PRIu64 "\n", k->index.tombstones, s.appended_bytes,

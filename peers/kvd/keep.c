@@ -28,8 +28,8 @@
 static void tell_missing(struct kvd *k, const struct kv_large *l, int error)
 {
 	kvd_count(k, KS_BAD_RECORDS, 1);
-	log_error("%s: a large value of %llu bytes is damaged: its %u zones from +%s:own.%016llx on "
-		"are not there (%s); a get of its key is EIO: put the key again, or delete it",
+	log_error("%s: a large value of %llu bytes is damaged: its %u zones from +%s:own.%016llx "
+		"on are not there (%s); a get of its key is EIO: put the key again, or delete it",
 		k->peer.name, (unsigned long long)l->bytes, l->nr_zones, k->cfg.prefix,
 		(unsigned long long)l->zone, strerror(-error));
 }
@@ -186,8 +186,8 @@ bool kvd_keep_poll(struct kvd *k)
 		return false;
 	adopt_all(k);
 	if (l->unread)
-		log_error("%s: its log is damaged in %u places: zones of large values that no record "
-			"names are kept until the next start", k->peer.name, l->unread);
+		log_error("%s: its log is damaged in %u places: zones of large values that no "
+			"record names are kept until the next start", k->peer.name, l->unread);
 	else
 		alog_own_swept(k->log);
 	return true;

@@ -33,8 +33,8 @@ static int check_sync(const char *text, struct xseg_error *err)
 	uint64_t ns;
 
 	return kvd_sync_parse(text, &sync, &ns)
-		       ? xseg_fail(err, -EINVAL, "sync: '%.60s' is not one of never, written, always, "
-				   "or a time such as 1s", text) : 0;
+		       ? xseg_fail(err, -EINVAL, "sync: '%.60s' is not one of never, written, "
+				   "always, or a time such as 1s", text) : 0;
 }
 
 static int check_preload(const char *text, struct xseg_error *err)
@@ -42,8 +42,8 @@ static int check_preload(const char *text, struct xseg_error *err)
 	uint64_t bytes;
 
 	return strcmp(text, "no") && strcmp(text, "all") && opt_parse_size(text, &bytes)
-		       ? xseg_fail(err, -EINVAL, "preload: '%.60s' is not one of no, all, or a size "
-				   "such as 1G", text) : 0;
+		       ? xseg_fail(err, -EINVAL, "preload: '%.60s' is not one of no, all, or a "
+				   "size such as 1G", text) : 0;
 }
 
 static int check_prefix(const char *text, struct xseg_error *err)
@@ -66,8 +66,8 @@ static const struct opt kvd_opts[] = {
 	  .help = "its objects are named +NAME:...; default: the peer's name" },
 	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .max = 1ull << 42,
 	  .arg = "SIZE", .help = "of the log, in the store; must be given" },
-	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32, .arg = "N",
-	  .help = "most keys that it can have; default: size / 1K" },
+	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32,
+	  .arg = "N", .help = "most keys that it can have; default: size / 1K" },
 	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names,
 	  .def = "refuse", .arg = "refuse|evict",
 	  .help = "what becomes of a put when the log is full" },
@@ -175,7 +175,8 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 	struct kvd_context c = k->context[r->index];
 	/* a short one is an error of the store, and no damage */
-	int64_t result = (c.read || c.part) && r->result >= 0 && r->result < r->size ? -EIO : r->result;
+	bool is_short = (c.read || c.part) && r->result >= 0 && r->result < r->size;
+	int64_t result = is_short ? -EIO : r->result;
 
 	if (!c.io && !c.read && !c.part)
 		return;
@@ -410,7 +411,8 @@ static bool kvd_quiesced(struct peer *p, uint64_t *left_bytes)
 	const struct kvd *k = kvd_of(p);
 
 	*left_bytes = dirty_bytes(k);
-	return !k->log_out && !k->reads.out && !k->large.parts_out && (k->state != KVD_OPEN || has_ended(k));
+	return !k->log_out && !k->reads.out && !k->large.parts_out &&
+	       (k->state != KVD_OPEN || has_ended(k));
 }
 
 static uint64_t kvd_dirty_bytes(struct peer *p)

@@ -85,8 +85,8 @@ enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
 
 enum kvd_stat {
 	KS_PUTS, KS_GETS, KS_DELETES, KS_HITS, KS_MISSES, KS_SCANS, KS_LOOKS, KS_BAD_RECORDS,
-	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES, KS_DIRTY_BYTES,
-	KS_LARGE_KEYS, KS_LARGE_BYTES, KVD_NR_STATS
+	KS_EXPIRED, KS_EVICTED, KS_REFUSED, KS_PRELOADED_BYTES, KS_KEYS, KS_LIVE_BYTES,
+	KS_DIRTY_BYTES, KS_LARGE_KEYS, KS_LARGE_BYTES, KVD_NR_STATS
 };
 
 struct kvd_fifo {				/* requests by ->next */
@@ -302,7 +302,7 @@ struct kvd {
 	struct kvd_jobs jobs;
 	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_now now;
-	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
+	uint64_t sync_at_ns;			/* when the appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
 	struct kvd_clear clear;
 	struct paged paged;
@@ -456,7 +456,7 @@ struct kvd_work {
 	struct kv_change c;
 	uint64_t id[2];
 	const uint8_t *key, *value;		/* in k->batch */
-	bool left;				/* the value is not: it is in the request (kvd_lay()) */
+	bool left;				/* the value is in the request (kvd_lay()) */
 	struct index_entry e;			/* of its identity, if `known` */
 	bool known, present;			/* present: it has a record that has not expired */
 	bool does;				/* it is appended */

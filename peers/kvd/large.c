@@ -224,8 +224,8 @@ static int make_room(struct kvd *k)
 static int refuse(struct kvd *k, const struct kvd_work *w)
 {
 	kvd_count(k, KS_REFUSED, 1);
-	log_warn("%s: a value of %llu bytes was refused: the log has not so many bytes free; delete "
-		"values, or use full = evict", k->peer.name, (unsigned long long)w->c.total);
+	log_warn("%s: a value of %llu bytes was refused: the log has not so many bytes free; "
+		"delete values, or use full = evict", k->peer.name, (unsigned long long)w->c.total);
 	return -ENOSPC;
 }
 

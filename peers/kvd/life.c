@@ -176,12 +176,14 @@ static int open_arena(struct kvd *k, struct xseg_error *err)
 	k->mem.arena = base;
 	if (!k->mem.arena->magic)
 		return make_arena(k, err);
-	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) || k->mem.base_bytes < want)
+	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) ||
+		k->mem.base_bytes < want)
 		return xseg_fail(err, -EINVAL,
 			"'%s' left values in the segment that are not in its log yet; start it "
 			"with the size, tail, zone_size and reserve that it had, %u zones of %u "
 			"bytes and a tail of %u pages, and stop it in order to change them",
-			k->peer.name, k->mem.arena->zones, k->mem.arena->zone_bytes, k->mem.arena->tail_pages);
+			k->peer.name, k->mem.arena->zones, k->mem.arena->zone_bytes,
+			k->mem.arena->tail_pages);
 	return 0;
 }
 
@@ -240,8 +242,9 @@ static int make_lists(struct kvd *k)
 	k->now.put = calloc(KV_BATCH_MAX, sizeof(*k->now.put));
 	k->now.at = calloc(KV_BATCH_MAX, sizeof(*k->now.at));
 	k->jobs.facts = calloc((size_t)KVD_JOBS * KV_BATCH_MAX, sizeof(*k->jobs.facts));
-	if (!k->verify.buf || !k->verify.sums || !k->context || !k->now.batch || !k->now.value || !k->now.record || !k->now.key || !k->now.work ||
-		!k->now.put || !k->now.at || !k->jobs.facts)
+	if (!k->verify.buf || !k->verify.sums || !k->context || !k->now.batch || !k->now.value ||
+		!k->now.record || !k->now.key || !k->now.work || !k->now.put || !k->now.at ||
+		!k->jobs.facts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < KVD_JOBS; i++) {
 		k->jobs.job[i].fact = k->jobs.facts + (size_t)i * KV_BATCH_MAX;
@@ -300,7 +303,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	/* relaxed: its writer is dead. D1 of date.c */
 	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
-	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) || index_open(&k->index, k->opt.keys_max) || !make_log(k))
+	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) ||
+		index_open(&k->index, k->opt.keys_max) || !make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
 			"%llu MiB; give fewer keys=", (unsigned long long)k->opt.keys_max,
 			(unsigned long long)(kvd_private_bytes(k) >> 20));
@@ -337,8 +341,8 @@ static void tell_open(struct kvd *k)
 
 	alog_stats(k->log, &s);
 	k->opened_ns = k->pp->now_ns - k->began_ns;
-	log_info("%s: its log is open: %llu keys, %u zones, %u of them by their hints", k->peer.name,
-		(unsigned long long)k->index.keys, s.zones, s.opened_by_hints);
+	log_info("%s: its log is open: %llu keys, %u zones, %u of them by their hints",
+		k->peer.name, (unsigned long long)k->index.keys, s.zones, s.opened_by_hints);
 }
 
 static void be_known(struct kvd *k)
@@ -366,10 +370,11 @@ static void be_broken(struct kvd *k, int error)
 	const char *why = error == -ESTALE ?
 		"another segment has opened it since; values that were put here and not written "
 		"are in this segment alone: use one segment for a log" :
-		error == -EINVAL ? "it was made with another size, zone_size or tail; start it with "
-		"those" : error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
-		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 or "
-		"+PREFIX:head.1 from a copy of the store, or give another prefix= and restore a "
+		error == -EINVAL ? "it was made with another size, zone_size or tail; start it "
+		"with those"
+		: error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
+		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 "
+		"or +PREFIX:head.1 from a copy of the store, or give another prefix= and restore a "
 		"backup"
 		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
 		"version and make a backup, or give another prefix=" :

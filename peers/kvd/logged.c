@@ -152,8 +152,8 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	}
 }
 
-/* I6: as a ghost, if the key has no record. That ghost bears the place of the put, so no sweep takes
- * it for one of before (X4 of table/index.h). */
+/* I6: as a ghost, if the key has no record. That ghost bears the place of the put, so no sweep
+ * takes it for one of before (X4 of table/index.h). */
 void kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at)
 {
 	const struct index_entry ghost = { .zone = at->zone, .place = at->place, .count = 1 };
@@ -268,7 +268,8 @@ static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint 
 	if (hint->sequence < k->clear.sequence)
 		return judge_cleared(k, zone, hint, slot, &e);
 	if (!is_at(&e, zone, hint->place))	/* I6 */
-		return paged_at(&k->paged, hint->identity, zone, hint->place) ? ALOG_LIVE : ALOG_DEAD;
+		return paged_at(&k->paged, hint->identity, zone, hint->place) ? ALOG_LIVE
+									      : ALOG_DEAD;
 	if (e.type == INDEX_TOMBSTONE && e.count == 1 && !keep) {
 		become_ghost(k, slot, &e);
 		alog_dead(k->log, zone, hint->bytes);

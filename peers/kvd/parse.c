@@ -89,7 +89,8 @@ int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q)
 	if (q->magic != KV_QUERY_MAGIC || !q->kind || q->kind >= KV_NR_QUERIES ||
 		q->key_bytes > KV_KEY_MAX || q->key_bytes > have)
 		return -EINVAL;
-	xseg_req_read_data(k->peer.seg, r, r->size + (uint32_t)sizeof(*q), k->now.key, q->key_bytes);
+	xseg_req_read_data(k->peer.seg, r, r->size + (uint32_t)sizeof(*q), k->now.key,
+		q->key_bytes);
 	return 0;
 }
 
@@ -105,7 +106,8 @@ int kvd_part_parse(struct kvd *k, const struct xreq *r, struct kv_part *part)
 	if (r->offset || !r->size || r->size % XSEG_PAGE_SIZE || r->size > k->large.t.piece_bytes)
 		return -EINVAL;
 	xseg_req_read_data(k->peer.seg, r, r->size, part, sizeof(*part));
-	return part->magic == KV_PART_MAGIC && part->offset % k->large.t.piece_bytes == 0 ? 0 : -EINVAL;
+	return part->magic == KV_PART_MAGIC && part->offset % k->large.t.piece_bytes == 0 ? 0
+											  : -EINVAL;
 }
 
 /* ---- changes ---- */
@@ -153,14 +155,15 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 		return -EINVAL;
 	if ((kvd_needs_value(c->kind) || c->kind >= KV_HOLD) && nr > 1)
 		return -EINVAL;
-	if (!kvd_fits(k, c->key_bytes, value + (c->kind == KV_COMMIT ? sizeof(struct kv_large) : 0)))
+	if (!kvd_fits(k, c->key_bytes,
+		    value + (c->kind == KV_COMMIT ? sizeof(struct kv_large) : 0)))
 		return too_large(k, c);
 	if (c->flags & KV_TTL && c->expiry)
 		w->c.expiry = expiry_from_now(k, c->expiry);
 	w->key = k->now.batch + c->key_at;
 	w->value = k->now.batch + c->value_at;
-	if (has_value(c->kind) && !w->left && xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) !=
-					  c->data_crc)
+	if (has_value(c->kind) && !w->left &&
+		xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) != c->data_crc)
 		return -EPROTO;
 	kvd_identity(k, w->key, c->key_bytes, w->id);
 	return 0;

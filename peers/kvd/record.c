@@ -102,8 +102,8 @@ void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e)
 	index_set(&k->index, slot, e);
 	kvd_count(k, KS_BAD_RECORDS, 1);
 	log_error("%s: the record of %u bytes at %u of +%s:%016llx is damaged: a get of its key is "
-		"EIO; put the key again, or delete it", k->peer.name, e->bytes, e->place, k->cfg.prefix,
-		(unsigned long long)e->zone);
+		"EIO; put the key again, or delete it", k->peer.name, e->bytes, e->place,
+		k->cfg.prefix, (unsigned long long)e->zone);
 }
 
 /* ---- jobs ---- */
@@ -324,7 +324,8 @@ void kvd_jobs_poll(struct kvd *k)
 {
 	struct kvd_job *j, **end = k->jobs.wants_last;
 
-	while ((j = k->jobs.wants_first) && xseg_port_nr_free(k->pp->port) > 2 && k->reads.big_free) {
+	while ((j = k->jobs.wants_first) && xseg_port_nr_free(k->pp->port) > 2 &&
+		k->reads.big_free) {
 		bool last = &j->next == end;
 
 		k->jobs.wants_first = j->next;

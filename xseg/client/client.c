@@ -56,8 +56,8 @@ struct xreq *xs_client_request(struct xs_client *c, void *cookie, struct xseg_er
 
 	if (!r)
 		xseg_fail(err, -EPROTO,
-			"segment '%s' gives fewer requests than it promised; see 'xseg -s %s check'",
-			xseg_name(c->seg), xseg_name(c->seg));
+			"segment '%s' gives fewer requests than it promised; see 'xseg -s %s "
+			"check'", xseg_name(c->seg), xseg_name(c->seg));
 	else
 		r->cookie = cookie;
 	return r;

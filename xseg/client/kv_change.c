@@ -118,7 +118,8 @@ int xs_kv_change_check(const struct xseg_kv *kv, const struct xseg_kv_io *io)
 {
 	int rc = 0;
 
-	if (io->flags & ~(XSEG_KV_FORCE | (io->op == XSEG_KV_PUT ? XSEG_KV_ONCE | XSEG_KV_GIVE : 0)))
+	if (io->flags &
+		~(XSEG_KV_FORCE | (io->op == XSEG_KV_PUT ? XSEG_KV_ONCE | XSEG_KV_GIVE : 0)))
 		return -EINVAL;
 	if (io->op != XSEG_KV_BATCH)
 		return check_one(kv, io);

@@ -495,7 +495,8 @@ static bool is_same(const struct xseg_kv_io *io, const struct xseg_kv_io *prepar
 {
 	return io->op == prepared->op && io->item.value_bytes <= prepared->item.value_bytes &&
 	       (io->op == XSEG_KV_PUT ? io->item.key_bytes == prepared->item.key_bytes
-				      : io->stream == prepared->stream && io->offset == prepared->offset);
+				      : io->stream == prepared->stream &&
+						io->offset == prepared->offset);
 }
 
 static int submit_prepared(struct xseg_kv_queue *q, struct xseg_kv_io *io)

@@ -397,7 +397,8 @@ static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 
 	if (q->client.lost || xs_is_forked(q->client.seg))
 		return -ENOTCONN;
-	if (!is_of(q, s) || !is_seen(io) || io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE | XSEG_IO_ONCE) ||
+	if (!is_of(q, s) || !is_seen(io) ||
+		io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE | XSEG_IO_ONCE) ||
 		io->offset != s->r->offset || io->size != s->r->size)
 		return -EINVAL;
 	xs_part_fill_gift(q, s, io);		/* FUA may be new */

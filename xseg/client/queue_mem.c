@@ -141,8 +141,9 @@ static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_
  * there is one pointer for both. */
 static uint8_t *data_page(struct xseg_queue *q, const struct slot *s, uint32_t i)
 {
-	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->client.seg, s->r, i)
-					: xseg_req_gift_page(q->client.seg, s->r, i);
+	return s->r->op == XSEG_OP_READ
+		       ? (uint8_t *)(uintptr_t)xseg_req_page(q->client.seg, s->r, i)
+		       : xseg_req_gift_page(q->client.seg, s->r, i);
 }
 
 static void copy_pages(struct xseg_queue *q, struct slot *s, bool to_io)

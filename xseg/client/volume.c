@@ -68,8 +68,8 @@ static int ask_by_name(
 			"needs; stop a client, or make it with more --memory",
 			xseg_name(v->server.seg));
 	snprintf(line, sizeof(line), "volume info %s", v->info.name);
-	len = xseg_admin_call(
-		xseg_peer_port(client, 0), v->server.peer, line, page, 1, until > now ? until - now : 0);
+	len = xseg_admin_call(xseg_peer_port(client, 0), v->server.peer, line, page, 1,
+		until > now ? until - now : 0);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(
 			err, -ETIMEDOUT, "%s does not answer; see 'xseg -s %s status'",

@@ -53,7 +53,8 @@ static void *map(uint64_t bytes)
 {
 	uint8_t *at = mmap(NULL, bytes + XHUGE_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *from;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page, before;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before;
+	size_t whole = (bytes + page - 1) / page * page;
 
 	if (at == MAP_FAILED)
 		return NULL;

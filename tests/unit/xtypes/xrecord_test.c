@@ -10,7 +10,7 @@
 
 #define ROOM 65536u
 
-static const uint8_t uuid[16] = { 1, 2, 3 };
+static const uint8_t uuid[16] = { 1, 2, 3 }, other[16] = { 1, 2, 4 };
 
 static struct xrecord sample(void)
 {
@@ -29,7 +29,7 @@ static void a_header_is_read_as_it_was_written(void **state)
 	xrecord_encode(&rec, seed, 4096, &h);
 	memset(&back, 0xee, sizeof(back));
 	assert_true(xrecord_decode(&h, seed, 4096, ROOM, &back));
-	assert_int_equal(back.identity[1], 22);
+	assert_memory_equal(back.identity, rec.identity, sizeof(rec.identity));
 	assert_int_equal(back.sequence, 33);
 	assert_int_equal(back.version, 44);
 	assert_int_equal(back.key_bytes, 5);
@@ -37,6 +37,7 @@ static void a_header_is_read_as_it_was_written(void **state)
 	assert_int_equal(back.data_crc, 66);
 	assert_int_equal(back.expiry, 77);
 	assert_int_equal(back.client, 88);
+	assert_int_equal(back.type, XRECORD_VALUE);
 	assert_int_equal(back.flags, XRECORD_LARGE);
 }
 
@@ -65,6 +66,22 @@ static void a_header_of_another_place_or_seed_is_refused(void **state)
 	assert_false(xrecord_decode(&h, seed, 4104, ROOM, &back));
 	assert_false(xrecord_decode(&h, xrecord_seed(uuid, 9, 4), 4096, ROOM, &back));
 	assert_false(xrecord_decode(&h, xrecord_seed(uuid, 8, 3), 4096, ROOM, &back));
+	assert_false(xrecord_decode(&h, xrecord_seed(other, 9, 3), 4096, ROOM, &back));
+}
+
+static void each_flipped_bit_of_a_header_is_found(void **state)
+{
+	struct xrecord rec = sample(), back;
+	struct xrecord_header h;
+	uint32_t seed = xrecord_seed(uuid, 9, 3);
+
+	(void)state;
+	xrecord_encode(&rec, seed, 4096, &h);
+	for (unsigned bit = 0; bit < sizeof(h) * 8; bit++) {
+		((uint8_t *)&h)[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_false(xrecord_decode(&h, seed, 4096, ROOM, &back));
+		((uint8_t *)&h)[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
 }
 
 static void a_record_longer_than_its_room_or_a_zone_is_refused(void **state)
@@ -77,6 +94,11 @@ static void a_record_longer_than_its_room_or_a_zone_is_refused(void **state)
 	xrecord_encode(&rec, 1, 0, &h);
 	assert_true(xrecord_decode(&h, 1, 0, bytes, &back));
 	assert_false(xrecord_decode(&h, 1, 0, bytes - 8, &back));
+	assert_false(xrecord_decode(&h, 1, 0, 8, &back));
+	rec.value_bytes = UINT32_MAX - 70;	/* a sum that would wrap */
+	xrecord_encode(&rec, 1, 0, &h);
+	assert_false(xrecord_decode(&h, 1, 0, ROOM, &back));
+	rec = sample();
 	rec.key_bytes = XRECORD_KEY_MAX + 1;
 	xrecord_encode(&rec, 1, 0, &h);
 	assert_false(xrecord_decode(&h, 1, 0, UINT32_MAX, &back));
@@ -145,6 +167,7 @@ int main(void)
 		cmocka_unit_test(a_header_is_read_as_it_was_written),
 		cmocka_unit_test(a_header_at_any_address_is_read),
 		cmocka_unit_test(a_header_of_another_place_or_seed_is_refused),
+		cmocka_unit_test(each_flipped_bit_of_a_header_is_found),
 		cmocka_unit_test(a_record_longer_than_its_room_or_a_zone_is_refused),
 		cmocka_unit_test(a_paged_record_has_its_value_at_a_page_and_ends_at_one),
 		cmocka_unit_test(a_header_of_no_type_or_of_a_footer_is_refused),
