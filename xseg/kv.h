@@ -63,7 +63,8 @@
  *      -ENOENT    There is no such key, or it has expired.
  *      -EEXIST    IF_ABSENT: the key is there. IF_VERSION: it has another version.
  *      -ECANCELED Another change of the same batch failed.
- *      -EIO       The value is damaged, or the store below failed.
+ *      -EIO       The value is damaged, or the store below failed. FLUSH: the store has lost what
+ *                 it had answered; the next one succeeds.
  *      -ENOSPC    The store is full; deletes still work.
  *      -EFBIG     The value is larger than value_max_bytes. A large value cannot be lent, changed
  *                 in place, or be part of a batch.
