@@ -42,6 +42,8 @@ BUILD  ?= build
 # By one name, however it is given: the dependencies that the compiler writes are of that name.
 override BUILD := $(subst $(CURDIR)/,,$(BUILD))
 PREFIX ?= /usr/local
+# Not every shell does that behind a '='.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
 CC = gcc
@@ -318,6 +320,8 @@ $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
 # In this one bytes change when they were copied.
 $(BUILD)/tests/fuzz_values: private LDFLAGS += -Wl,--wrap=xseg_req_read_data
+$(BUILD)/tests/fuzz_memcached: private LDFLAGS += -Wl,--wrap=xseg_kv_submit \
+	-Wl,--wrap=xseg_kv_data -Wl,--wrap=xseg_kv_release
 $(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o \
 		$(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
@@ -334,7 +338,7 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
 	    kvd_index_expect kvd_index_show \
-	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
+	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom alog_create
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
 $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \

@@ -295,7 +295,7 @@ static void push_in_order(struct kvd_fifo *q, struct xreq *r, bool last)
 	*at = r;
 }
 
-void kvd_change_done(struct kvd *k, struct xreq *r, uint64_t end)
+static void change_done(struct kvd *k, struct xreq *r, uint64_t end)
 {
 	struct kvd_fifo *to = is_forced(k, r) ? &k->q.stable
 		: k->sync == KVD_WRITTEN && alog_written(k->log) < end ? &k->q.written : NULL;
@@ -315,7 +315,7 @@ static void promise(struct kvd *k, struct xreq *r)
 	uint64_t end = alog_end(k->log);
 
 	want(k, r, end);
-	kvd_change_done(k, r, end);
+	change_done(k, r, end);
 }
 
 static void note(struct kvd *k, const struct xreq *r, const struct alog_place *at)
@@ -431,9 +431,7 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, struct making *m)
 	rc = find_place(k, m, &next);
 	if (rc == -ENOSPC)
 		return kvd_clear_sweeps(k) ? -EAGAIN : refuse(k, false);
-	if (!rc && m->paged)
-		rc = kvd_sum(k, r);
-	else if (!rc && k->now.work[0].left)
+	if (!rc && !m->paged && k->now.work[0].left)
 		rc = kvd_lay(k, r, &next);
 	if (rc)
 		return rc == -E2BIG ? -EFBIG : rc;
@@ -476,6 +474,8 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 	if (nr > 0 && kvd_is_of_large(k->now.work[0].c.kind) && is_over(k, r, j))
 		return true;
 	if (nr > 0 && kvd_paged_meets(k, (uint32_t)nr)) {
+		if (j)				/* what it has read will not count */
+			kvd_job_put(k, j);
 		fifo_push(&k->q.behind, r);
 		return true;
 	}
@@ -535,14 +535,6 @@ void kvd_change(struct kvd *k, struct xreq *r)
 		fifo_push(&k->q.waiting, r);
 }
 
-void kvd_change_again(struct kvd *k, struct xreq *r)
-{
-	if (r->op != XSEG_OP_WRITE)
-		kvd_serve(k, r);
-	else if (k->q.waiting.first || !try_change(k, r, r->user))
-		fifo_push(&k->q.waiting, r);
-}
-
 /* Before those that wait for a job. */
 static void run_change(struct kvd *k, struct kvd_job *j)
 {
@@ -593,9 +585,11 @@ static void look_at_time(struct kvd *k)
 void kvd_changes_poll(struct kvd *k)
 {
 	struct xreq *r;
+	uint64_t end;
 
 	finish_begun(k);
-	kvd_paged_poll(k);
+	while ((r = kvd_paged_next(k, &end)))
+		change_done(k, r, end);
 	kvd_answers_poll(k);
 	look_at_time(k);
 	while (k->q.waiting.first) {

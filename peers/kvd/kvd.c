@@ -225,6 +225,25 @@ static void fail_jobs(struct kvd *k)
 	k->jobs.wants_last = &k->jobs.wants_first;
 }
 
+/* What waited for a put by pages, in order; what meets another is behind it again. */
+static void take_behind(struct kvd *k)
+{
+	struct kvd_fifo q = k->q.behind;
+
+	if (!q.first || !k->behind_news)
+		return;
+	k->behind_news = false;
+	fifo_init(&k->q.behind);
+	while (q.first)
+		kvd_serve(k, fifo_pop(&q));
+}
+
+static void changes_poll(struct kvd *k)
+{
+	kvd_changes_poll(k);
+	take_behind(k);
+}
+
 /* What a predecessor had begun comes first. */
 static void go_on(struct kvd *k)
 {
@@ -233,7 +252,7 @@ static void go_on(struct kvd *k)
 	kvd_preload_begin(k);
 	kvd_clear_lags(k);
 	kvd_backup_poll(k);
-	kvd_changes_poll(k);
+	changes_poll(k);
 	while ((r = kvd_commit_next(k)))
 		kvd_change(k, r);
 	kvd_jobs_poll(k);
@@ -249,8 +268,8 @@ static bool settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
-		    k->q.waiting.first || k->q.behind.first || k->paged.nr || k->q.written.first || k->q.stable.first ||
-		    k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
+		    k->q.waiting.first || k->q.behind.first || k->paged.nr ||
+		    k->q.written.first || k->q.stable.first || k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
 		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
 
@@ -321,7 +340,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	}
 	next = alog_poll(k->log, pp->now_ns);
 	if (k->state == KVD_OPEN && waits_for_log(k)) {
-		kvd_changes_poll(k);
+		changes_poll(k);
 		larges = kvd_larges_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
 	}

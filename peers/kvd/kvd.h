@@ -56,6 +56,7 @@
 #include "peers/common/say/kv.h"
 #include "peers/kvd/table/index.h"
 #include "peers/kvd/table/large.h"
+#include "peers/kvd/table/paged.h"
 #include "xseg/kv_wire.h"
 
 #define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
@@ -71,7 +72,6 @@
 #define KVD_KEEPERS	8u
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
-#define KVD_PAGED_MAX	64u			/* puts on their way; others are copied */
 #define KVD_OWED	500u			/* peers */
 #define KVD_SECOND	1000000000ull
 
@@ -149,8 +149,8 @@ struct kvd_job {
 	uint32_t nr, used;			/* entries, bytes of the answer */
 	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
 	uint64_t ahead;				/* a hash: where reading ahead goes on */
-	struct kvd_job *awaits;			/* one of kvd.ahead; NULL: none */
-	/* of kvd.ahead: the scan for which it reads; NULL: none any more */
+	struct kvd_job *awaits;			/* one of kvd_jobs.ahead; NULL: none */
+	/* of kvd_jobs.ahead: the scan for which it reads; NULL: none any more */
 	struct kvd_job *scan;
 };
 
@@ -188,6 +188,7 @@ struct kvd_reads {				/* record.c */
 
 struct kvd_jobs {				/* record.c */
 	struct kvd_job job[KVD_JOBS], *free, *wants_first, **wants_last;
+	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_fact *facts;			/* of all jobs */
 	uint32_t nr;
 };
@@ -265,22 +266,6 @@ struct kvd_clear {
 	bool sweeps;
 };
 
-/* A put that is STARTED: the log has its record, of which the client has the value's pages. */
-struct kvd_paged_put {
-	struct xreq *r;
-	uint64_t id[2];
-	struct alog_place at;			/* of the record, or of its copy */
-	uint32_t expiry;
-	bool lost;				/* the record does not verify */
-};
-
-struct kvd_paged {				/* paged.c */
-	uint32_t least;				/* bytes of such a value; tests set it before */
-	struct kvd_paged_put put[KVD_PAGED_MAX];	/* a ring, in the order of positions */
-	uint32_t from, nr;
-	uint64_t ids;				/* a bit by the first bits of each identity */
-};
-
 /* Of the zone that is being emptied: how much of it was kept for having been got, and
  * up to which place that was decided. */
 struct kvd_evicted {
@@ -315,12 +300,12 @@ struct kvd {
 	struct kvd_lists q;
 	struct kvd_reads reads;
 	struct kvd_jobs jobs;
-	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
 	struct kvd_clear clear;
-	struct kvd_paged paged;
+	struct paged paged;
+	bool behind_news;			/* what is in `behind` may go on */
 	struct kvd_preload preload;
 	struct kvd_large large;
 	struct kvd_verify verify;
@@ -404,7 +389,7 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	const struct xrecord *rec);
 /* The same in two steps: the log has the record, and it does not show; then it shows. */
 void kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at);
-void kvd_index_show(struct kvd *k, const struct kvd_paged_put *p);
+void kvd_index_show(struct kvd *k, const struct paged_put *p);
 
 /* ---- send.c ---- */
 uint32_t kvd_page_of(void *ctx, const void *at);
@@ -529,8 +514,6 @@ bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
 /* ---- value.c: to the log ---- */
 /* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
 int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) XSEG_MUST_CHECK;
-/* The same check of a value at a page, which is not copied. */
-int kvd_sum(struct kvd *k, const struct xreq *r) XSEG_MUST_CHECK;
 
 /* ---- parse.c: ahead ---- */
 void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
@@ -538,15 +521,12 @@ void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 /* ---- paged.c ---- */
 /* The put of work[0] need not be copied. */
 bool kvd_paged_may(const struct kvd *k, const struct kvd_work *w);
-/* Appends it. The request is STARTED, and is answered by kvd_paged_poll(). */
+/* Appends it. The request is STARTED, and kvd_paged_next() returns it. */
 int kvd_paged_append(struct kvd *k, struct xreq *r, struct alog_place *at) XSEG_MUST_CHECK;
 /* One of a key of these changes is on its way. */
 bool kvd_paged_meets(struct kvd *k, uint32_t nr);
-/* That has its record at this place, or NULL. */
-struct kvd_paged_put *kvd_paged_at(struct kvd *k, const uint64_t id[2], uint64_t zone,
-	uint32_t place);
-void kvd_paged_lost(struct kvd *k, uint64_t zone);
-void kvd_paged_poll(struct kvd *k);
+/* Step 4: the next one that is written below, with its end; NULL: none is. */
+struct xreq *kvd_paged_next(struct kvd *k, uint64_t *end);
 bool kvd_paged_due(struct kvd *k);		/* one can be answered */
 /* The log is read anew: whether they were appended is to be found out, as by a successor. */
 void kvd_paged_leave(struct kvd *k);
@@ -557,10 +537,6 @@ static inline bool kvd_is_of_large(uint8_t kind)
 	return kind >= KV_HOLD && kind <= KV_COMMIT;
 }
 void kvd_change(struct kvd *k, struct xreq *r);
-/* It is appended up to `end`, and the index has it: answered now, or when that is due. */
-void kvd_change_done(struct kvd *k, struct xreq *r, uint64_t end);
-/* The same for those in `behind`. */
-void kvd_change_again(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 

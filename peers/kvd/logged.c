@@ -181,7 +181,7 @@ static void lose_large(struct kvd *k, const uint64_t id[2], struct index_entry *
 	e->large = false;
 }
 
-void kvd_index_show(struct kvd *k, const struct kvd_paged_put *p)
+void kvd_index_show(struct kvd *k, const struct paged_put *p)
 {
 	uint64_t slot = index_find(&k->index, p->id);
 	struct index_entry e;
@@ -266,7 +266,7 @@ static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint 
 	if (hint->sequence < k->clear.sequence)
 		return judge_cleared(k, zone, hint, slot, &e);
 	if (!is_at(&e, zone, hint->place))	/* I6 */
-		return kvd_paged_at(k, hint->identity, zone, hint->place) ? ALOG_LIVE : ALOG_DEAD;
+		return paged_at(&k->paged, hint->identity, zone, hint->place) ? ALOG_LIVE : ALOG_DEAD;
 	if (e.type == INDEX_TOMBSTONE && e.count == 1 && !keep) {
 		become_ghost(k, slot, &e);
 		alog_dead(k->log, zone, hint->bytes);
@@ -284,7 +284,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	const struct alog_hint *to)
 {
 	struct kvd *k = ctx;
-	struct kvd_paged_put *p;
+	struct paged_put *p;
 	uint64_t slot;
 	struct index_entry e;
 	bool was_value;
@@ -297,7 +297,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 						      : index_find(&k->index, from->identity);
 	if (slot == INDEX_NONE)
 		return;
-	p = kvd_paged_at(k, from->identity, from_zone, from->place);
+	p = paged_at(&k->paged, from->identity, from_zone, from->place);
 	if (p)					/* I6 */
 		p->at = (struct alog_place){ .zone = to_zone, .sequence = to->sequence,
 			.end = p->at.end, .place = to->place, .bytes = to->bytes };
@@ -345,7 +345,7 @@ static void lost(void *ctx, uint64_t zone)
 	uint64_t slot = index_from(&k->index, 0), next, id[2];
 	struct index_entry e;
 
-	kvd_paged_lost(k, zone);
+	paged_lose(&k->paged, zone);
 	for (; slot != INDEX_NONE; slot = next) {
 		index_get(&k->index, slot, &e);
 		next = index_next(&k->index, slot);

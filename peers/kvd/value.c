@@ -128,18 +128,6 @@ static int by_batch(struct kvd *k, const struct xreq *r, struct kvd_work *w, uin
 	return xcrc32c(crc, to, w->c.value_bytes) == w->c.data_crc ? 0 : -EPROTO;
 }
 
-int kvd_sum(struct kvd *k, const struct xreq *r)
-{
-	const struct kvd_work *w = &k->now.work[0];
-	uint32_t crc = xcrc32c(0, w->key, w->c.key_bytes), first = w->c.value_at / XSEG_PAGE_SIZE, part;
-
-	for (uint32_t at = 0; at < w->c.value_bytes; at += part) {
-		part = least(XSEG_PAGE_SIZE, w->c.value_bytes - at);
-		crc = xcrc32c(crc, xseg_req_page(k->peer.seg, r, first + at / XSEG_PAGE_SIZE), part);
-	}
-	return crc == w->c.data_crc ? 0 : -EPROTO;
-}
-
 int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next)
 {
 	struct kvd_work *w = &k->now.work[0];

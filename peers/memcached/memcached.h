@@ -44,6 +44,8 @@
 #include "peers/common/runtime/peer.h"
 #include "xseg/kv.h"
 
+/* Whose answers these are; clients look at it. */
+#define MC_VERSION     "1.6.18"
 #define MC_KEY_MAX     250u
 #define MC_LINE_MAX    2048u			/* of a command, but for gets of many keys */
 #define MC_GETS_MAX    65536u			/* of those */
@@ -80,6 +82,7 @@ enum mc_kind {
 	MC_END,					/* the end of them */
 	MC_STORE,				/* set, add, replace, append, prepend, cas */
 	MC_DELETE, MC_ARITH, MC_TOUCH,
+	MC_FLUSH,				/* flush_all */
 	MC_META_GET, MC_META_STORE, MC_META_DELETE, MC_META_ARITH, MC_META_DEBUG
 };
 

@@ -98,20 +98,23 @@ void mc_ops_feed(struct mc_worker *w)
 
 /* ---- order ------------------------------------------------------------------------------- */
 
+/* M2. flush_all has all keys. */
 static bool is_before_it(const struct mc_op *a, const struct mc_op *op)
 {
-	return a->state != MC_OP_DONE && a->key_bytes && a->hash == op->hash &&
-	       !(a->reads && op->reads);
+	if (a->state == MC_OP_DONE)
+		return false;
+	if (a->kind == MC_FLUSH || op->kind == MC_FLUSH)
+		return true;
+	return a->hash == op->hash && !(a->reads && op->reads);
 }
 
-/* M2. What has no key waits for nothing, but flush_all, which waits for all. */
 static bool must_wait(const struct mc_op *op)
 {
 	const struct mc_conn *c = op->conn;
 	const struct mc_op *a;
 
 	for (uint32_t i = 0; (a = mc_op_at(c, i)) != op; i++)
-		if (op->key_bytes ? is_before_it(a, op) : a->state != MC_OP_DONE)
+		if (is_before_it(a, op))
 			return true;
 	return false;
 }

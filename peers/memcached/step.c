@@ -74,6 +74,7 @@ static bool go_on_gets(struct mc_conn *c)
 static bool is_get(const uint8_t *line, uint32_t bytes)
 {
 	return bytes > 5 && (!memcmp(line, "get ", 4) || !memcmp(line, "gets ", 5) ||
+				    !memcmp(line, "bget ", 5) ||
 				    !memcmp(line, "gat ", 4) || !memcmp(line, "gats ", 5));
 }
 

@@ -63,7 +63,7 @@ expect_err 1 "put large: No space left" "a value that the store has no room for 
 t "flags are kept with a value" bash -c 'printf x | xseg kv put flags --client-flags 77'
 is "and told" "$(xseg --json kv info flags | jq -c '[.key, .value_bytes, .client_flags]')" \
 	'["flags",1,77]'
-is "a value is text in JSON" "$(xseg --json kv get flags | jq -r .value)" x
+is "a value is text in JSON" "$(field_of value kv get flags)" x
 t "a value that is no text is put" bash -c 'printf "\377\0" | xseg kv put flags'
 is "and is base64 in JSON" "$(xseg --json kv get flags | jq -r .value_base64)" "/wA="
 t "a value gets a time to live" bash -c 'printf x | xseg kv put soon --ttl 2s'
@@ -129,11 +129,11 @@ is "and nothing is behind it" "$(ls -A outside)" ""
 # ---- the whole store ----
 
 nr=$(xseg --json kv list | jq length)
-is "kv info counts the keys" "$(xseg --json kv info | jq .keys)" "$nr"
+is "kv info counts the keys" "$(field_of keys kv info)" "$nr"
 is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys, .live_bytes,
 	.log_bytes, .zones, .index_bytes, .puts, .gets, .deletes, .hits, .misses, .compacted_bytes,
 	.bad_records, .opened_ns | numbers] | length')" 13
-is "sync too" "$(xseg --json kv info | jq -r .sync)" 1s
+is "sync too" "$(field_of sync kv info)" 1s
 xseg kv info >info.txt
 for line in "^keys      $nr of [0-9]* *" '^log       .* live, in [0-9]* zones* of' '^sync      1s: ' \
 	'^requests  [0-9]* gets (' '^index     .* of RAM, built in'; do
@@ -228,7 +228,7 @@ for victim in values cached memd; do
 	for i in $(seq 200); do cmp "many/$i" "after-$victim/many-$i"; done >differences 2>&1
 	is "and are what was put, after $victim was killed" "$(cat differences)" ""
 done
-is "the segment is sound" "$(xseg --json check | jq .ok)" true
+is "the segment is sound" "$(field_of ok check)" true
 is "no client is left" "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" 0
 t "the stack stops" xseg down
 finish

@@ -45,7 +45,7 @@ expect_err 1 "one thread" "and more than one thread" xseg up wrong.conf
 
 write_stack stack.conf 32M "keys = 20k"
 t "a stack with a kvd comes up" xseg up stack.conf
-is "20k keys are 20480" "$(xseg --json kv info | jq .keys_max)" 20480
+is "20k keys are 20480" "$(field_of keys_max kv info)" 20480
 t "a value is put" kv put a hello
 t "and is there" says hello get a
 t "a value of no bytes is put" kv put empty ""

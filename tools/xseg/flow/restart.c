@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "peers/common/say/words.h"
 #include "tools/xseg/base/proc.h"
@@ -166,19 +164,6 @@ static void say_restarted(struct restart *r, const struct process *p)
 		tool_say(r->t, "%s is running again", p->old[i].name);
 }
 
-/* Whether the file of the process's program has another one in its place. */
-static bool is_replaced(uint32_t pid)
-{
-	static const char gone[] = " (deleted)";
-	char link[64], path[PATH_MAX];
-	ssize_t len;
-
-	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
-	len = readlink(link, path, sizeof(path));
-	return len >= (ssize_t)strlen(gone) &&
-	       !memcmp(path + len - strlen(gone), gone, strlen(gone));
-}
-
 /* One that writes its log elsewhere was started by other means, and is left to those. */
 static int replace_supervisor(struct restart *r, bool if_replaced)
 {
@@ -188,7 +173,7 @@ static int replace_supervisor(struct restart *r, bool if_replaced)
 	int rc;
 
 	if (!view_supervisor(r->seg, &supervisor) ||
-		(if_replaced && !is_replaced(supervisor.pid)))
+		(if_replaced && !proc_is_replaced(supervisor.pid)))
 		return TOOL_DONE;
 	proc_log_path(r->t->segment, own, sizeof(own));
 	if (!proc_errors_path(supervisor.pid, log, sizeof(log)) || strcmp(log, own)) {
@@ -224,7 +209,7 @@ int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 		find_process(&r, info.member, &p);
 		for (uint32_t k = 0; k < p.nr; k++)
 			done[p.place[k]] = true;
-		if (if_replaced && !is_replaced(info.pid))
+		if (if_replaced && !proc_is_replaced(info.pid))
 			continue;
 		rc = run_process(&r, &p);
 		if (!rc)
