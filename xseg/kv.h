@@ -64,7 +64,8 @@
  *      -ENOENT    There is no such key, or it has expired.
  *      -EEXIST    IF_ABSENT: the key is there. IF_VERSION: it has another version.
  *      -ECANCELED Another change of the same batch failed.
- *      -EIO       The value is damaged, or the store below failed.
+ *      -EIO       The value is damaged, or the store below failed. FLUSH: the store has lost what
+ *                 it had answered; the next one succeeds.
  *      -ENOSPC    The store is full; deletes still work.
  *      -EFBIG     The value is larger than value_max_bytes. A large value cannot be lent, changed
  *                 in place, or be part of a batch.
@@ -266,10 +267,9 @@ uint32_t xseg_kv_data(struct xseg_kv_queue *queue, const struct xseg_kv_io *io,
 	struct iovec *piece, uint32_t max);
 /* For a PUT or PART with XSEG_KV_GIVE and without item.value: takes one of the queue's `depth`, and
  * a large room if it needs one, and says where the value is to be written, up to value_bytes of
- * it,
- * before the operation is submitted. It is the queue's own memory, in the segment, and the caller's
- * to write until the submission. It begins at a multiple of 64 bytes. Returns the number of pieces,
- * no more than 1 in this version.
+ * it, before the operation is submitted. It is the queue's own memory, in the segment, and the
+ * caller's to write until the submission. It begins at a multiple of 64 bytes. Returns the number
+ * of pieces, no more than 1 in this version.
  * -EAGAIN: all are out; -EFBIG: a PUT of a large value, which is put by PARTs; -EINVAL: also
  * without a byte of value; or an error above. The key need not be there yet.
  *

@@ -149,8 +149,8 @@ struct kvd_job {
 	uint32_t nr, used;			/* entries, bytes of the answer */
 	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
 	uint64_t ahead;				/* a hash: where reading ahead goes on */
-	struct kvd_job *awaits;			/* one of kvd.ahead; NULL: none */
-	/* of kvd.ahead: the scan for which it reads; NULL: none any more */
+	struct kvd_job *awaits;			/* one of kvd_jobs.ahead; NULL: none */
+	/* of kvd_jobs.ahead: the scan for which it reads; NULL: none any more */
 	struct kvd_job *scan;
 };
 
@@ -188,6 +188,7 @@ struct kvd_reads {				/* record.c */
 
 struct kvd_jobs {				/* record.c */
 	struct kvd_job job[KVD_JOBS], *free, *wants_first, **wants_last;
+	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_fact *facts;			/* of all jobs */
 	uint32_t nr;
 };
@@ -300,7 +301,6 @@ struct kvd {
 	struct kvd_lists q;
 	struct kvd_reads reads;
 	struct kvd_jobs jobs;
-	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when the appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;

@@ -4,7 +4,7 @@
  * writes entries into the client's pages, until these are full or the index ends. The cursor is a
  * hash, so it means the same whatever is put, deleted and moved meanwhile (K23).
  *
- * Records behind the one that it takes are read meanwhile, by jobs of their own (kvd.ahead). Each
+ * Records behind the one that it takes are read meanwhile, by jobs of their own (kvd_jobs.ahead). Each
  * answer asks the index again which record is next. What was read ahead and is not next, as the
  * record has moved or its key is deleted, is dropped.
  *
@@ -47,14 +47,14 @@ static bool is_free(const struct kvd_job *a)
 static void forget_all_of(struct kvd *k, const struct kvd_job *j)
 {
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		if (k->ahead[i].scan == j)
-			let_go(k, &k->ahead[i]);
+		if (k->jobs.ahead[i].scan == j)
+			let_go(k, &k->jobs.ahead[i]);
 }
 
 void kvd_scan_forget(struct kvd *k)
 {
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		let_go(k, &k->ahead[i]);
+		let_go(k, &k->jobs.ahead[i]);
 }
 
 /* A read ahead is back. */
@@ -84,16 +84,16 @@ static struct kvd_job *ahead_of(struct kvd *k, const struct kvd_job *j,
 	const struct index_entry *e)
 {
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		if (is_of(&k->ahead[i], j, e))
-			return &k->ahead[i];
+		if (is_of(&k->jobs.ahead[i], j, e))
+			return &k->jobs.ahead[i];
 	return NULL;
 }
 
 static struct kvd_job *free_ahead(struct kvd *k)
 {
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		if (is_free(&k->ahead[i]))
-			return &k->ahead[i];
+		if (is_free(&k->jobs.ahead[i]))
+			return &k->jobs.ahead[i];
 	return NULL;
 }
 

@@ -166,7 +166,7 @@ done
 t "deletes work all the same" [ "$i" -ge "$n" ]
 t "then there is room again" wait_for 20 kv put again "$value"
 t "what was not deleted is there" says "$value" get k1
-expect_err 1 "No space left.*; delete values, or start kvd with a larger size=" \
+expect_err 1 "No space left.*; delete values, or give kvd a larger size" \
 	"a value that is too large for what is left names the size" \
 	bash -c 'head -c 25M /dev/zero | xseg kv put large'
 t "the small stack goes down" xseg down

@@ -118,7 +118,7 @@ no_log()
 	expect_err "$code" "its log cannot be opened; the log of the stack says why" "a get fails" \
 		xseg kv get "key a"
 	expect_err "$code" "its log cannot be opened" "a put does" bash -c 'printf x | xseg kv put x'
-	expect_err 4 "its log is not open" "a verify is refused" xseg kv verify
+	expect_err 4 "its log cannot be opened" "a verify is refused" xseg kv verify
 	is "its state is told" "$(field_of state kv info)" broken
 	t "the stack goes down" xseg down
 	is "and nothing was changed" "$(find objects -type f -exec sha256sum {} + | sort)" "$before"

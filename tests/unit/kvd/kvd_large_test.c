@@ -1022,6 +1022,27 @@ static void an_expired_value_makes_room(void **state)
 	assert_true(kr_has("key", NULL));
 }
 
+/* Nobody asks for its room, and no zone of records is compacted. */
+static void an_expired_value_gives_its_zones_back(void **state)
+{
+	struct kw_change c;
+	uint64_t handle;
+
+	(void)state;
+	assert_int_equal(begin_value("key", 4 * PIECE, &handle), 0);
+	assert_true(put_part(handle, 1, 0, PIECE) > 0);
+	c = commit("key", handle, 1, 4 * PIECE);
+	c.expiry = kr.date_s + 10;
+	assert_int_equal(kr_change(&c, 1, true), 0);
+	kr_pass(KVD_SECOND);
+	assert_int_equal(zones(), 4);
+	kr.date_s += 10;
+	kr_pass(20 * KVD_SECOND);
+	clean_up();
+	assert_int_equal(zones(), 0);
+	assert_int_equal(objects(), 0);
+}
+
 /* ---- compaction, scans, counts ---- */
 
 static void compaction_moves_the_record_and_not_the_zones(void **state)
@@ -1443,6 +1464,7 @@ int main(int argc, char **argv)
 		T(no_other_change_waits_for_a_value_without_room),
 		T(a_log_that_evicts_drops_large_values),
 		T(an_expired_value_makes_room),
+		T(an_expired_value_gives_its_zones_back),
 		T(compaction_moves_the_record_and_not_the_zones),
 		T(scans_and_figures_have_the_length_of_the_value),
 		T(verify_reads_the_pieces),

@@ -1143,7 +1143,7 @@ static void a_scan_reads_many_records_at_a_time(void **state)
 	assert_int_equal(entries_of(r[1]), 60 + 13);
 	assert_int_equal(kr_kvd()->reads.out, 0);
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		assert_null(kr_kvd()->ahead[i].read);
+		assert_null(kr_kvd()->jobs.ahead[i].read);
 }
 
 /* Keys are put, deleted and moved while records are read ahead. */
@@ -1172,7 +1172,7 @@ static void a_scan_drops_what_is_not_next(void **state)
 	assert_int_equal(entries_of(r), 75 + 13);
 	assert_int_equal(kr_kvd()->reads.out, 0);
 	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
-		assert_null(kr_kvd()->ahead[i].read);
+		assert_null(kr_kvd()->jobs.ahead[i].read);
 }
 
 static void a_prefix_has_one_kvd(void **state)

@@ -157,7 +157,7 @@ static const char *hint_of(const struct kv_store *s, int64_t rc)
 	case -ENOSPC:
 		return is_full_of_keys(s) ? "it has as many keys as it may: delete some, or start "
 					    "kvd with a larger keys="
-					  : "delete values, or start kvd with a larger size=";
+					  : "delete values, or give kvd a larger size";
 	case -EIO:
 		return "the value or the store is damaged: 'xseg kv verify' shows which";
 	case -EFBIG:

@@ -1,0 +1,230 @@
+/* kvd_loss_test - the store has lost what it had answered: A2 of flush.c. And what a log that is not
+ * open answers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "peers/memd/memd.h"
+#include "tests/rig/kvd_rig.h"
+
+static void set_fault(const char *fail)
+{
+	struct xseg_error err = { "" };
+	const struct opt *o = opt_find(memd_class.opts, "fail");
+
+	assert_int_equal(opt_set(o, kr.store, fail, &err), 0);
+	assert_int_equal(memd_class.changed(kr.store, o, &err), 0);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	kr_begin("track_flush=yes");
+	kr_start("sync=never");
+	return 0;
+}
+
+static void damage_page(const char *object, uint32_t place)
+{
+	uint8_t *page = (uint8_t *)(uintptr_t)memd_page(kr.store, object, place / KV_PAGE);
+
+	assert_non_null(page);
+	page[place % KV_PAGE] ^= 0x55;
+}
+
+/* In the store, nothing of it flushed; the record of "lost" alone lives in its zone, and is damaged
+ * there. */
+static void put_what_will_be_lost(void)
+{
+	static char text[30001];
+	char name[XSEG_TARGET_MAX];
+	struct index_entry e;
+	uint64_t id[2];
+
+	memset(text, 'x', 30000);
+	assert_int_equal(kr_put("lost", "a value"), 0);
+	for (uint32_t i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "k%u", i % 4);
+		assert_int_equal(kr_put(name, text), 0);
+	}
+	kr_pass(2 * KVD_SECOND);
+	kvd_identity(kr_kvd(), "lost", 4, id);
+	index_get(&kr_kvd()->index, index_find(&kr_kvd()->index, id), &e);
+	snprintf(name, sizeof(name), "+kv:%016llx", (unsigned long long)e.zone);
+	damage_page(name, e.place + 66);
+}
+
+/* ---- A2 ---- */
+
+struct other {
+	struct xseg_peer *client;
+	struct xport *port;
+};
+
+static struct other open_other(const char *name)
+{
+	struct xseg_peer_params params = { .name = name, .kind = "client", .nr_ports = 1,
+		.nr_requests = 4 };
+	struct xseg_error err;
+	struct other o;
+
+	assert_int_equal(xseg_peer_open(kr.seg, &params, &o.client, &err), 0);
+	o.port = xseg_peer_port(o.client, 0);
+	return o;
+}
+
+static int flush_of(struct other o)
+{
+	struct xport *port = kr.port;
+	int rc;
+
+	kr.port = o.port;
+	rc = kr_flush();
+	kr.port = port;
+	return rc;
+}
+
+static void a_flush_after_a_loss_fails_once_for_each_peer(void **state)
+{
+	struct other early = open_other("early"), second = open_other("second"), late;
+
+	(void)state;
+	put_what_will_be_lost();
+	set_fault("flush:1:EIO");
+	assert_int_equal(kr_flush(), -EIO);
+	set_fault("");
+	kr_pass(10 * KVD_SECOND);
+	assert_int_equal(kr_kvd()->state, KVD_OPEN);
+	late = open_other("late");
+	assert_int_equal(kr_flush(), 0);	/* it was told */
+	assert_int_equal(flush_of(early), -EIO);
+	assert_int_equal(flush_of(early), 0);
+	kr_kill();				/* and a successor knows the rest */
+	kr_start("sync=never");
+	assert_int_equal(flush_of(late), 0);
+	assert_int_equal(flush_of(second), -EIO);
+	assert_int_equal(flush_of(second), 0);
+	assert_int_equal(flush_of(early), 0);
+	xseg_peer_close(early.client, XSEG_CLOSE_FREE_ARENA);
+	xseg_peer_close(second.client, XSEG_CLOSE_FREE_ARENA);
+	xseg_peer_close(late.client, XSEG_CLOSE_FREE_ARENA);
+}
+
+/* ---- a log that cannot be opened anew ---- */
+
+static struct xreq *submit_put(uint32_t i)
+{
+	static char text[50001], name[16];
+	struct kw_change c = { .kind = KV_PUT, .key = name, .value = text, .value_bytes = 50000 };
+	struct xreq *r = xseg_req_alloc(kr.port);
+
+	memset(text, 'w', 50000);
+	c.key_bytes = (uint32_t)snprintf(name, sizeof(name), "w%u", i);
+	assert_true(kw_batch(kr.seg, r, &kr.log, &c, 1, false, kr_slot(i), KR_PAGES) > 0);
+	kr_submit(r);
+	return r;
+}
+
+static void what_waits_is_answered_if_the_log_cannot_be_opened(void **state)
+{
+	uint32_t answered = 0, failed = 0;
+	bool waited = false;
+	struct xreq *r;
+
+	(void)state;
+	put_what_will_be_lost();
+	set_fault("flush:1:EIO");
+	r = xseg_req_alloc(kr.port);
+	r->op = XSEG_OP_FLUSH;
+	r->volume = kr.log.id;
+	kr_submit(r);
+	for (uint32_t i = 0; i < 7; i++)
+		submit_put(i);
+	damage_page("+kv:head.0", 100);
+	damage_page("+kv:head.1", 100);
+	for (uint32_t i = 0; i < 100000 && answered < 8; i++) {
+		kr_step();
+		waited |= kr_kvd()->q.waiting.first != NULL;
+		if (i % 100 == 99)
+			kr.now_ns += KVD_SECOND / 10;
+		while ((r = kr_reply())) {
+			answered++;
+			failed += r->result < 0;
+			xseg_req_free(kr.port, r);
+		}
+	}
+	assert_true(waited);
+	assert_int_equal(kr_kvd()->state, KVD_BROKEN);
+	assert_int_equal(answered, 8);
+	assert_true(failed >= 2);
+}
+
+/* ---- verify waits for the opening ---- */
+
+static struct xreq *submit_verify(void)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+
+	r->op = XSEG_OP_ADMIN;
+	r->size = KV_PAGE;
+	kw_pages(r, kr_slot(0), 1);
+	xseg_req_write_data(kr.seg, r, 0, "verify", 7);
+	kr_submit(r);
+	return r;
+}
+
+static void a_verify_waits_for_the_log_to_be_open(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	assert_int_equal(kr_put("key", "value"), 0);
+	kr_kill();
+	kr.store_stands = true;
+	assert_int_equal(kr_open("sync=never"), 0);
+	r = submit_verify();
+	kr_pass(KVD_SECOND);
+	assert_null(kr_reply());
+	kr.store_stands = false;
+	kr_pass(KVD_SECOND);
+	assert_ptr_equal(kr_reply(), r);
+	assert_true(r->result > 0);
+	xseg_req_free(kr.port, r);
+}
+
+static void and_not_for_ever(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	kr_kill();
+	kr.store_stands = true;
+	assert_int_equal(kr_open("sync=never"), 0);
+	r = submit_verify();
+	kr_pass(59 * KVD_SECOND);
+	assert_null(kr_reply());
+	kr_pass(2 * KVD_SECOND);
+	assert_ptr_equal(kr_reply(), r);
+	assert_int_equal(r->result, -EBUSY);
+	xseg_req_free(kr.port, r);
+	kr.store_stands = false;
+	kr_settle();
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, kr_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_flush_after_a_loss_fails_once_for_each_peer),
+		T(what_waits_is_answered_if_the_log_cannot_be_opened),
+		T(a_verify_waits_for_the_log_to_be_open),
+		T(and_not_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
