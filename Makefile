@@ -42,6 +42,8 @@ BUILD  ?= build
 # By one name, however it is given: the dependencies that the compiler writes are of that name.
 override BUILD := $(subst $(CURDIR)/,,$(BUILD))
 PREFIX ?= /usr/local
+# Not every shell does that behind a '='.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
 CC = gcc
@@ -318,6 +320,8 @@ $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
 # In this one bytes change when they were copied.
 $(BUILD)/tests/fuzz_values: private LDFLAGS += -Wl,--wrap=xseg_req_read_data
+$(BUILD)/tests/fuzz_memcached: private LDFLAGS += -Wl,--wrap=xseg_kv_submit \
+	-Wl,--wrap=xseg_kv_data -Wl,--wrap=xseg_kv_release
 $(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o \
 		$(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
@@ -333,7 +337,8 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
-	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom
+	    kvd_index_expect kvd_index_show \
+	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom alog_create
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
 $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
@@ -343,6 +348,7 @@ $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
 $(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
 # In this one kvd is killed at these calls.
 $(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
+$(BUILD)/tests/kvd_paged_test: private LDFLAGS += -Wl,--wrap=kvd_index_expect -Wl,--wrap=kvd_index_show
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
@@ -460,7 +466,7 @@ format: ## formats the sources
 
 # ---- installing ---------------------------------------------------------------------------------
 
-.PHONY: install uninstall clean help
+.PHONY: install uninstall deb clean help
 BINDIR     ?= $(PREFIX)/bin
 # Programs that `xseg` starts, and users do not. It finds them beside itself, or in
 # ../libexec/xseg.
@@ -475,6 +481,9 @@ FIND_PYTHONDIR = import site; print([d for d in site.getsitepackages() + [site.g
 PYTHONDIR  ?= $(or $(shell for p in python3 /usr/bin/python3; do \
 	$$p -I -c '$(FIND_PYTHONDIR)' 2>/dev/null && break; done),$(PREFIX)/lib/python3/dist-packages)
 PYTHON = $(wildcard tools/python/xseg/*.py) tools/python/xseg/py.typed
+# Completion of commands, where bash-completion and zsh look for it.
+BASH_DIR ?= $(PREFIX)/share/bash-completion/completions
+ZSH_DIR	 ?= $(PREFIX)/share/zsh/site-functions
 PAGES = $(wildcard $(foreach s,1 3 5 7 8,docs/*.$(s) peers/*/*.$(s) tools/*/*.$(s) bench/*/*.$(s)))
 PAGE_PATHS = $(foreach m,$(PAGES),man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
@@ -499,20 +508,23 @@ headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h xseg/kv.h | tr -d '\\:'
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
 # Where a fio that was built with its defaults looks for engines.
 ENGINE_DIR ?= $(LIBDIR)/fio
-SHARED_FILE = libxseg.so.$(VERSION)
+SHARED_FILE = libxseg.so.$(ABI).$(VERSION)
 
 # All that has DESTDIR or a directory in it is quoted: it may have spaces, and `uninstall` removes.
 at = "$(DESTDIR)$(1)"
 FOLDERS = $(call at,$(BINDIR)) $(call at,$(LIBEXECDIR)) $(call at,$(LIBDIR)/pkgconfig) \
-	  $(call at,$(PYTHONDIR)/xseg) \
+	  $(call at,$(PYTHONDIR)/xseg) $(call at,$(BASH_DIR)) $(call at,$(ZSH_DIR)) \
 	  $(if $(PLUGIN),$(call at,$(PLUGIN_DIR))) $(if $(ENGINE),$(call at,$(ENGINE_DIR))) \
 	  $(foreach h,xseg xtypes,$(call at,$(INCLUDEDIR)/$(h))) \
 	  $(foreach m,$(sort $(dir $(PAGE_PATHS))),$(call at,$(MANDIR)/$(m)))
 # What `install` has made, for `uninstall`.
 FOLDER_LIST = $(call at,$(LIBEXECDIR)/folders)
 
+.PHONY: install-needs
+install-needs: $(BIN) libs
+
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
-	@$(MAKE) --no-print-directory $(JOBS) programs libs
+	@$(MAKE) --no-print-directory $(JOBS) install-needs
 	@tools/install/folders.sh make $(FOLDER_LIST) $(FOLDERS)
 	install -m 755 $(COMMANDS) "$(DESTDIR)$(BINDIR)"
 	install -m 755 $(filter-out $(COMMANDS),$(BIN)) $(GUARD) "$(DESTDIR)$(LIBEXECDIR)"
@@ -529,6 +541,9 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 		install -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
 	done
 	install -m 644 $(PYTHON) "$(DESTDIR)$(PYTHONDIR)/xseg"
+	install -m 644 tools/completion/xseg.bash "$(DESTDIR)$(BASH_DIR)/xseg"
+	ln -sf xseg "$(DESTDIR)$(BASH_DIR)/xbench"
+	install -m 644 tools/completion/_xseg "$(DESTDIR)$(ZSH_DIR)"
 	@set -e; for m in $(PAGES); do \
 		echo "install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
 		install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
@@ -543,9 +558,16 @@ uninstall: ## removes what install put there, with the directories that it made
 	rm -rf "$(DESTDIR)$(PYTHONDIR)/xseg/__pycache__"
 	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so"
 	rm -f "$(DESTDIR)$(ENGINE_DIR)/fio-xseg.so"
+	rm -f $(addprefix "$(DESTDIR)$(BASH_DIR)"/,xseg xbench) "$(DESTDIR)$(ZSH_DIR)/_xseg"
 	rm -f $(addprefix "$(DESTDIR)$(MANDIR)"/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done
 	@tools/install/folders.sh remove $(FOLDER_LIST)
+
+deb: ## Debian packages, into build/deb; DEB_VERSION= for another version
+	@tests/lib/deps.sh --quiet build deb
+	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados
+	@bench/fio/headers.sh --once $(FIO_DIR) || true
+	@FIO_DIR=$(abspath $(FIO_DIR)) tools/install/deb.sh $(BUILD)/deb
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz

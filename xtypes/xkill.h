@@ -141,6 +141,7 @@
 	X(KVD_NOTED, \
 		"a change's request says where its record will be; it is not STARTED") \
 	X(KVD_APPENDED, "a change's records are in the tail; the index does not have them") \
+	X(KVD_WRITTEN, "a value is written from its client's pages; the index does not have it") \
 	X(KVD_INDEXED, "the index has a change's records; it is not answered") \
 	X(KVD_PROMISED, "a change's records are where `sync` wants them; it is not answered") \
 	X(KVD_HANDED, "a client's handle is in the arena; the client does not know it") \

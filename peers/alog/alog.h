@@ -38,7 +38,7 @@ struct alog_io {
 	uint8_t op;		/* enum xseg_op: READ, WRITE, FLUSH, DELETE; INFO of an object */
 	bool fua;
 	bool once;				/* a cache below need not keep this */
-	bool lent;				/* WRITE: of pages that alog_append_paged() lists */
+	bool lent;	/* WRITE: some of its pages are those that alog_append_paged() lists */
 	uint16_t nr_pages;
 	uint32_t offset, size;
 	char target[XSEG_TARGET_MAX];

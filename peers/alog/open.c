@@ -279,10 +279,20 @@ static void read_last(struct alog *l)
 		last_is_read);
 }
 
+/* If each write of a zone has failed, there is no object. A repair may have dropped the zone's first
+ * pages from the tail; the records of the others count all the same. */
+static bool is_in_tail(const struct alog *l, uint64_t id)
+{
+	for (uint64_t k = tail_first(l); k < l->s.next_page; k++)
+		if (tail_slot(l, k)->zone == id)
+			return true;
+	return false;
+}
+
 /* An id that was reserved and not used has no object. */
 static void is_known_to_exist(struct alog *l)
 {
-	if (!l->reader.absent) {
+	if (!l->reader.absent || is_in_tail(l, l->opening.at)) {
 		read_last(l);
 		return;
 	}
@@ -301,7 +311,7 @@ static void first_is_read(struct alog *l)
 		found_zone(l, o->at, info.epoch);
 		if (info.durable < o->at && info.durable > o->durable)
 			o->durable = info.durable;
-	} else if (l->reader.absent && page_is_zero(l->scratch)) {
+	} else if (l->reader.absent && page_is_zero(l->scratch) && !is_in_tail(l, o->at)) {
 		bits_clear(l, o->at);
 	} else {
 		o->scanned = l->reader.bad != 0;

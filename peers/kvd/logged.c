@@ -11,6 +11,8 @@
  *   I4  A value that is evicted has no other record that could come back: else a tombstone stays in
  *       its place. At most half of a zone is kept for having been got (K10).
  *   I5  A large value whose record does not count any more is told to table/large.c.
+ *   I6  The record of a put that is on its way (paged.c) is live, and its entry counts it; but no
+ *       entry points to it.
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
  */
@@ -84,7 +86,7 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	uint64_t slot = index_find(ix, hint->identity);
 	struct index_entry e = { .count = 1 };
 
-	kvd_change_found(k, zone, hint);
+	kvd_change_found(k, hint);
 	if (kvd_clear_found(k, zone, hint))
 		return;
 	k->time.used |= hint->expiry != 0;
@@ -111,28 +113,35 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	index_set(ix, slot, &e);
 }
 
+/* What the entry pointed to is dead. */
+static void point_to(struct kvd *k, struct index_entry *e, const struct alog_place *at,
+	enum index_type type, uint32_t expiry)
+{
+	if (e->type != INDEX_GHOST || e->has_record)
+		alog_dead(k->log, e->zone, e->bytes);
+	e->zone = at->zone;
+	e->place = at->place;
+	e->bytes = at->bytes;
+	e->type = (uint8_t)type;
+	e->expires = expiry != 0;
+	k->time.used |= e->expires;
+	e->hit = e->bad = false;
+}
+
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
 	const struct xrecord *rec)
 {
 	uint64_t slot = index_find(&k->index, id);
 	struct index_entry e = { .count = 0 };
 
-	if (slot != INDEX_NONE) {
+	if (slot != INDEX_NONE)
 		index_get(&k->index, slot, &e);
-		if (e.type != INDEX_GHOST || e.has_record)
-			alog_dead(k->log, e.zone, e.bytes);
-		if (e.cleared)
-			e.count = 0;		/* E2 of clear.c */
-	}
+	if (e.cleared)
+		e.count = 0;			/* E2 of clear.c */
 	count_more(&e);
-	e.zone = at->zone;
-	e.place = at->place;
-	e.bytes = at->bytes;
-	e.type = rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
-	e.expires = rec->expiry != 0;
+	point_to(k, &e, at, rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE,
+		rec->expiry);
 	e.large = rec->flags & ALOG_LARGE;
-	k->time.used |= e.expires;
-	e.hit = e.bad = false;
 	if (slot != INDEX_NONE) {
 		index_set(&k->index, slot, &e);
 	} else {
@@ -141,12 +150,47 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	}
 }
 
+/* I6: as a ghost, if the key has no record. That ghost bears the place of the put, so no sweep takes
+ * it for one of before (X4 of table/index.h). */
+void kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at)
+{
+	const struct index_entry ghost = { .zone = at->zone, .place = at->place, .count = 1 };
+	uint64_t slot = index_find(&k->index, id);
+	struct index_entry e;
+
+	if (slot == INDEX_NONE) {
+		slot = index_insert(&k->index, id, &ghost);
+		assert(slot != INDEX_NONE);
+		return;
+	}
+	index_get(&k->index, slot, &e);
+	if (e.has_record)
+		alog_dead(k->log, e.zone, e.bytes);
+	if (e.cleared)
+		e = ghost;
+	else
+		count_more(&e);
+	index_set(&k->index, slot, &e);
+}
+
 /* I5 */
 static void lose_large(struct kvd *k, const uint64_t id[2], struct index_entry *e)
 {
 	if (e->large)
 		large_gone(&k->large.t, id);
 	e->large = false;
+}
+
+void kvd_index_show(struct kvd *k, const struct paged_put *p)
+{
+	uint64_t slot = index_find(&k->index, p->id);
+	struct index_entry e;
+
+	assert(slot != INDEX_NONE);		/* I6 */
+	index_get(&k->index, slot, &e);
+	lose_large(k, p->id, &e);
+	point_to(k, &e, &p->at, INDEX_VALUE, p->expiry);
+	index_set(&k->index, slot, &e);
 }
 
 /* I2 */
@@ -221,8 +265,8 @@ static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint 
 	index_get(&k->index, slot, &e);
 	if (hint->sequence < k->clear.sequence)
 		return judge_cleared(k, zone, hint, slot, &e);
-	if (!is_at(&e, zone, hint->place))
-		return ALOG_DEAD;
+	if (!is_at(&e, zone, hint->place))	/* I6 */
+		return paged_at(&k->paged, hint->identity, zone, hint->place) ? ALOG_LIVE : ALOG_DEAD;
 	if (e.type == INDEX_TOMBSTONE && e.count == 1 && !keep) {
 		become_ghost(k, slot, &e);
 		alog_dead(k->log, zone, hint->bytes);
@@ -240,6 +284,7 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	const struct alog_hint *to)
 {
 	struct kvd *k = ctx;
+	struct paged_put *p;
 	uint64_t slot;
 	struct index_entry e;
 	bool was_value;
@@ -252,6 +297,10 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 						      : index_find(&k->index, from->identity);
 	if (slot == INDEX_NONE)
 		return;
+	p = paged_at(&k->paged, from->identity, from_zone, from->place);
+	if (p)					/* I6 */
+		p->at = (struct alog_place){ .zone = to_zone, .sequence = to->sequence,
+			.end = p->at.end, .place = to->place, .bytes = to->bytes };
 	index_get(&k->index, slot, &e);
 	count_more(&e);
 	if (is_at(&e, from_zone, from->place)) {
@@ -296,6 +345,7 @@ static void lost(void *ctx, uint64_t zone)
 	uint64_t slot = index_from(&k->index, 0), next, id[2];
 	struct index_entry e;
 
+	paged_lose(&k->paged, zone);
 	for (; slot != INDEX_NONE; slot = next) {
 		index_get(&k->index, slot, &e);
 		next = index_next(&k->index, slot);
@@ -340,9 +390,17 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 	}
 }
 
+/* Of a client that has lent it. */
+static const void *page_at(void *ctx, uint32_t page)
+{
+	struct kvd *k = ctx;
+
+	return xseg_page(k->peer.seg, page);
+}
+
 const struct alog_user kvd_log_user = {
 	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .soon = soon,
-	.copied = copied, .gone = gone, .lost = lost, .damage = damaged
+	.copied = copied, .gone = gone, .lost = lost, .damage = damaged, .at = page_at
 };
 
 /* ---- changes that a predecessor had begun; change.c finishes them when the log is OPEN ----- */
@@ -353,15 +411,13 @@ void kvd_change_begun(struct kvd *k, struct xreq *r)
 	fifo_push(&k->q.begun, r);
 }
 
-/* C1 */
-void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint)
+/* C1. No two openings give one sequence. A copy has that of its original, at another place. */
+void kvd_change_found(struct kvd *k, const struct alog_hint *hint)
 {
 	struct xseg *seg = k->peer.seg;
 
 	for (struct xreq *r = k->q.begun.first; r; r = r->next)
 		if (r->state == XSEG_REQ_STARTED &&
-			xseg_req_note(seg, r, KVD_NOTE_SEQUENCE) == hint->sequence &&
-			xseg_req_note(seg, r, KVD_NOTE_ZONE) == zone &&
-			xseg_req_note(seg, r, KVD_NOTE_PLACE) == hint->place)
+			xseg_req_note(seg, r, KVD_NOTE_SEQUENCE) == hint->sequence)
 			r->user = r;
 }

@@ -178,6 +178,11 @@ static bool store(struct mc_op *op)
 	}
 }
 
+static bool flushed(struct mc_op *op)
+{
+	return op->io.result < 0 ? fail(op) : say(op, "OK\r\n");
+}
+
 static bool found(struct mc_op *op, enum mc_stat hits, enum mc_stat misses, const char *yes)
 {
 	if (op->io.result && op->io.result != -ENOENT)
@@ -401,6 +406,7 @@ bool mc_answer(struct mc_op *op)
 	case MC_DELETE: return found(op, MS_DELETE_HITS, MS_DELETE_MISSES, "DELETED\r\n");
 	case MC_ARITH: return arith(op);
 	case MC_TOUCH: return found(op, MS_TOUCH_HITS, MS_TOUCH_MISSES, "TOUCHED\r\n");
+	case MC_FLUSH: return flushed(op);
 	case MC_META_GET: return meta_get(op);
 	case MC_META_STORE: return meta_store(op);
 	case MC_META_DELETE: return meta_delete(op);

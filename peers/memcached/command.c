@@ -12,6 +12,7 @@
 
 static const char error[] = "ERROR\r\n";
 static const char bad_format[] = "CLIENT_ERROR bad command line format\r\n";
+static const char bad_expiry[] = "CLIENT_ERROR invalid exptime argument\r\n";
 
 /* ---- words ------------------------------------------------------------------------------- */
 
@@ -39,10 +40,12 @@ static enum mc_taken get_keys(struct mc_line *l, bool with_cas, bool touches)
 	const char *text = l->word[0].at, *end = l->end, *word;
 	uint32_t n, first = touches ? 2 : 1, i;
 
-	if (l->nr <= first)
-		return mc_say(c, l->nr == 2 ? "END\r\n" : error);
+	if (l->nr == 1)
+		return mc_say(c, error);
 	if (touches && !expiry_at(l, 1, &c->gets_ttl, &c->gets_expiry))
-		return mc_say(c, "CLIENT_ERROR invalid exptime argument\r\n");
+		return mc_say(c, bad_expiry);
+	if (l->nr == first)
+		return mc_say(c, "END\r\n");
 	for (i = 0; (n = mc_next_word(&text, end, &word)); i++)
 		if (i >= first && n > MC_KEY_MAX)
 			return mc_say(c, bad_format);
@@ -241,7 +244,7 @@ static enum mc_taken cmd_touch(struct mc_line *l)
 	if (!has_key(l, 1))
 		return mc_say_unless(l->conn, bad_format, quiet);
 	if (!expiry_at(l, 2, &ttl_s, &expiry))
-		return mc_say_unless(l->conn, "CLIENT_ERROR invalid exptime argument\r\n", quiet);
+		return mc_say_unless(l->conn, bad_expiry, quiet);
 	op = mc_op_of_key(l->conn, MC_TOUCH, l->word[1].at, l->word[1].bytes);
 	if (!op)
 		return MC_NO_OP;
@@ -258,20 +261,60 @@ static enum mc_taken cmd_touch(struct mc_line *l)
 
 static enum mc_taken cmd_version(struct mc_line *l)
 {
-	return mc_say(l->conn, "VERSION " XSEG_VERSION "\r\n");
+	return mc_say(l->conn, "VERSION " MC_VERSION "\r\n");
 }
 
 static enum mc_taken cmd_verbosity(struct mc_line *l)
 {
-	if (l->nr < 2)
+	uint64_t level;
+	bool quiet = is_quiet(l, l->nr - 1);
+
+	if (l->nr < 2 || l->nr > 3)
 		return mc_say(l->conn, error);
-	return mc_say_unless(l->conn, "OK\r\n", is_quiet(l, l->nr - 1));
+	if (l->nr > (quiet ? 2u : 1u) && !number_at(l, 1, UINT32_MAX, &level))
+		return mc_say_unless(l->conn, bad_format, quiet);
+	return mc_say_unless(l->conn, "OK\r\n", quiet);
+}
+
+/* With a time: all values that are there then. */
+static enum mc_taken cmd_flush(struct mc_line *l)
+{
+	bool quiet = is_quiet(l, l->nr - 1);
+	uint32_t ttl_s = 0, expiry = 0;
+	struct mc_op *op;
+
+	if (l->nr > 3)
+		return mc_say(l->conn, error);
+	if (l->nr > (quiet ? 2u : 1u) && !expiry_at(l, 1, &ttl_s, &expiry))
+		return mc_say_unless(l->conn, bad_expiry, quiet);
+	op = mc_op_get(l->conn, MC_FLUSH);
+	if (!op)
+		return MC_NO_OP;
+	op->quiet = quiet;
+	op->io.op = XSEG_KV_DELETE_ALL;
+	op->io.item.ttl_s = ttl_s;
+	op->io.item.expiry = l->nr > 1 && *l->word[1].at == '-' ? 0 : expiry;
+	mc_count(l->conn->worker, MS_CMD_FLUSH, 1);
+	mc_op_begin(op);
+	return MC_TAKEN;
 }
 
 static enum mc_taken cmd_quit(struct mc_line *l)
 {
 	mc_conn_end(l->conn);
 	return MC_TAKEN;
+}
+
+/* Those of memcached that say nothing of a log. */
+static bool is_refused_stats(const struct mc_line *l)
+{
+	static const char *const names[] = { "items", "slabs", "sizes", "detail", "cachedump",
+		"reset" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (mc_line_is(l, 1, names[i]))
+			return true;
+	return false;
 }
 
 static enum mc_taken cmd_stats(struct mc_line *l)
@@ -281,8 +324,10 @@ static enum mc_taken cmd_stats(struct mc_line *l)
 	uint8_t i;
 
 	for (i = 0; i < 3; i++)
-		if (l->nr == 1 ? !i : l->nr == 2 && mc_line_is(l, 1, which[i]))
+		if (l->nr == 1 ? !i : mc_line_is(l, 1, which[i]))
 			break;
+	if (i == 3 && !is_refused_stats(l))
+		return mc_say(l->conn, error);
 	if (i == 3)
 		return mc_say(l->conn, "CLIENT_ERROR there are stats, stats settings and stats conns; "
 				       "values are in a log, which 'xseg kv info' shows\r\n");
@@ -292,6 +337,11 @@ static enum mc_taken cmd_stats(struct mc_line *l)
 	op->stats = i;
 	mc_op_begin(op);
 	return MC_TAKEN;
+}
+
+static enum mc_taken cmd_shutdown(struct mc_line *l)
+{
+	return mc_say(l->conn, "ERROR: shutdown not enabled\r\n");
 }
 
 static enum mc_taken cmd_noop(struct mc_line *l)
@@ -305,14 +355,15 @@ enum mc_taken mc_command(struct mc_conn *c, const char *text, uint32_t bytes)
 		const char *name;
 		enum mc_taken (*take)(struct mc_line *l);
 	} commands[] = {
-		{ "get", cmd_get }, { "set", cmd_set }, { "mg", mc_meta_get },
+		{ "get", cmd_get }, { "set", cmd_set }, { "bget", cmd_get }, { "mg", mc_meta_get },
 		{ "ms", mc_meta_set }, { "gets", cmd_gets }, { "add", cmd_add },
 		{ "replace", cmd_replace }, { "append", cmd_append }, { "prepend", cmd_prepend },
 		{ "cas", cmd_cas }, { "delete", cmd_delete }, { "incr", cmd_incr },
 		{ "decr", cmd_decr }, { "touch", cmd_touch }, { "gat", cmd_gat },
 		{ "gats", cmd_gats }, { "md", mc_meta_delete }, { "ma", mc_meta_arith },
 		{ "mn", cmd_noop }, { "me", mc_meta_debug }, { "version", cmd_version },
-		{ "verbosity", cmd_verbosity }, { "stats", cmd_stats }, { "quit", cmd_quit },
+		{ "verbosity", cmd_verbosity }, { "stats", cmd_stats }, { "flush_all", cmd_flush },
+		{ "shutdown", cmd_shutdown }, { "quit", cmd_quit },
 	};
 	struct mc_line l = { .conn = c, .end = text + bytes };
 

@@ -18,7 +18,7 @@
 
 #include "peers/memcached/memcached.h"
 
-#define KEEP_BYTES (64u << 10)		/* of memory, when all of it is free again */
+#define QUIET_NS   300000000u		/* a connection is silent */
 
 static void set_state(struct mc_conn *c, enum mc_conn_state state)
 {
@@ -38,7 +38,8 @@ int mc_conns_init(struct mc_worker *w, uint8_t *memory, struct xseg_error *err)
 	uint32_t nr = w->mc->per_worker;
 
 	w->conn = calloc(nr, sizeof(*w->conn));
-	if (!w->conn)
+	w->op = calloc((size_t)nr * MC_CONN_OPS, sizeof(*w->op));
+	if (!w->conn || !w->op)
 		return xseg_fail(err, -ENOMEM, "no memory for %u connections; give fewer", nr);
 	for (uint32_t i = nr; i--;) {
 		struct mc_conn *c = &w->conn[i];
@@ -46,6 +47,7 @@ int mc_conns_init(struct mc_worker *w, uint8_t *memory, struct xseg_error *err)
 		c->worker = w;
 		c->in = memory + i * (uint64_t)(MC_IN_BYTES + MC_OUT_BYTES);
 		c->out = c->in + MC_IN_BYTES;
+		c->op = w->op + (size_t)i * MC_CONN_OPS;
 		c->fd = -1;
 		c->next = w->free_conns;
 		w->free_conns = c;
@@ -64,10 +66,8 @@ void mc_conn_open(struct mc_worker *w, int fd)
 		return;
 	}
 	w->free_conns = c->next;
-	*c = (struct mc_conn){ .worker = w, .fd = fd, .in = c->in, .out = c->out,
-		.in_most = c->in_most, .out_most = c->out_most, .since_ns = w->pp->now_ns,
-		.readable = true, .writable = true };
-	c->last = &c->first;
+	*c = (struct mc_conn){ .worker = w, .fd = fd, .in = c->in, .out = c->out, .op = c->op,
+		.since_ns = w->pp->now_ns, .readable = true, .writable = true };
 	set_state(c, MC_CONN_OPEN);
 	w->nr_conns++;
 	mc_conn_ready(c);
@@ -110,9 +110,29 @@ void mc_conn_break(struct mc_conn *c)
 /* Memory that a large value has used goes back. */
 static void give_back(uint8_t *memory, uint32_t *most)
 {
-	if (*most > KEEP_BYTES)
-		madvise(memory + KEEP_BYTES, *most - KEEP_BYTES, MADV_DONTNEED);
+	if (*most > MC_KEEP_BYTES)
+		madvise(memory + MC_KEEP_BYTES, *most - MC_KEEP_BYTES, MADV_DONTNEED);
 	*most = 0;
+}
+
+static void give_memory_back(struct mc_conn *c)
+{
+	give_back(c->in, &c->in_most);
+	give_back(c->out, &c->out_most);
+	c->worker->nr_large -= c->large;
+	c->large = false;
+}
+
+static void note_used(struct mc_conn *c)
+{
+	if (c->in_to > c->in_most)
+		c->in_most = c->in_to;
+	if (c->out_to > c->out_most)
+		c->out_most = c->out_to;
+	if (!c->large && (c->in_most > MC_KEEP_BYTES || c->out_most > MC_KEEP_BYTES)) {
+		c->large = true;
+		c->worker->nr_large++;
+	}
 }
 
 void mc_conn_free(struct mc_conn *c)
@@ -121,8 +141,7 @@ void mc_conn_free(struct mc_conn *c)
 
 	close(c->fd);			/* it leaves the epoll with that */
 	c->fd = -1;
-	give_back(c->in, &c->in_most);
-	give_back(c->out, &c->out_most);
+	give_memory_back(c);
 	set_state(c, MC_CONN_FREE);
 	c->next = w->free_conns;
 	w->free_conns = c;
@@ -144,8 +163,7 @@ uint8_t *mc_conn_room(struct mc_conn *c, uint32_t bytes)
 void mc_conn_wrote(struct mc_conn *c, uint32_t bytes)
 {
 	c->out_to += bytes;
-	if (c->out_to > c->out_most)
-		c->out_most = c->out_to;
+	note_used(c);
 }
 
 void mc_conn_write(struct mc_conn *c)
@@ -167,11 +185,8 @@ void mc_conn_write(struct mc_conn *c)
 			mc_count(c->worker, MS_BYTES_WRITTEN, (uint64_t)n);
 		}
 	}
-	if (c->out_from == c->out_to) {
+	if (c->out_from == c->out_to)
 		c->out_from = c->out_to = 0;
-		if (c->out_most > KEEP_BYTES)
-			give_back(c->out, &c->out_most);
-	}
 }
 
 /* ---- bytes in ---------------------------------------------------------------------------- */
@@ -179,11 +194,8 @@ void mc_conn_write(struct mc_conn *c)
 /* At least so many bytes of room behind what is there; false: not while values lie before it. */
 static bool make_room(struct mc_conn *c, uint32_t bytes)
 {
-	if (c->in_from == c->in_to && !c->nr_in_place) {
+	if (c->in_from == c->in_to && !c->nr_in_place)
 		c->in_from = c->in_to = 0;
-		if (c->in_most > KEEP_BYTES)
-			give_back(c->in, &c->in_most);
-	}
 	if (c->in_to + bytes <= MC_IN_BYTES)
 		return true;
 	if (c->nr_in_place)
@@ -214,8 +226,7 @@ void mc_conn_read(struct mc_conn *c)
 	n = recv(c->fd, c->in + c->in_to, want, MSG_DONTWAIT);
 	if (n > 0) {
 		c->in_to += (uint32_t)n;
-		if (c->in_to > c->in_most)
-			c->in_most = c->in_to;
+		note_used(c);
 		mc_count(c->worker, MS_BYTES_READ, (uint64_t)n);
 		c->since_ns = c->worker->pp->now_ns;
 		/* a short read has emptied the socket: the next bytes are another edge */
@@ -233,12 +244,27 @@ void mc_conn_read(struct mc_conn *c)
 
 /* ---- silent ones ------------------------------------------------------------------------- */
 
+static bool is_empty(const struct mc_conn *c)
+{
+	return !c->nr_ops && c->in_from == c->in_to && c->out_from == c->out_to;
+}
+
+static void mind(struct mc_conn *c)
+{
+	uint64_t silent_ns = c->worker->pp->now_ns - c->since_ns;
+	uint64_t most_ns = c->worker->mc->opt.idle_timeout_ns;
+
+	if (c->large && is_empty(c) && silent_ns > QUIET_NS)
+		give_memory_back(c);
+	if (most_ns && c->state == MC_CONN_OPEN && !c->nr_ops && silent_ns > most_ns)
+		mc_conn_end(c);
+}
+
 void mc_conns_mind(struct mc_worker *w)
 {
-	uint64_t most_ns = w->mc->opt.idle_timeout_ns;
-
-	for (uint32_t i = 0; most_ns && i < w->mc->per_worker; i++)
-		if (w->conn[i].state == MC_CONN_OPEN && !w->conn[i].nr_ops &&
-			w->pp->now_ns - w->conn[i].since_ns > most_ns)
-			mc_conn_end(&w->conn[i]);
+	if (!w->nr_large && !w->mc->opt.idle_timeout_ns)
+		return;
+	for (uint32_t i = 0; i < w->mc->per_worker; i++)
+		if (w->conn[i].state != MC_CONN_FREE)
+			mind(&w->conn[i]);
 }

@@ -60,18 +60,19 @@ bool mc_number(const char *at, uint32_t bytes, uint64_t *number)
 	return true;
 }
 
+/* What does not fit 32 bits is the last date that does. */
 bool mc_expiry_of(const char *at, uint32_t bytes, uint32_t *ttl_s, uint32_t *expiry)
 {
 	bool negative = bytes && *at == '-';
 	uint64_t n;
 
-	if (!mc_number(at + negative, bytes - negative, &n) || n > UINT32_MAX)
+	if (!mc_number(at + negative, bytes - negative, &n))
 		return false;
 	*ttl_s = *expiry = 0;
 	if (negative && n)
 		*expiry = 1;			/* long ago */
 	else if (n > MC_LATER_S)
-		*expiry = (uint32_t)n;
+		*expiry = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 	else
 		*ttl_s = (uint32_t)n;
 	return true;

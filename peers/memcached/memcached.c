@@ -18,6 +18,7 @@
 
 #define LOOK_NS	   20000u			/* between two looks at idle sockets */
 #define AWAKE_NS   50000u			/* so long an answer of the store is polled for */
+#define OPENING_NS 10000000u			/* between two looks whether the store is open */
 #define EVENTS	   64
 #define STEPS	   64u				/* connections of a round */
 #define PUBLISH_NS 100000000u
@@ -132,7 +133,6 @@ static bool step_connections(struct mc_worker *w)
 	w->ready = last->next;
 	if (!w->ready)
 		w->ready_last = &w->ready;
-	w->starved_last = &w->starved;
 	last->next = NULL;
 	while (c) {
 		struct mc_conn *next = c->next;
@@ -167,7 +167,7 @@ static uint64_t when_next(struct mc_worker *w, bool worked)
 	if (worked || w->ready)
 		return now_ns;
 	if (!w->queue)
-		return now_ns + 10000000;
+		return now_ns + OPENING_NS;
 	if (w->nr_out && now_ns - w->answered_ns < AWAKE_NS)
 		return now_ns;
 	if (w->nr_out) {
@@ -176,7 +176,8 @@ static uint64_t when_next(struct mc_worker *w, bool worked)
 	}
 	if (w->nr_out && !w->armed)
 		return now_ns;
-	return w->mc->opt.idle_timeout_ns && w->nr_conns ? w->idle_ns : PEER_NEVER;
+	return (w->mc->opt.idle_timeout_ns && w->nr_conns) || w->nr_large ? w->idle_ns
+									   : PEER_NEVER;
 }
 
 static uint64_t memcached_poll(struct peer_port *pp)
@@ -187,8 +188,8 @@ static uint64_t memcached_poll(struct peer_port *pp)
 
 	if (pp->nr == 0)
 		mc_store_mind(w->mc, now_ns);
-	if (!w->queue && !mc_store_take(w) && !w->nr_conns)
-		return now_ns + 10000000;
+	if (!w->queue && !mc_store_take(w) && !atomic_load(&w->mc->tried))
+		return now_ns + OPENING_NS;
 	worked = take_answers(w);
 	if (worked || w->ready || now_ns - w->looked_ns >= LOOK_NS || w->nr_out)
 		worked |= look_at_sockets(w);
@@ -197,6 +198,7 @@ static uint64_t memcached_poll(struct peer_port *pp)
 		mc_conns_mind(w);
 	}
 	worked |= step_connections(w);
+	mc_ops_feed(w);
 	if (w->queue)
 		xseg_kv_kick(w->queue);
 	if (pp->nr == 0 && now_ns - w->mc->published_ns >= PUBLISH_NS) {
@@ -233,9 +235,7 @@ static int worker_init(struct memcached *mc, uint32_t i, struct xseg_error *err)
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll < 0)
 		return xseg_fail(err, -errno, "no epoll descriptor: %s", strerror(errno));
-	rc = mc_ops_init(w, err);
-	if (!rc)
-		rc = mc_conns_init(w, mc->memory + i * mc->per_worker * each, err);
+	rc = mc_conns_init(w, mc->memory + i * mc->per_worker * each, err);
 	return rc ? rc : reactor_watch(w->pp, w->epoll);
 }
 

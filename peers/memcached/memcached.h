@@ -21,12 +21,14 @@
  *   M2  Of two operations of one connection with the same key, of which one is a change, the later
  *       one is sent when the earlier one is back. The store does operations that are out together
  *       in any order.
- *   M3  A connection that does not send or read holds nothing that others wait for. Its value is
- *       read into its own memory before an operation begins. A value that finds no room in its
- *       memory for answers is given back to the cache, and got again when there is room.
- *   M4  The queue has a request for each operation of its worker. So an operation that holds a
- *       borrowed value never keeps another one from being sent. A large value takes the queue's
- *       one large room, so it is held only while it is copied.
+ *   M3  A connection that does not send or read holds nothing that others wait for. Operations are
+ *       its own. Its value is read into its own memory before an operation begins. A value that
+ *       finds no room in its memory for answers is given back to the cache, and got again when
+ *       there is room.
+ *   M4  Of the queue's requests an operation has one while it is at the store, and while it holds a
+ *       borrowed value. It holds one until the operations before it are answered. If nothing is at
+ *       the store and an operation finds no request, those that are held are given back. A large
+ *       value takes the queue's one large room, so it is held only while it is copied.
  *   M5  Nothing is allocated after init. The memory of connections is mapped at the start, and takes
  *       RAM only as far as it was used.
  *
@@ -42,6 +44,8 @@
 #include "peers/common/runtime/peer.h"
 #include "xseg/kv.h"
 
+/* Whose answers these are; clients look at it. */
+#define MC_VERSION     "1.6.18"
 #define MC_KEY_MAX     250u
 #define MC_LINE_MAX    2048u			/* of a command, but for gets of many keys */
 #define MC_GETS_MAX    65536u			/* of those */
@@ -49,9 +53,11 @@
 #define MC_ANSWER_MAX  1024u			/* of a line: a key in base64 and all flags */
 #define MC_IN_BYTES    (MC_VALUE_MAX + MC_GETS_MAX)
 #define MC_OUT_BYTES   (MC_VALUE_MAX + MC_GETS_MAX)
-#define MC_OPS	       128u			/* of a worker */
+#define MC_DEPTH       128u			/* operations of a worker at the store, and loans */
 #define MC_CONN_OPS    64u			/* of a connection */
 #define MC_ROOM_BYTES  (64u << 10)		/* of an operation, in the store's queue */
+#define MC_HEAD_BYTES  512u			/* of it, for all but key and value */
+#define MC_KEEP_BYTES  (64u << 10)	/* of a connection's memory, when it is silent */
 #define MC_LISTEN_MAX  4u
 #define MC_LATER_S     (30u * 24 * 3600)	/* a longer expiry is a date */
 
@@ -76,13 +82,15 @@ enum mc_kind {
 	MC_END,					/* the end of them */
 	MC_STORE,				/* set, add, replace, append, prepend, cas */
 	MC_DELETE, MC_ARITH, MC_TOUCH,
+	MC_FLUSH,				/* flush_all */
 	MC_META_GET, MC_META_STORE, MC_META_DELETE, MC_META_ARITH, MC_META_DEBUG
 };
 
 /*   state      meaning                                  leaves it
- *   FREE       in the worker's list of free ones        op_begin()
- *   WAITING    for an earlier one of its key (M2)       op_go_on(): -> OUT
- *   OUT        in the store's queue                     op_back(): -> DONE, or OUT: next step
+ *   FREE       not used                                 op_begin()
+ *   WAITING    for an earlier one of its key (M2), or   op_go_on(): -> OUT
+ *              for a request of the queue (M4)
+ *   OUT        in the store's queue                     op_back(): -> DONE, or WAITING: next step
  *   DONE       the answer can be made                   conn_answer(): -> FREE, or AGAIN
  *   AGAIN      a get whose value found no room (M3)     op_go_on(): -> OUT
  */
@@ -103,7 +111,6 @@ struct mc_meta {
 struct mc_op {
 	struct xseg_kv_io io;
 	struct mc_conn *conn;
-	struct mc_op *next;			/* of its connection; or in the free list */
 	enum mc_op_state state;
 	enum mc_kind kind;
 	uint8_t tries;				/* of ma */
@@ -145,21 +152,25 @@ struct mc_conn {
 	bool listed;				/* in the worker's list of ready ones */
 	bool readable, writable;		/* as far as is known: edges */
 	bool eof;				/* nothing comes behind what was read */
-	bool starved;				/* in the worker's list of those that wait for a free
-						 * operation */
+	bool starved;				/* in the worker's list of those with an operation that
+						 * waits for a request of the queue */
+	bool held_back;				/* answers wait for more of them, for this round */
 	struct mc_conn *next_starved;
 	uint8_t *in, *out;			/* MC_IN_BYTES, MC_OUT_BYTES */
 	uint32_t in_from, in_to, out_from, out_to;
 	uint32_t in_most, out_most;		/* as far as the memory was used */
+	bool large;				/* that is more than MC_KEEP_BYTES */
 	uint64_t swallow;			/* bytes of a value that was refused */
-	struct mc_op *first, **last;		/* operations in the order of their commands */
-	uint32_t nr_ops, nr_in_place;
+	/* operations in the order of their commands: a ring of MC_CONN_OPS, from op_first on */
+	struct mc_op *op;
+	uint32_t op_first, nr_ops, nr_in_place;
+	uint32_t nr_waiting;			/* WAITING, AGAIN */
 	/* a get of many keys whose line is not done yet */
 	bool in_gets, gets_cas, gets_touch;
 	bool gets_failed;			/* its answer was an error: nothing else of it */
 	uint32_t gets_ttl, gets_expiry;
 	uint64_t since_ns;
-	/* the command whose value is awaited: no operation of the worker's is taken for it yet */
+	/* the command whose value is awaited: it has no operation yet */
 	bool filling;
 	uint32_t filling_bytes;
 	struct mc_op pending;
@@ -176,8 +187,8 @@ struct mc_worker {
 	uint64_t looked_ns, answered_ns;
 	struct mc_conn *conn;			/* mc->per_worker of them */
 	struct mc_conn *free_conns, *ready, **ready_last, *starved, **starved_last;
-	struct mc_op *op, *free_ops;
-	uint32_t nr_conns, nr_out;
+	struct mc_op *op;			/* of all connections */
+	uint32_t nr_conns, nr_large, nr_out, nr_held;
 	uint64_t idle_ns;			/* when silent connections are looked for */
 	uint64_t count[MC_NR_STATS];
 };
@@ -214,6 +225,7 @@ struct memcached {
 	struct xseg_kv *kv;
 	struct xseg_kv_queue *made[PEER_MAX_THREADS];
 	_Atomic enum mc_store_state store;
+	_Atomic bool tried;	/* to open it, once: clients that came before that wait */
 	_Atomic uint32_t nr_lost;		/* workers that have given their queue back */
 	bool has_thread;
 	pthread_t thread;
@@ -273,7 +285,7 @@ void mc_conn_write(struct mc_conn *c);
 void mc_conn_read(struct mc_conn *c);
 /* It has no operation, nothing to be written, and is in no list. */
 void mc_conn_free(struct mc_conn *c);
-/* Those that were silent for too long are closed. */
+/* Of those that are silent memory goes back; those that are for too long are closed. */
 void mc_conns_mind(struct mc_worker *w);
 
 /* ---- line.c ---- */
@@ -281,7 +293,7 @@ void mc_conns_mind(struct mc_worker *w);
 /* What has become of a line. */
 enum mc_taken {
 	MC_TAKEN,
-	MC_NO_OP		/* there is no operation free; the line is still there */
+	MC_NO_OP		/* the connection has enough; the line is still there */
 };
 
 #define MC_WORDS 24u
@@ -331,17 +343,23 @@ enum mc_taken mc_meta_debug(struct mc_line *l);
 
 /* ---- op.c ---- */
 
-int mc_ops_init(struct mc_worker *w, struct xseg_error *err);
-/* NULL: there is none free, or the connection has enough. */
+static inline struct mc_op *mc_op_at(const struct mc_conn *c, uint32_t i)
+{
+	return &c->op[(c->op_first + i) % MC_CONN_OPS];
+}
+
+/* NULL: the connection has enough. */
 struct mc_op *mc_op_get(struct mc_conn *c, enum mc_kind kind);
-/* It waits for a free one no more. */
-void mc_op_unstarve(struct mc_conn *c);
 /* It is put behind those of its connection, and sent if it may be. */
 void mc_op_begin(struct mc_op *op);
 /* Its io is back. */
 void mc_op_back(struct mc_op *op);
-/* Of a connection, one is done: those that waited for it. */
+/* Of a connection, one is done, or there is room for its answer: those that waited for it. */
 void mc_ops_go_on(struct mc_conn *c);
+/* Connections whose operations wait for requests of the queue have those that are free. */
+void mc_ops_feed(struct mc_worker *w);
+/* It waits for requests no more. */
+void mc_ops_unstarve(struct mc_conn *c);
 /* Its value finds no room now. */
 void mc_op_again(struct mc_op *op);
 /* The store takes long: what is borrowed, and cannot be answered yet, goes back. */

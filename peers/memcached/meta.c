@@ -211,12 +211,12 @@ enum mc_taken mc_meta_get(struct mc_line *l)
 
 enum mc_taken mc_meta_debug(struct mc_line *l)
 {
-	struct flags f;
-	const char *refused = take_flags(&f, l, 2, "b");
+	struct flags f = { .condition = XSEG_KV_ALWAYS };
 	struct mc_op *op;
 
-	if (refused)
-		return mc_say(l->conn, refused);
+	f.meta.base64 = mc_line_is(l, 2, "b");
+	if (l->nr < 2 || l->nr > 3 || !take_key(&f, l->word[1].at, l->word[1].bytes))
+		return mc_say(l->conn, bad_format);
 	op = begin(l, &f, MC_META_DEBUG);
 	if (!op)
 		return MC_NO_OP;

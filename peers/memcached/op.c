@@ -16,6 +16,12 @@
 #include "peers/memcached/memcached.h"
 
 #define VIVIFIES 8u				/* between others that put and delete the key */
+#define FEED	 16u				/* requests that are free before one gets some */
+
+static bool waits(enum mc_op_state state)
+{
+	return state == MC_OP_WAITING || state == MC_OP_AGAIN;
+}
 
 static void set_state(struct mc_op *op, enum mc_op_state state)
 {
@@ -28,19 +34,27 @@ static void set_state(struct mc_op *op, enum mc_op_state state)
 	};
 
 	assert(may[op->state] >> state & 1);
+	op->conn->nr_waiting += waits(state);
+	op->conn->nr_waiting -= waits(op->state);
 	op->state = state;
 }
 
-int mc_ops_init(struct mc_worker *w, struct xseg_error *err)
+/* ---- the connection's ring, and requests of the queue ------------------------------------- */
+
+struct mc_op *mc_op_get(struct mc_conn *c, enum mc_kind kind)
 {
-	w->op = calloc(MC_OPS, sizeof(*w->op));
-	if (!w->op)
-		return xseg_fail(err, -ENOMEM, "no memory for %u operations", MC_OPS);
-	for (uint32_t i = MC_OPS; i--;) {
-		w->op[i].next = w->free_ops;
-		w->free_ops = &w->op[i];
-	}
-	return 0;
+	struct mc_op *op;
+
+	if (c->nr_ops == MC_CONN_OPS)
+		return NULL;
+	op = mc_op_at(c, c->nr_ops);
+	*op = (struct mc_op){ .conn = c, .kind = kind, .io.cookie = op };
+	return op;
+}
+
+static uint32_t nr_free(const struct mc_worker *w)
+{
+	return MC_DEPTH - w->nr_out - w->nr_held;
 }
 
 static void starve(struct mc_conn *c)
@@ -53,7 +67,7 @@ static void starve(struct mc_conn *c)
 	c->worker->starved_last = &c->next_starved;
 }
 
-void mc_op_unstarve(struct mc_conn *c)
+void mc_ops_unstarve(struct mc_conn *c)
 {
 	struct mc_worker *w = c->worker;
 	struct mc_conn **at = &w->starved;
@@ -68,78 +82,89 @@ void mc_op_unstarve(struct mc_conn *c)
 	c->starved = false;
 }
 
-/* One operation is free: the connection that has waited longest may go on. */
-static void feed(struct mc_worker *w)
+/* Not one at a time: a connection is to have several. */
+void mc_ops_feed(struct mc_worker *w)
 {
-	struct mc_conn *c = w->starved;
+	struct mc_conn *c;
 
-	if (!c)
-		return;
-	mc_op_unstarve(c);
-	mc_conn_ready(c);
-}
-
-struct mc_op *mc_op_get(struct mc_conn *c, enum mc_kind kind)
-{
-	struct mc_worker *w = c->worker;
-	struct mc_op *op = c->nr_ops < MC_CONN_OPS ? w->free_ops : NULL;
-
-	if (!op) {
-		if (c->nr_ops < MC_CONN_OPS)
-			starve(c);
-		return NULL;
+	if (w->starved && !w->nr_out)
+		mc_ops_give_back(w);
+	while ((c = w->starved) && (nr_free(w) >= FEED || (!w->nr_out && nr_free(w)))) {
+		mc_ops_unstarve(c);
+		mc_conn_ready(c);
+		mc_ops_go_on(c);
 	}
-	w->free_ops = op->next;
-	*op = (struct mc_op){ .conn = c, .kind = kind, .io.cookie = op };
-	return op;
 }
 
 /* ---- order ------------------------------------------------------------------------------- */
 
+/* M2. flush_all has all keys. */
 static bool is_before_it(const struct mc_op *a, const struct mc_op *op)
 {
-	return a->state != MC_OP_DONE && a->key_bytes && a->hash == op->hash &&
-	       !(a->reads && op->reads);
+	if (a->state == MC_OP_DONE)
+		return false;
+	if (a->kind == MC_FLUSH || op->kind == MC_FLUSH)
+		return true;
+	return a->hash == op->hash && !(a->reads && op->reads);
 }
 
-/* M2. What has no key waits for nothing, but flush_all, which waits for all. */
 static bool must_wait(const struct mc_op *op)
 {
-	for (const struct mc_op *a = op->conn->first; a != op; a = a->next)
-		if (op->key_bytes ? is_before_it(a, op) : a->state != MC_OP_DONE)
+	const struct mc_conn *c = op->conn;
+	const struct mc_op *a;
+
+	for (uint32_t i = 0; (a = mc_op_at(c, i)) != op; i++)
+		if (is_before_it(a, op))
 			return true;
 	return false;
 }
 
 /* ---- to the store, and back -------------------------------------------------------------- */
 
-static void finish(struct mc_op *op)
+static void leave_place(struct mc_op *op)
 {
-	struct mc_conn *c = op->conn;
-
-	if (op->in_place) {
-		op->in_place = false;
-		c->nr_in_place--;
-	}
-	set_state(op, MC_OP_DONE);
-	mc_conn_ready(c);
+	if (op->in_place)
+		op->conn->nr_in_place--;
+	op->in_place = false;
 }
 
-static void send(struct mc_op *op)
+static void finish(struct mc_op *op)
+{
+	leave_place(op);
+	set_state(op, MC_OP_DONE);
+	mc_conn_ready(op->conn);
+}
+
+/* The queue has copied a value that fits the room of one operation: the input may go. */
+static bool is_copied(const struct mc_op *op)
+{
+	return op->io.item.value_bytes + MC_KEY_MAX + MC_HEAD_BYTES <= MC_ROOM_BYTES;
+}
+
+/* False: it waits for a request of the queue. */
+static bool send(struct mc_op *op)
 {
 	struct mc_worker *w = op->conn->worker;
-	int rc = w->queue ? xseg_kv_submit(w->queue, &op->io) : -ENOTCONN;
+	int rc;
 
+	if (w->queue && !nr_free(w)) {
+		starve(op->conn);
+		return false;
+	}
+	rc = w->queue ? xseg_kv_submit(w->queue, &op->io) : -ENOTCONN;
 	if (rc) {
 		op->io.result = rc;
 		finish(op);
 		if (rc == -ENOTCONN && w->queue && !w->nr_out)
 			mc_store_lose(w);
-		return;
+		return true;
 	}
 	if (!w->nr_out++)
 		w->answered_ns = w->pp->now_ns;
 	set_state(op, MC_OP_OUT);
+	if (is_copied(op))
+		leave_place(op);
+	return true;
 }
 
 static bool has_io(enum mc_kind kind)
@@ -151,9 +176,6 @@ void mc_op_begin(struct mc_op *op)
 {
 	struct mc_conn *c = op->conn;
 
-	op->next = NULL;
-	*c->last = op;
-	c->last = &op->next;
 	c->nr_ops++;
 	c->nr_in_place += op->in_place;
 	set_state(op, MC_OP_WAITING);
@@ -277,7 +299,9 @@ void mc_op_back(struct mc_op *op)
 
 	w->nr_out--;
 	op->holds = op->io.op == XSEG_KV_GET && op->io.result >= 0;
+	w->nr_held += op->holds;
 	if (goes_on(op)) {
+		/* only for another request */
 		set_state(op, MC_OP_WAITING);
 		send(op);
 	} else {
@@ -289,9 +313,13 @@ void mc_op_back(struct mc_op *op)
 
 static void release(struct mc_op *op)
 {
-	if (op->holds)
-		xseg_kv_release(op->conn->worker->queue, &op->io);
+	struct mc_worker *w = op->conn->worker;
+
+	if (!op->holds)
+		return;
+	xseg_kv_release(w->queue, &op->io);
 	op->holds = false;
+	w->nr_held--;
 }
 
 void mc_op_again(struct mc_op *op)
@@ -300,12 +328,20 @@ void mc_op_again(struct mc_op *op)
 	set_state(op, MC_OP_AGAIN);
 }
 
+static void give_back(struct mc_conn *c)
+{
+	for (uint32_t i = 1; i < c->nr_ops; i++) {
+		struct mc_op *op = mc_op_at(c, i);
+
+		if (op->state == MC_OP_DONE && op->holds)
+			mc_op_again(op);
+	}
+}
+
 void mc_ops_give_back(struct mc_worker *w)
 {
-	for (uint32_t i = 0; i < MC_OPS; i++)
-		if (w->op[i].state == MC_OP_DONE && w->op[i].holds &&
-			&w->op[i] != w->op[i].conn->first)
-			mc_op_again(&w->op[i]);
+	for (uint32_t i = 0; i < w->mc->per_worker && w->nr_held; i++)
+		give_back(&w->conn[i]);
 }
 
 /* An answer that found no room has it when all before it has been read. */
@@ -313,33 +349,30 @@ static bool may_try_again(const struct mc_op *op)
 {
 	const struct mc_conn *c = op->conn;
 
-	return op == c->first && c->out_from == c->out_to;
+	return op == mc_op_at(c, 0) && c->out_from == c->out_to;
 }
 
 void mc_ops_go_on(struct mc_conn *c)
 {
-	for (struct mc_op *op = c->first; op; op = op->next) {
-		if (op->state == MC_OP_WAITING && !must_wait(op))
-			send(op);
-		else if (op->state == MC_OP_AGAIN && c->state == MC_CONN_BROKEN)
+	for (uint32_t i = 0; i < c->nr_ops && c->nr_waiting; i++) {
+		struct mc_op *op = mc_op_at(c, i);
+
+		if (!waits(op->state))
+			continue;
+		if (op->state == MC_OP_AGAIN && c->state == MC_CONN_BROKEN)
 			finish(op);
-		else if (op->state == MC_OP_AGAIN && may_try_again(op))
-			send(op);
+		else if (op->state == MC_OP_AGAIN ? may_try_again(op) : !must_wait(op))
+			if (!send(op))
+				return;
 	}
 }
 
 void mc_op_end(struct mc_op *op)
 {
 	struct mc_conn *c = op->conn;
-	struct mc_worker *w = c->worker;
 
 	release(op);
-	c->first = op->next;
-	if (!c->first)
-		c->last = &c->first;
+	c->op_first = (c->op_first + 1) % MC_CONN_OPS;
 	c->nr_ops--;
 	set_state(op, MC_OP_FREE);
-	op->next = w->free_ops;
-	w->free_ops = op;
-	feed(w);
 }

@@ -101,7 +101,7 @@ uint32_t mc_stats_text(struct mc_worker *w, uint8_t *to, uint32_t room)
 	add(&l, "STAT pid %d\r\n", (int)getpid());
 	add(&l, "STAT uptime %" PRIu64 "\r\n", (w->pp->now_ns - mc->begun_ns) / 1000000000);
 	add(&l, "STAT time %u\r\n", w->pp->date_s);
-	add(&l, "STAT version %s\r\n", XSEG_VERSION);
+	add(&l, "STAT version %s\r\nSTAT xseg_version %s\r\n", MC_VERSION, XSEG_VERSION);
 	add(&l, "STAT pointer_size %u\r\n", (unsigned)sizeof(void *) * 8);
 	add(&l, "STAT max_connections %u\r\n", mc->opt.connections);
 	for (uint32_t i = 0; i < MC_NR_STATS; i++)

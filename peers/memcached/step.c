@@ -16,12 +16,9 @@
 /* M1. A broken connection has nobody who reads answers. */
 static void answer(struct mc_conn *c)
 {
-	while (c->first && c->first->state == MC_OP_DONE) {
-		if (c->state == MC_CONN_BROKEN || mc_answer(c->first))
-			mc_op_end(c->first);
-		else
-			break;
-	}
+	while (c->nr_ops && mc_op_at(c, 0)->state == MC_OP_DONE &&
+		(c->state == MC_CONN_BROKEN || mc_answer(mc_op_at(c, 0))))
+		mc_op_end(mc_op_at(c, 0));
 }
 
 /* A value that was refused is read, and forgotten. */
@@ -77,6 +74,7 @@ static bool go_on_gets(struct mc_conn *c)
 static bool is_get(const uint8_t *line, uint32_t bytes)
 {
 	return bytes > 5 && (!memcmp(line, "get ", 4) || !memcmp(line, "gets ", 5) ||
+				    !memcmp(line, "bget ", 5) ||
 				    !memcmp(line, "gat ", 4) || !memcmp(line, "gats ", 5));
 }
 
@@ -138,29 +136,46 @@ static bool is_over(const struct mc_conn *c)
 				     (c->state == MC_CONN_ENDING && c->out_from == c->out_to));
 }
 
+/* More answers are to come soon, and all go out together. Each round that brings none ends that. */
+static bool hold_back(struct mc_conn *c, uint32_t nr_before)
+{
+	bool hopes = c->worker->nr_out && c->state == MC_CONN_OPEN && c->nr_ops &&
+		     c->out_to - c->out_from < MC_READ_MOST;
+
+	c->held_back = hopes && (c->nr_ops < nr_before || !c->held_back);
+	return c->held_back;
+}
+
+static void read_and_understand(struct mc_conn *c, bool *more)
+{
+	if (c->readable)
+		mc_conn_read(c);
+	*more = understand(c);
+	if (!*more && c->eof && !is_full(c))
+		mc_conn_end(c);
+}
+
 void mc_conn_step(struct mc_conn *c)
 {
-	bool more = false;
+	uint32_t nr_before = c->nr_ops;
+	bool more = false, held;
 
 	if (c->state == MC_CONN_FREE)
 		return;
 	answer(c);
+	held = hold_back(c, nr_before);
 	if (c->state == MC_CONN_OPEN && !is_full(c)) {
-		if (c->readable)
-			mc_conn_read(c);
-		more = understand(c);
-		if (!more && c->eof && !is_full(c))
-			mc_conn_end(c);
+		read_and_understand(c, &more);
 		answer(c);
 	}
-	if (c->state != MC_CONN_BROKEN)
+	if (c->state != MC_CONN_BROKEN && !held)
 		mc_conn_write(c);
 	/* what was written may have made room */
 	answer(c);
 	mc_ops_go_on(c);
 	/* one that was listed meanwhile has another step */
 	if (is_over(c) && !c->listed) {
-		mc_op_unstarve(c);
+		mc_ops_unstarve(c);
 		mc_conn_free(c);
 	} else if ((c->state == MC_CONN_OPEN && !is_full(c) &&
 			   (more || c->readable || c->eof)) ||

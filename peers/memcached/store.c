@@ -44,7 +44,7 @@ static void *open_store(void *arg)
 	struct memcached *mc = arg;
 	struct xseg_kv_params params = { .attached = mc->peer.seg,
 		.kvd = mc->peer.downstream_name, .gone_ns = GONE_NS };
-	struct xseg_kv_queue_params queue = { .depth = MC_OPS, .room_bytes = MC_ROOM_BYTES };
+	struct xseg_kv_queue_params queue = { .depth = MC_DEPTH, .room_bytes = MC_ROOM_BYTES };
 	int rc;
 
 	pthread_setname_np(pthread_self(), "store");
@@ -82,6 +82,7 @@ void mc_store_mind(struct memcached *mc, uint64_t now_ns)
 
 	if (state == MC_STORE_OPENING)
 		return;
+	atomic_store(&mc->tried, true);
 	if (mc->has_thread) {
 		join(mc);
 		if (state == MC_STORE_FAILED)
@@ -121,10 +122,11 @@ void mc_store_lose(struct mc_worker *w)
 {
 	struct memcached *mc = w->mc;
 
-	for (uint32_t i = 0; i < MC_OPS; i++)
+	for (uint32_t i = 0; i < mc->per_worker * MC_CONN_OPS && w->nr_held; i++)
 		if (w->op[i].holds) {
 			w->op[i].holds = false;
 			w->op[i].io.result = -ENOTCONN;
+			w->nr_held--;
 		}
 	/* its descriptor goes with the queue, and leaves the epoll with that */
 	xseg_kv_queue_destroy(w->queue);

@@ -141,12 +141,12 @@ static void open_client(void)
 
 void kr_begin(const char *memd_options)
 {
-	struct xseg_config cfg = { .memory_bytes = 96 << 20, .nr_requests = 512, .nr_ports = 16 };
+	struct xseg_config cfg = { .memory_bytes = 64 << 20, .nr_requests = 512, .nr_ports = 16 };
 	struct xseg_error err = { "" };
 
 	kr = (struct kr){ .now_ns = 1000000000, .date_s = 1000000 };
 	assert_int_equal(xseg_create_private(&cfg, &kr.seg, &err), 0);
-	kr.store = make_peer(&memd_class, "store", "memory=32M");
+	kr.store = make_peer(&memd_class, "store", "memory=24M");
 	set_options(kr.store, memd_options);
 	assert_int_equal(peer_open(kr.store, kr.seg, &err), 0);
 	assert_true(peer_try_serve(kr.store));

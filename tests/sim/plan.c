@@ -31,6 +31,9 @@ const struct knob knobs[] = {
 	{ "cached-low-ports", AT(threads[NODE_CACHED_LOW]), 1 },
 	{ "cached-off", AT(off), 0 },
 	{ "kvd", AT(node[NODE_KVD]), 0 },
+	{ "evicts", AT(evicts), 0 },
+	{ "preload", AT(preload), 0 },
+	{ "large", AT(large), 0 },
 	{ "beside-ports", AT(threads[NODE_BESIDE]), 1 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ "loans", AT(loans), 0 },
@@ -259,6 +262,26 @@ static void choose_values(struct sim *s)
 	plan_option(s, NODE_KVD, "sync=%s", syncs[sync]);
 	plan_option(s, NODE_KVD, "keys=400");
 	plan_option(s, NODE_MEMD, "memory=16M");
+	p->paged_least = rng_one_in(&g, 4) ? 0 : rng_range(&g, 1000, 6000);
+}
+
+/* By numbers of its own again. */
+static void choose_more_values(struct sim *s)
+{
+	struct rng g = { rng_mix(s->seed + LARGES) };
+	struct plan *p = &s->plan;
+
+	if (!p->node[NODE_KVD])
+		return;
+	p->evicts = rng_one_in(&g, 3);
+	p->preload = rng_one_in(&g, 3);
+	p->large = rng_one_in(&g, 3);
+	if (p->evicts)
+		p->zones = rng_range(&g, 7, 10);
+	if (p->large)
+		p->zones += rng_range(&g, 4, 12);
+	if (p->preload)
+		plan_option(s, NODE_KVD, "preload=%s", rng_one_in(&g, 3) ? "100k" : "all");
 }
 
 void plan_make(struct sim *s, uint32_t threads)
@@ -286,4 +309,5 @@ void plan_make(struct sim *s, uint32_t threads)
 	choose_cuts(s);
 	choose_beside(s, threads);
 	choose_values(s);
+	choose_more_values(s);
 }

@@ -55,6 +55,7 @@
 #define CUTS	    0x6375747373747563ull
 #define BESIDES	    0x6265736964656573ull
 #define VALUES	    0x76616c7565736b76ull
+#define LARGES	    0x6c61726765736b76ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 #define BEGIN_NS    (1000 * SEC)		/* what the time is when a run begins */
@@ -105,7 +106,10 @@ struct plan {
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t cuts;			/* volumes shrink, grow, go and come again */
 	/* of kvd's log; every change is answered when it is stable */
-	uint32_t zones, zone_pages, tail_pages, always;
+	uint32_t zones, zone_pages, tail_pages, paged_least, always;
+	uint32_t evicts;			/* a full log evicts */
+	uint32_t preload;			/* what it has is read when it begins */
+	uint32_t large;				/* large values, too */
 	uint32_t theme;
 	struct about about;
 };
@@ -118,10 +122,11 @@ enum act {
 	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP,
 	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
 };
-/* Of ACT_VALUE (kv/values.c). INFO is for the beginning. */
+/* Of ACT_VALUE (kv/values.c). INFO is for the beginning. RENEW puts a key of which it is not known
+ * what it holds, LARGE a large value; both come in the place of others. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
-	VALUE_INFO
+	VALUE_DELETE_ALL, VALUE_INFO, VALUE_RENEW, VALUE_LARGE
 };
 struct item {
 	uint8_t act, node, op;
@@ -444,6 +449,10 @@ bool values_too_old(const struct sim *s, uint64_t age_ns);
 void values_die(struct sim *s);
 void values_again(struct sim *s, bool power_lost);
 void values_read_back(struct sim *s);
+/* kvd has begun just now: waits until it has read ahead what it is to. */
+void values_preloaded(struct sim *s);
+/* The log has own zones for the large values that there are, and no others. */
+bool values_own_known(struct sim *s);
 void values_dump(const struct sim *s);
 
 /* ---- promise.c ---- */

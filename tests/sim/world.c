@@ -177,7 +177,8 @@ static void open_node(struct sim *s, struct node *n, void *arg)
 		limit_pages(s, n);
 }
 
-/* Smaller than any log that is of use: so zones are sealed, emptied and deleted all the time. */
+/* Smaller than any log that is of use: so zones are sealed, emptied and deleted all the time. What
+ * --with takes away is no option of the script. */
 static void size_log(const struct sim *s, struct peer *p)
 {
 	struct kvd *k = (struct kvd *)p;
@@ -185,6 +186,8 @@ static void size_log(const struct sim *s, struct peer *p)
 	k->opt.zone_bytes = s->plan.zone_pages * XSEG_PAGE_SIZE;
 	k->opt.size_bytes = k->opt.zone_bytes * s->plan.zones;
 	k->opt.tail_bytes = s->plan.tail_pages * XSEG_PAGE_SIZE;
+	k->paged.least = s->plan.paged_least;
+	k->opt.full = s->plan.evicts ? KVD_EVICT : KVD_REFUSE;
 }
 
 void node_set_time(struct sim *s, struct node *n, uint32_t port)
@@ -827,13 +830,17 @@ static void check_latencies(struct sim *s)
 /* What it has is stable then, wherever it is below. */
 static void stop_kvd(struct sim *s)
 {
+	struct kvd *k;
 	struct alog_stats st;
 
 	values_read_back(s);
-	alog_stats(((struct kvd *)s->node[NODE_KVD].p)->log, &st);
+	k = (struct kvd *)s->node[NODE_KVD].p;
+	alog_stats(k->log, &st);
 	sim_log(s, "the log of kvd, since it began last: %" PRIu64 " records, %" PRIu64
-		" bytes copied, %" PRIu64 " zones deleted, %" PRIu64 " repairs", st.records,
-		st.copied_bytes, st.zones_deleted, st.repairs);
+		" bytes copied, %" PRIu64 " zones deleted, %" PRIu64 " repairs, %" PRIu64
+		" values evicted, %" PRIu64 " bytes preloaded", st.records, st.copied_bytes,
+		st.zones_deleted, st.repairs, xseg_stats_get(k->stats, KS_EVICTED),
+		xseg_stats_get(k->stats, KS_PRELOADED_BYTES));
 	node_stop(s, NODE_KVD);
 	forget(s, NODE_KVD);
 }
@@ -847,7 +854,9 @@ static void read_values(struct sim *s)
 	n->death = NULL;
 	node_start(s, NODE_KVD);
 	sched_run(s, all_serving);
+	values_preloaded(s);
 	values_read_back(s);
+	sched_run(s, values_own_known);
 	node_stop(s, NODE_KVD);
 	values_close(s);
 }

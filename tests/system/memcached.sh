@@ -6,10 +6,26 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xseg-memcached kvd cached memd jq python3 memcached
 
-# has MODULE: of Python
-has()
+# python_of MODULE: a Python that has it
+python_of()
 {
-	python3 -c "import $1" 2>/dev/null
+	local candidate
+	for candidate in python3 /usr/bin/python3; do
+		"$candidate" -c "import $1" 2>/dev/null && echo "$candidate" && return
+	done
+	return 1
+}
+
+# client MODULE: of Python
+client()
+{
+	local python
+	if python=$(python_of "$1"); then
+		t "$1 works with it, by both kinds of socket" timeout 100 \
+			"$python" "$root/tests/system/memcached_clients.py" "$1" "$TMP/ours" "$port"
+	else
+		skip "$1 works with it" "python3-$1 is not there"
+	fi
 }
 
 free_port()
@@ -55,6 +71,22 @@ t "Debian's memcached runs" wait_for 60 [ -S theirs ]
 t "the same bytes have the same answers of both" \
 	python3 "$root/tests/system/memcached_judge.py" "$TMP/ours" "$TMP/theirs"
 kill "$their_pid"
+if ! command -v memccapable >/dev/null; then
+	skip "memccapable finds that it is a memcached" "libmemcached-tools is not there"
+else
+	t "memccapable finds that it is a memcached" \
+		memccapable -a -v -t 60 -h 127.0.0.1 -p "$port"
+fi
+client pymemcache
+client pylibmc
+# In `make check-long`, since it is fetched.
+if [ -n "$LONG" ] && mkdir npm && timeout 120 npm --prefix npm install --no-audit --no-fund \
+		memcached >npm.log 2>&1; then
+	t "npm's memcached works with it" env NODE_PATH="$TMP/npm/node_modules" \
+		node "$root/tests/system/memcached_client.js" "127.0.0.1:$port"
+else
+	skip "npm's memcached works with it" "only in check-long, and where npm can fetch it"
+fi
 t "hostile clients harm only themselves" \
 	python3 "$root/tests/system/memcached_hostile.py" "$TMP/ours" "$(bound 200 1000)"
 t "the segment is sound" wait_for 60 xseg check

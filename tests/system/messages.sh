@@ -118,7 +118,7 @@ if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
 else
 	skip "$sentence" "nobody else may run the program from here"
 fi
-free=$(xseg --json info | jq .free_bytes)
+free=$(field_of free_bytes info)
 start waiting cached --name waiting --downstream nobody --memory 8M
 t "a cache waits for whom it is to send to" wait_for 60 state_is waiting opening
 expect_json '.state == "recovering" and .peer_state == "opening"' "which its state says" \
@@ -128,7 +128,7 @@ is "and is not said to wait for a plug" "$(xseg cache status | sed -n 's/^policy
 kill "$started"
 wait "$started"
 is "one that is stopped meanwhile gives its memory back" \
-	"$(xseg --json info | jq .free_bytes) $(xseg --json cache status waiting | jq .memory_bytes)" \
+	"$(field_of free_bytes info) $(field_of memory_bytes cache status waiting)" \
 	"$free 0"
 start lonely memd --name lonely --memory 8M
 t "a peer begins" wait_for 60 state_is lonely running
@@ -165,7 +165,7 @@ downstream = memd
 END
 volumes_at_once()
 {
-	xseg --quiet up slow.conf && xseg --json status | jq .volumes
+	xseg --quiet up slow.conf && field_of volumes status
 }
 is "whoever looks as soon as all serve learns how many volumes there are" "$(volumes_at_once)" 0
 t "that stack is fast" xseg peer set memd latency=0

@@ -1,5 +1,5 @@
 #!/bin/bash
-# restart.sh - other programs take the places of those that run, and `peer restart --all` has all
+# restart.sh - other programs take the places of those that run, and `peer restart --replaced` has all
 # peers and the supervisor run them, under I/O and without an error. The supervisor starts what is
 # restarted; without a supervisor the command does.
 # timeout: 150
@@ -76,8 +76,8 @@ parent_of()	# PEER: the process that started it
 stack >stack.conf
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create v --size 64M
-expect_err 2 "NAME of a peer, or --all" "restart needs a name or --all" xseg peer restart
-expect_err 2 "NAME of a peer, or --all" "and not both" xseg peer restart filed --all
+expect_err 2 "NAME of a peer, --all or --replaced" "restart needs a name or --all" xseg peer restart
+expect_err 2 "NAME of a peer, --all or --replaced" "and only one of both" xseg peer restart filed --all
 
 load "$(bound 4s 20s)"
 t "there is a load" wait_for 60 in_use
@@ -86,10 +86,12 @@ for peer in volumed cached filed; do
 	is "the supervisor has started it" "$(parent_of "$peer")" "$(supervisor)"
 done
 before=$(supervisor)
+t "without another program none is restarted" xseg peer restart --replaced
+is "neither is the supervisor" "$(supervisor)" "$before"
 generations=$(xseg --json peer list | jq -c '[.[] | select(.kind != "client") | .generation]')
 upgrade
 t "programs that were replaced are seen" eval '! all_new'
-t "all are restarted under it" xseg peer restart --all
+t "those that run them are restarted under it" xseg peer restart --replaced
 t "each process is of the new programs" all_new
 is "the supervisor is another one" "$([ "$(supervisor)" != "$before" ] && echo yes)" yes
 is "and so is each peer" "$(xseg --json peer list | jq -c --argjson old "$generations" \

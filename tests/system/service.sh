@@ -39,7 +39,10 @@ start listen python3 listen.py notes "$short/socket"
 t "a manager listens" wait_for 20 test -S "$short/socket"
 log=$TMP/xseg-$XSEG_SEGMENT.log
 
-NOTIFY_SOCKET=$short/socket start front xseg up stack.conf --service
+mkdir bin
+for program in xseg xseg-host volumed cached memd; do ln -s "$BUILD/bin/$program" bin; done
+rm bin/xseg && cp "$BUILD/bin/xseg" bin
+NOTIFY_SOCKET=$short/socket start front "$TMP/bin/xseg" up stack.conf --service
 front=$started
 t "the manager is told when all serve" wait_for 60 grep -qx READY=1 notes
 is "and not before" "$(xseg --json peer list | jq -c '[.[].state] | unique')" '["running"]'
@@ -48,6 +51,16 @@ t "the log is shown" wait_for 10 grep -q "supervisor: started" front.log
 : >"$log"
 t "all are restarted" xseg peer restart --all
 t "a log that was cut is shown, too" wait_for 10 grep -q "memd is restarted, as asked" front.log
+is "the front stays" "$(kill -0 "$front" && echo yes)" yes
+cp bin/xseg bin/new && mv bin/new bin/xseg
+t "all are restarted once more" xseg peer restart --all
+is_new()
+{
+	[ "$(readlink "/proc/$front/exe")" = "$TMP/bin/xseg" ]
+}
+t "the front becomes the new program, and is the same process" wait_for 20 is_new
+t "the manager is told once more that all serve" wait_for 20 eval '[ "$(grep -cx READY=1 notes)" = 2 ]'
+is "no line of the log is shown twice" "$(grep -E '^[0-9]{4}-' front.log | sort | uniq -d)" ""
 is "the front stays" "$(kill -0 "$front" && echo yes)" yes
 t "a volume is made" xseg volume create v --size 32M
 t "and written, which stays dirty" xbench --volume=v --rw=write --bs=64k --iodepth=8 --size=32M --number_ios=512

@@ -22,7 +22,7 @@ is_back()	# PEER GENERATION: it runs again, as another incarnation
 
 dirty_bytes()
 {
-	xseg --json cache status | jq .dirty_bytes
+	field_of dirty_bytes cache status
 }
 
 # write_unflushed VOL FILE: writes the image and is cut off before the flush; once more where the
@@ -143,7 +143,7 @@ lanes 0 of 512 used
 private 0 in the peers' processes, 0 of it in huge pages
 bad 0 wrong values were found in the segment and refused"
 is "with the time when it was made" "$(xseg info | sed -n 's/^segment .*, made //p')" \
-	"$(date -d "@$(xseg --json info | jq .made_at_s)" '+%Y-%m-%d %H:%M:%S')"
+	"$(date -d "@$(field_of made_at_s info)" '+%Y-%m-%d %H:%M:%S')"
 t "status works without a stack" xseg status
 other=$XSEG_SEGMENT-other
 t "another one has other numbers" \

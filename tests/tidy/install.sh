@@ -143,6 +143,34 @@ else
 	not_ok "and uninstall removes that, and nothing else" "$work/log"
 fi
 
+# in_home TARGET: for one user, without DESTDIR
+in_home()
+{
+	HOME=$work/home make --no-print-directory BUILD="${BUILD#"$root"/}" CC="$CC" PREFIX='~/xseg' "$1" >"$work/log" 2>&1
+}
+
+cat >"$work/stack.conf" <<'END'
+[segment]
+memory = 32M
+[peer memd]
+memory = 8M
+[peer volumed]
+downstream = memd
+END
+mkdir "$work/home"
+xseg=$work/home/xseg/bin/xseg
+sentence="it is installed in a home, and a stack runs from there"
+if in_home install && XDG_STATE_HOME=$work "$xseg" -s "install-test-$$" up "$work/stack.conf" >"$work/log" 2>&1 &&
+		"$xseg" -s "install-test-$$" volume create v --size 1M >"$work/log" 2>&1 &&
+		"$xseg" -s "install-test-$$" down >"$work/log" 2>&1; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+in_home uninstall
+find "$work/home" >"$work/log"
+if [ "$(wc -l <"$work/log")" = 1 ]; then ok "and leaves nothing there"; else not_ok "and leaves nothing there" "$work/log"; fi
+
 # looks_in DIR: a python3 of this machine does, for packages
 looks_in()
 {

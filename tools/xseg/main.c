@@ -18,6 +18,7 @@
 #include "peers/common/say/hint.h"
 #include "peers/common/options/owner.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/cmd/complete_cmd.h"
 #include "tools/xseg/text/cache_volume.h"
 
 #ifndef XSEG_VERSION
@@ -26,6 +27,8 @@
 
 #define MAX_WORDS 64
 #define ANY	  MAX_WORDS
+
+static int complete(struct tool *t, const void *opts, int argc, char **argv);
 
 static const struct command commands[] = {
 	{ "create", seg_create, seg_create_table, sizeof(struct seg_create_opts), 0, 0,
@@ -51,7 +54,7 @@ static const struct command commands[] = {
 	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
 	  "stops a peer in order; refuses while others send to it" },
 	{ "peer restart", peer_restart, peer_restart_table, sizeof(struct peer_restart_opts), 0, 1,
-	  "NAME|--all",
+	  "NAME|--all|--replaced",
 	  "stops a peer in order and starts it again, while others wait for it" },
 	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
 	  "sends SIGKILL to a peer's process" },
@@ -97,8 +100,8 @@ static const struct command commands[] = {
 	  "puts a value, from a file or standard input, under a key" },
 	{ "kv get", kv_get, kv_get_table, sizeof(struct kv_opts), 1, 2, "KEY [FILE|-]",
 	  "writes a key's value to a file or standard output" },
-	{ "kv delete", kv_delete, kv_key_table, sizeof(struct kv_opts), 1, 1, "KEY",
-	  "deletes a key and its value" },
+	{ "kv delete", kv_delete, kv_delete_table, sizeof(struct kv_opts), 0, 1, "[KEY]",
+	  "deletes a key and its value, or all of them" },
 	{ "kv exists", kv_exists, kv_key_table, sizeof(struct kv_opts), 1, 1, "KEY",
 	  "ends with 0 if the key is there, with 4 if it is not" },
 	{ "kv list", kv_list, kv_list_table, sizeof(struct kv_opts), 0, 0, "",
@@ -128,6 +131,8 @@ static const struct command commands[] = {
 	  "prints counters and latencies of each peer, cache and volume" },
 	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "",
 	  "the same, live, on a terminal" },
+	{ "complete", complete, NULL, 0, 1, ANY, "-- WORD...",
+	  "prints how the last word of a command line may go on; for a shell" },
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -164,6 +169,14 @@ static const struct opt global_table[] = {
 	{ 0 },
 };
 #undef AT
+
+static int complete(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct complete_tables tables = { commands, NR_COMMANDS, global_table };
+
+	(void)opts;
+	return complete_words(t, &tables, argc, argv);
+}
 
 /* ---- help -------------------------------------------------------------------------------- */
 
@@ -397,7 +410,8 @@ static int empty_word(int argc, char **words)
 static int check_words(const struct command *cmd, const void *opts, int argc, char **words)
 {
 	const char *missing = cmd->opts ? opt_missing(cmd->opts, opts) : NULL;
-	int empty = empty_word(argc, words);
+	/* of a line that is being typed the last word may be empty */
+	int empty = cmd->run == complete ? 0 : empty_word(argc, words);
 
 	if (argc < cmd->min_args)
 		return tool_fail(TOOL_USAGE, "%s: a word is missing; usage: xseg %s %s",

@@ -253,6 +253,17 @@ struct large_run *large_expired(struct large *l, uint64_t time_s)
 	return NULL;
 }
 
+uint32_t large_next_expiry(const struct large *l)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < l->nr && l->named; i++)
+		if (l->run[i].state == LARGE_NAMED && l->run[i].expiry &&
+			(!next || l->run[i].expiry < next))
+			next = l->run[i].expiry;
+	return next;
+}
+
 /* ---- handles ---- */
 
 static uint64_t number_in(const struct large_handle *h)

@@ -131,6 +131,9 @@ struct large_run *large_victim(struct large *l);
 /* The next NAMED run that has expired at this time. NULL: none. */
 struct large_run *large_expired(struct large *l, uint64_t time_s);
 
+/* The earliest expiry of those that are NAMED. 0: none has one. */
+uint32_t large_next_expiry(const struct large *l);
+
 /* ---- handles ---- */
 
 /* A number that was never given out. */

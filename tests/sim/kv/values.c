@@ -12,57 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/kvd/kvd.h"
-#include "tests/rig/kv_wire_client.h"
-#include "tests/sim/sim.h"
-#include "tests/sim/kv/versions.h"
-
-#define VPORTS	   2u
-#define VDEPTH	   6u
-#define VPAGES	   20u				/* of a request: a record, and a query */
-#define VCHANGES   3u				/* of a key that are out */
-#define KEY_ROOM   1024u
-#define VALUE_ROOM 16384u
-#define GET_TRIES  64u
-#define DATE	   1000000u			/* when the time is 0 */
-
-struct scan {
-	uint64_t cursor;
-	uint32_t nr[VERSION_KEYS];		/* how often each key came */
-};
-
-struct vio {
-	struct xreq *r;				/* NULL: none */
-	enum value_op op;
-	uint32_t port, nr, key[VERSION_BATCH], change[VERSION_BATCH];
-	struct kw_change c[VERSION_BATCH];
-	uint8_t *value[VERSION_BATCH];		/* VALUE_ROOM */
-	uint64_t begin, issued_ns;
-	bool fua, resolves, lends;
-	/* GET */
-	uint32_t need, place, tries;
-	uint8_t flags;
-	uint64_t zone, time;
-	struct scan scan;
-	uint32_t *page;
-};
-
-struct values {
-	struct versions v;
-	struct xseg_peer *peer;
-	struct xport *port[VPORTS];
-	uint32_t *pages;
-	struct vio io[VPORTS * VDEPTH];
-	struct kw_log log;
-	uint32_t value_max, in_flight;
-	int64_t skew;				/* of the date, in seconds */
-	uint64_t time;				/* the latest that kvd has told */
-	uint32_t incarnation;
-	bool alone[VERSION_KEYS];		/* nothing else may be sent for it */
-	bool unsure[VERSION_KEYS];		/* what it holds is to be found out */
-	bool lost;				/* by a loss of power */
-	uint8_t *record;
-};
+#include "tests/sim/kv/inside.h"
 
 static char key_name[VERSION_KEYS][KEY_ROOM];
 static uint32_t key_bytes[VERSION_KEYS];
@@ -95,6 +45,12 @@ const char *values_name(const struct sim *s)
 	return name;
 }
 
+const char *value_key(uint32_t key, uint32_t *bytes)
+{
+	*bytes = key_bytes[key];
+	return key_name[key];
+}
+
 static void complain(struct sim *s, const char *error)
 {
 	if (error)
@@ -111,7 +67,7 @@ static struct vio *free_io(const struct sim *s)
 	return NULL;
 }
 
-static void submit(struct sim *s, struct vio *io)
+void value_submit(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 
@@ -138,7 +94,7 @@ static void take(struct sim *s, struct vio *io, enum value_op op)
 	w->in_flight++;
 }
 
-static void done(struct sim *s, struct vio *io)
+void value_done(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 
@@ -150,6 +106,8 @@ static void done(struct sim *s, struct vio *io)
 
 		w->v.key[key].out--;
 		w->alone[key] = false;
+		if (io->op != VALUE_GET && io->op != VALUE_EXISTS)
+			w->forgot[key] = ++w->v.now;
 		if (!w->unsure[key])
 			complain(s, versions_check(&w->v, key));
 	}
@@ -239,6 +197,14 @@ static void choose_condition(struct sim *s, struct rng *g, struct kw_change *c, 
 		c->condition = KV_IF_PRESENT;
 }
 
+void value_condition(struct sim *s, struct rng *g, struct vio *io)
+{
+	struct kw_change *c = &io->large.put;
+
+	*c = (struct kw_change){ .kind = KV_PUT, .expiry = choose_expiry(s, g) };
+	choose_condition(s, g, c, io->key[0]);
+}
+
 static void choose_change(struct sim *s, struct rng *g, struct vio *io, uint32_t key, bool batch)
 {
 	struct kw_change *c = &io->c[io->nr];
@@ -304,29 +270,94 @@ static bool send_change(struct sim *s, struct rng *g, bool batch)
 	begin_changes(s, io);
 	if (!kw_batch(s->seg, io->r, &w->log, io->c, nr, io->fua, io->page, VPAGES))
 		sim_fail(s, "values: a batch is too large for the test");
-	submit(s, io);
+	value_submit(s, io);
+	return true;
+}
+
+/* A change of each key at once. */
+static bool send_delete_all(struct sim *s, struct rng *g)
+{
+	struct values *w = s->values;
+	struct vio *io = free_io(s);
+
+	for (uint32_t i = 0; i < VERSION_KEYS; i++)
+		if (w->alone[i] || w->unsure[i] || w->v.key[i].out >= VCHANGES)
+			return false;
+	take(s, io, VALUE_DELETE_ALL);
+	io->fua = rng_one_in(g, 3);
+	io->c[0] = (struct kw_change){ .kind = KV_DELETE_ALL };
+	sim_log(s, "values: %td: delete all%s", io - w->io, io->fua ? ", FUA" : "");
+	for (; io->nr < VERSION_KEYS; io->nr++) {
+		io->key[io->nr] = io->nr;
+		io->change[io->nr] = versions_begin(
+			&w->v, io->nr, &(struct vchange){ .kind = KV_DELETE_ALL });
+		w->v.key[io->nr].out++;
+	}
+	if (!kw_batch(s->seg, io->r, &w->log, io->c, 1, io->fua, io->page, VPAGES))
+		sim_fail(s, "values: a batch is too large for the test");
+	value_submit(s, io);
 	return true;
 }
 
 /* All that the answer of a batch may be, if none was done. */
-static bool is_refusal(struct sim *s, int64_t result)
+bool value_is_refusal(struct sim *s, int64_t result)
 {
 	s->nr_errors += result == -EIO;
 	return result == -ENOSPC || result == -EFBIG || (s->errors_ok && result == -EIO);
 }
 
-static void change_answered(struct sim *s, struct vio *io)
+/* Whatever it held is gone for good when this is answered. */
+static void renew(struct sim *s, struct vio *io, uint32_t key)
+{
+	struct values *w = s->values;
+	struct rng g = { rng_next(&s->rng) };
+
+	take(s, io, VALUE_RENEW);
+	io->nr = 1;
+	io->key[0] = key;
+	io->fua = w->alone[key] = true;
+	io->c[0] = (struct kw_change){ .kind = KV_PUT, .key = key_name[key],
+		.key_bytes = key_bytes[key] };
+	choose_value(s, &g, io, 0);
+	w->v.key[key].out++;
+	sim_log(s, "values: %td: key %u is put anew, %u bytes", io - w->io, key,
+		io->c[0].value_bytes);
+	if (!kw_batch(s->seg, io->r, &w->log, io->c, 1, true, io->page, VPAGES))
+		sim_fail(s, "values: a value is too large for the test");
+	value_submit(s, io);
+}
+
+static void renew_answered(struct sim *s, struct vio *io)
+{
+	struct values *w = s->values;
+	uint32_t key = io->key[0];
+	struct kw_change *c = &io->c[0];
+	int64_t result = io->r->result;
+
+	if (result != io->r->size && !value_is_refusal(s, result))
+		sim_fail(s, "values: a put of key %u was answered %" PRIi64, key, result);
+	if (result == io->r->size) {
+		kw_outcomes(s->seg, io->r, c, 1);
+		if (c->result)
+			sim_fail(s, "values: a put of key %u has the result %d", key, c->result);
+		versions_renew(&w->v, key, c->value, c->value_bytes, c->new_version);
+		w->unsure[key] = w->renewed[key] = false;
+	}
+	value_done(s, io);
+}
+
+int value_changed(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 	int64_t result = io->r->result;
-	bool any = false;
+	bool any = false, all = io->op == VALUE_DELETE_ALL;
 
-	if (result != io->r->size && !is_refusal(s, result))
+	if (result != io->r->size && !value_is_refusal(s, result))
 		sim_fail(s, "values: a change of key %u was answered %" PRIi64, io->key[0], result);
 	if (result == io->r->size)
-		kw_outcomes(s->seg, io->r, io->c, io->nr);
+		kw_outcomes(s->seg, io->r, io->c, all ? 1 : io->nr);
 	for (uint32_t i = 0; i < io->nr; i++) {
-		struct kw_change *c = &io->c[i];
+		struct kw_change *c = &io->c[all ? 0 : i];
 
 		sim_log(s,
 			"values: %td: key %u -> %" PRIi64 ", %d, version %" PRIu64
@@ -334,7 +365,7 @@ static void change_answered(struct sim *s, struct vio *io)
 			io - w->io, io->key[i], result, c->result, c->new_version, c->number);
 		if (result == -EIO) {
 			w->unsure[io->key[i]] = true;
-			w->v.key[io->key[i]].change[io->change[i]].state = VCHANGE_DEAD;
+			versions_doubt(&w->v, io->key[i], io->change[i]);
 			continue;
 		}
 		if (result < 0)
@@ -350,12 +381,18 @@ static void change_answered(struct sim *s, struct vio *io)
 		s->promised |= io->fua;
 	}
 	s->nr_value_changes += any;
-	done(s, io);
+	return result < 0 ? (int)result : io->c[0].result;
+}
+
+static void change_answered(struct sim *s, struct vio *io)
+{
+	value_changed(s, io);
+	value_done(s, io);
 }
 
 /* ---- gets ---- */
 
-static void ask(struct sim *s, struct vio *io)
+void value_ask(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 	uint32_t key = io->key[0];
@@ -366,7 +403,7 @@ static void ask(struct sim *s, struct vio *io)
 	kw_query(s->seg, io->r, &w->log, &q, key_name[key], io->page, io->need);
 	if (io->lends && io->op == VALUE_GET)
 		io->r->flags |= XSEG_REQ_LOAN;
-	submit(s, io);
+	value_submit(s, io);
 }
 
 static void send_get(struct sim *s, struct vio *io, enum value_op op, uint32_t key, uint32_t need)
@@ -394,7 +431,7 @@ static bool send_query(struct sim *s, struct rng *g, enum value_op op)
 		return false;
 	send_get(s, io, op, key, rng_range(g, 1, 3));
 	io->lends = s->plan.loans && rng_one_in(g, 2);
-	ask(s, io);
+	value_ask(s, io);
 	return true;
 }
 
@@ -406,9 +443,13 @@ static bool resolve(struct sim *s, uint32_t key)
 
 	if (!io || !w->unsure[key] || w->v.key[key].out)
 		return false;
+	if (w->renewed[key]) {
+		renew(s, io, key);
+		return true;
+	}
 	send_get(s, io, VALUE_GET, key, 1);
 	io->resolves = w->alone[key] = true;
-	ask(s, io);
+	value_ask(s, io);
 	return true;
 }
 
@@ -421,7 +462,7 @@ static bool resolve_some(struct sim *s)
 	return any;
 }
 
-static void judge(struct sim *s, struct vio *io, int rc, const struct kw_value *v)
+void value_judge(struct sim *s, struct vio *io, int rc, const struct kw_value *v)
 {
 	struct values *w = s->values;
 	struct vseen seen = { .begin = io->begin, .what = VSEEN_ABSENT };
@@ -441,8 +482,13 @@ static void judge(struct sim *s, struct vio *io, int rc, const struct kw_value *
 		seen.expiry = v->expiry;
 		seen.client = v->client;
 		seen.hash = versions_hash(v->value, v->value_bytes);
+		w->got[key] = io->begin;
 	}
 	s->nr_value_gets++;
+	if (io->resolves && rc && w->v.evicts) {
+		w->renewed[key] = true;	/* it may have been any of its states, and be it again */
+		return;
+	}
 	if (!io->resolves) {
 		versions_see(&w->v, key, &seen);
 		return;
@@ -463,7 +509,7 @@ static void exists_answered(struct sim *s, struct vio *io)
 		versions_see(&s->values->v, io->key[0], &seen);
 	else if (!s->errors_ok)
 		sim_fail(s, "values: EXISTS of key %u was answered %" PRIi64, io->key[0], result);
-	done(s, io);
+	value_done(s, io);
 }
 
 /* kvd's time does not go back. It is told if a record expires. */
@@ -494,11 +540,15 @@ static void get_answered(struct sim *s, struct vio *io)
 			rc, io->need);
 		io->flags |= rc == -EBADMSG ? KV_LOOK : 0;
 		xseg_req_drop_loans(w->port[io->port], io->r);
-		ask(s, io);
+		value_ask(s, io);
 		return;
 	}
-	judge(s, io, rc, &v);
-	done(s, io);
+	if (!rc && v.large) {
+		large_get(s, io, &v);
+		return;
+	}
+	value_judge(s, io, rc, &v);
+	value_done(s, io);
 }
 
 /* ---- scans ---- */
@@ -508,7 +558,7 @@ static void ask_scan(struct sim *s, struct vio *io)
 	struct kv_query q = { .kind = KV_SCAN, .cursor = io->scan.cursor };
 
 	kw_query(s->seg, io->r, &s->values->log, &q, NULL, io->page, io->need);
-	submit(s, io);
+	value_submit(s, io);
 }
 
 static bool send_scan(struct sim *s, struct rng *g)
@@ -544,7 +594,8 @@ static void check_scan(struct sim *s, const struct vio *io)
 
 		if (w->unsure[i] || w->v.key[i].quiet_since > io->begin)
 			continue;
-		if (io->scan.nr[i] != st->present && !(st->present && st->expiry))
+		if (io->scan.nr[i] != st->present &&
+			!(st->present && (st->expiry || w->v.evicts)))
 			sim_fail(s, "values: a scan tells key %u %u times, and it was %sthere", i,
 				io->scan.nr[i], st->present ? "" : "not ");
 	}
@@ -560,7 +611,7 @@ static void scan_answered(struct sim *s, struct vio *io)
 	if (io->r->result < 0) {
 		if (!s->errors_ok)
 			sim_fail(s, "values: a scan was answered %" PRIi64, io->r->result);
-		done(s, io);
+		value_done(s, io);
 		return;
 	}
 	xseg_req_read_data(s->seg, io->r, 0, &head, sizeof(head));
@@ -578,7 +629,7 @@ static void scan_answered(struct sim *s, struct vio *io)
 		return;
 	}
 	check_scan(s, io);
-	done(s, io);
+	value_done(s, io);
 }
 
 /* ---- the rest ---- */
@@ -593,7 +644,7 @@ static bool send_flush(struct sim *s)
 	io->r->flags = 0;
 	io->r->offset = io->r->size = io->r->nr_pages = 0;
 	sim_log(s, "values: %td: flush at %" PRIu64, io - s->values->io, io->begin);
-	submit(s, io);
+	value_submit(s, io);
 	return true;
 }
 
@@ -608,7 +659,7 @@ static void flush_answered(struct sim *s, struct vio *io)
 		versions_promise(&s->values->v, io->begin);
 		s->promised = true;
 	}
-	done(s, io);
+	value_done(s, io);
 }
 
 static void info_answered(struct sim *s, struct vio *io)
@@ -622,7 +673,23 @@ static void info_answered(struct sim *s, struct vio *io)
 	w->log.id = info.id;
 	memcpy(w->log.uuid, info.uuid, sizeof(info.uuid));
 	w->value_max = info.record_max;
-	done(s, io);
+	w->piece_bytes = info.piece_bytes;
+	value_done(s, io);
+}
+
+/* kvd was killed, or has opened its log anew. */
+static void look_at_kvd(struct sim *s)
+{
+	struct values *w = s->values;
+	struct kvd *k = (struct kvd *)s->node[NODE_KVD].p;
+
+	if (!k || (w->kvd == &k->peer && w->began_ns == k->began_ns))
+		return;
+	w->kvd = &k->peer;
+	w->began_ns = k->began_ns;
+	w->v.opened = ++w->v.now;
+	for (uint32_t i = 0; i < VERSION_KEYS; i++)
+		w->forgot[i] = w->v.opened;
 }
 
 bool values_replies(struct sim *s)
@@ -631,6 +698,8 @@ bool values_replies(struct sim *s)
 	struct xreq *r;
 	bool any = false;
 
+	if (w)
+		look_at_kvd(s);
 	for (uint32_t i = 0; w && i < VPORTS; i++)
 		while (w->port[i] && xseg_port_replies(w->port[i], &r, 1)) {
 			struct vio *io = r->cookie;
@@ -639,11 +708,14 @@ bool values_replies(struct sim *s)
 			if (!io || io->r != r)
 				sim_fail(s, "values: an answer came twice");
 			switch (io->op) {
+			case VALUE_DELETE_ALL:
 			case VALUE_CHANGE: change_answered(s, io); break;
 			case VALUE_GET: get_answered(s, io); break;
 			case VALUE_EXISTS: exists_answered(s, io); break;
 			case VALUE_SCAN: scan_answered(s, io); break;
 			case VALUE_FLUSH: flush_answered(s, io); break;
+			case VALUE_RENEW: renew_answered(s, io); break;
+			case VALUE_LARGE: large_answered(s, io); break;
 			default: info_answered(s, io); break;
 			}
 		}
@@ -671,6 +743,26 @@ bool values_room(const struct sim *s)
 	return !s->values || (s->values->peer && free_io(s));
 }
 
+/* Another choice than those of other changes, so that these stay as they are. */
+static bool send_large(struct sim *s, const struct item *it)
+{
+	struct rng g = { rng_mix(s->seed * 0x9e3779b97f4a7c15ull + (uint64_t)(it - s->item) + LARGES) };
+	struct vio *io = free_io(s);
+	uint32_t key;
+
+	if (!rng_one_in(&g, 6))
+		return false;
+	io->nr = 0;
+	key = usable(s, io, rng_below(&g, 8), VCHANGES);
+	if (key == VERSION_KEYS)
+		return false;
+	take(s, io, VALUE_LARGE);
+	io->key[0] = key;
+	io->fua = rng_one_in(&g, 5);
+	large_put(s, io, &g);
+	return true;
+}
+
 /* There is room. */
 void values_send(struct sim *s, const struct item *it)
 {
@@ -681,8 +773,12 @@ void values_send(struct sim *s, const struct item *it)
 	if (resolve_some(s) && !free_io(s))
 		return;
 	switch ((enum value_op)it->op) {
-	case VALUE_CHANGE: send_change(s, &g, false); break;
+	case VALUE_CHANGE:
+		if (!s->plan.large || !send_large(s, it))
+			send_change(s, &g, false);
+		break;
 	case VALUE_BATCH: send_change(s, &g, true); break;
+	case VALUE_DELETE_ALL: send_delete_all(s, &g); break;
 	case VALUE_SCAN: send_scan(s, &g); break;
 	case VALUE_FLUSH: send_flush(s); break;
 	case VALUE_DATE: date(s, &g); break;
@@ -713,7 +809,8 @@ void values_dump(const struct sim *s)
 {
 	static const char *const names[] = { [VALUE_CHANGE] = "change", [VALUE_GET] = "get",
 		[VALUE_EXISTS] = "exists", [VALUE_SCAN] = "scan", [VALUE_FLUSH] = "flush",
-		[VALUE_INFO] = "info" };
+		[VALUE_INFO] = "info", [VALUE_DELETE_ALL] = "delete all",
+		[VALUE_RENEW] = "put anew", [VALUE_LARGE] = "large value" };
 
 	for (uint32_t i = 0; s->values && i < VPORTS * VDEPTH; i++) {
 		const struct vio *io = &s->values->io[i];
@@ -735,7 +832,7 @@ void values_learn(struct sim *s)
 	take(s, io, VALUE_INFO);
 	kw_query(s->seg, io->r, &s->values->log, &(struct kv_query){ .kind = KV_INFO }, NULL,
 		io->page, 1);
-	submit(s, io);
+	value_submit(s, io);
 	values_flush(s);
 	sched_run(s, values_idle);
 }
@@ -771,13 +868,19 @@ void values_open(struct sim *s)
 	name_keys();
 	versions_init(&w->v);
 	w->v.always = s->plan.always;
+	w->log.paged_least = s->plan.paged_least;
+	w->v.evicts = s->plan.evicts;
+	evicted_watch(s);
 	w->record = malloc(XSEG_REQ_BYTES);
 	assert(w->record);
-	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++)
+	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++) {
 		for (uint32_t n = 0; n < VERSION_BATCH; n++) {
 			w->io[i].value[n] = malloc(VALUE_ROOM);
 			assert(w->io[i].value[n]);
 		}
+		w->io[i].large.data = malloc(LARGE_ROOM);
+		assert(w->io[i].large.data);
+	}
 	open_ports(s);
 }
 
@@ -802,9 +905,11 @@ void values_close(struct sim *s)
 
 	close_ports(s, XSEG_CLOSE_FREE_ARENA);
 	versions_fini(&w->v);
-	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++)
+	for (uint32_t i = 0; i < VPORTS * VDEPTH; i++) {
 		for (uint32_t n = 0; n < VERSION_BATCH; n++)
 			free(w->io[i].value[n]);
+		free(w->io[i].large.data);
+	}
 	free(w->record);
 	free(w);
 	s->values = NULL;
@@ -845,8 +950,10 @@ void values_again(struct sim *s, bool power_lost)
 	open_ports(s);
 	if (!power_lost)
 		return;
-	for (uint32_t i = 0; i < VERSION_KEYS; i++)
+	for (uint32_t i = 0; i < VERSION_KEYS; i++) {
 		w->unsure[i] = true;
+		w->renewed[i] = false;
+	}
 	w->lost = true;
 	sched_run(s, all_known);
 	w->lost = false;
@@ -861,8 +968,62 @@ void values_read_back(struct sim *s)
 	for (uint32_t i = 0; i < VERSION_KEYS; i++) {
 		io = free_io(s);
 		send_get(s, io, VALUE_GET, i, 1);
-		ask(s, io);
+		value_ask(s, io);
 		values_flush(s);
 		sched_run(s, values_idle);
 	}
+}
+
+static struct kvd *kvd_here(const struct sim *s)
+{
+	return (struct kvd *)s->node[NODE_KVD].p;
+}
+
+static bool preload_is_over(struct sim *s)
+{
+	const struct kvd *k = kvd_here(s);
+
+	return k->state == KVD_OPEN && k->preload.begun && !k->jobs.nr && values_idle(s);
+}
+
+/* Zones that were there all the time were read, all or as much as was asked for. */
+void values_preloaded(struct sim *s)
+{
+	struct kvd *k = kvd_here(s);
+	uint64_t least = 0, done;
+
+	sched_run(s, preload_is_over);
+	for (uint64_t id = 1; id <= k->index.newest; id++)
+		least += alog_zone_epoch(k->log, id) ? k->cfg.zone_bytes : 0;
+	done = xseg_stats_get(k->stats, KS_PRELOADED_BYTES);
+	if (!strcmp(k->opt.preload, "no"))
+		least = 0;
+	else if (strcmp(k->opt.preload, "all") && least > 100u << 10)
+		least = 100u << 10;
+	if (done < least)
+		sim_fail(s, "values: %" PRIu64 " bytes were read ahead, of %" PRIu64, done, least);
+}
+
+/* What has expired may have lost its zones before its record goes. */
+bool values_own_known(struct sim *s)
+{
+	const struct kvd *k = kvd_here(s);
+	uint32_t least = 0, most = 0;
+	struct alog_stats st;
+
+	for (uint32_t i = 0; i < VERSION_KEYS; i++) {
+		const struct vstate *is = versions_now(&s->values->v, i);
+		uint32_t zones = (uint32_t)large_zones(&k->large.t, is->value.bytes);
+
+		if (!is->large)
+			continue;
+		most += zones;
+		least += is->present && is->gone_at == VERSION_NONE && !is->expiry &&
+			!s->plan.evicts ? zones : 0;
+	}
+	alog_stats(k->log, &st);
+	if (st.own_zones < least)
+		sim_fail(s, "values: %u zones are there for large values that need %u",
+			st.own_zones, least);
+	return st.own_zones <= most;
 }

@@ -92,32 +92,38 @@ static struct vbytes count(const struct vbytes *old, const struct vchange *c, ui
 
 static enum need need_of(const struct vchange *c)
 {
+	if (c->kind == KV_DELETE_ALL)
+		return NEED_NOTHING;
 	if (c->condition == KV_IF_ABSENT)
 		return NEED_ABSENT;
 	return c->condition != KV_ALWAYS || c->kind != KV_PUT ? NEED_PRESENT : NEED_NOTHING;
 }
 
-static bool may_be_absent(const struct vstate *st, uint32_t latest)
+static bool may_be_absent(const struct versions *v, const struct vstate *st, uint32_t latest)
 {
-	return !st->present || (st->expiry && st->expiry <= latest);
+	return !st->present || v->evicts || (st->expiry && st->expiry <= latest);
 }
 
-static bool may_be_present(const struct vstate *st, uint64_t begin)
+/* V4. `opened`: when the log was opened last, before the end of what is looked at. */
+static bool may_be_present(const struct versions *v, const struct vstate *st, uint64_t begin,
+	uint64_t opened)
 {
-	return st->present && begin <= st->gone_at;
+	return st->present && (begin <= st->gone_at || (v->evicts && st->gone_at < opened));
 }
 
 /* Whether it could be done to that state. */
-static bool can_do(const struct vchange *c, const struct vstate *st, uint32_t latest)
+static bool can_do(const struct versions *v, const struct vchange *c, const struct vstate *st)
 {
 	uint64_t n;
 
 	switch (need_of(c)) {
 	case NEED_ABSENT:
-		return may_be_absent(st, latest);
+		return may_be_absent(v, st, v->latest);
 	case NEED_PRESENT:
-		if (!may_be_present(st, c->begin) || (c->condition == KV_IF_VERSION &&
+		if (!may_be_present(v, st, c->begin, c->opened) || (c->condition == KV_IF_VERSION &&
 				st->version && st->version != c->if_version))
+			return false;
+		if (st->large && c->kind >= KV_APPEND && c->kind <= KV_DECR)
 			return false;
 		return (c->kind != KV_INCR && c->kind != KV_DECR) || number_of(&st->value, &n);
 	default:
@@ -128,8 +134,10 @@ static bool can_do(const struct vchange *c, const struct vstate *st, uint32_t la
 /* What it makes of the state. Its value is the caller's. */
 static struct vstate make(const struct vchange *c, const struct vstate *st, uint64_t *number)
 {
-	struct vstate to = { .version = c->version, .present = c->kind != KV_DELETE,
+	struct vstate to = { .version = c->version,
+		.present = c->kind != KV_DELETE && c->kind != KV_DELETE_ALL,
 		.promised = c->promised, .expiry = st->expiry, .client = st->client,
+		.large = c->kind == KV_PUT ? c->large : c->kind == KV_TOUCH && st->large,
 		.gone_at = VERSION_NONE, .batch = c->batch };
 
 	switch (c->kind) {
@@ -277,6 +285,7 @@ void versions_see(struct versions *v, uint32_t key, const struct vseen *seen)
 	k->seen = grow(k->seen, k->nr_seen, &k->room_seen, sizeof(*k->seen));
 	k->seen[k->nr_seen] = *seen;
 	k->seen[k->nr_seen].latest = v->latest;
+	k->seen[k->nr_seen].opened = v->opened;
 	k->seen[k->nr_seen++].end = ++v->now;
 }
 
@@ -293,6 +302,7 @@ void versions_end(struct versions *v, uint32_t key, uint32_t change, int result,
 	c->state = result ? VCHANGE_NOT_DONE : VCHANGE_DONE;
 	c->version = version;
 	c->number = number;
+	c->opened = v->opened;
 	c->end = ++v->now;
 	if (result == -EEXIST && c->condition == KV_IF_VERSION) {
 		seen.what = VSEEN_OTHER_VERSION;
@@ -357,23 +367,24 @@ static const char *check_order(struct versions *v, uint32_t key, uint32_t nr)
 	return NULL;
 }
 
-static bool fits(const struct vseen *s, const struct vstate *st)
+static bool fits(const struct versions *v, const struct vseen *s, const struct vstate *st)
 {
+	bool present = may_be_present(v, st, s->begin, s->opened);
 	uint64_t n;
 
 	switch (s->what) {
 	case VSEEN_VALUE:
-		return may_be_present(st, s->begin) && st->version == s->version &&
+		return present && st->version == s->version &&
 		       st->expiry == s->expiry && st->client == s->client &&
 		       versions_hash(st->value.at, st->value.bytes) == s->hash;
 	case VSEEN_PRESENT:
-		return may_be_present(st, s->begin);
+		return present;
 	case VSEEN_OTHER_VERSION:
-		return may_be_present(st, s->begin) && st->version != s->version;
+		return present && st->version != s->version;
 	case VSEEN_NO_NUMBER:
-		return may_be_present(st, s->begin) && !number_of(&st->value, &n);
+		return present && (st->large || !number_of(&st->value, &n));
 	default:
-		return may_be_absent(st, s->latest);
+		return may_be_absent(v, st, s->latest);
 	}
 }
 
@@ -404,7 +415,7 @@ static const char *check_seen(struct versions *v, uint32_t key, uint32_t first, 
 		for (n = from; n <= nr; n++)
 			if ((n == nr || k->change[n].end > s->begin) &&
 				(n == 0 || k->change[n - 1].begin < s->end) &&
-				fits(s, &k->state[first + n]))
+				fits(v, s, &k->state[first + n]))
 				break;
 		at[i] = n;
 		if (n > nr)
@@ -432,7 +443,7 @@ static const char *apply_all(struct versions *v, uint32_t key, uint32_t nr)
 		uint64_t number = 0;
 		struct vstate st = k->state[k->nr_states - 1];
 
-		if (!can_do(c, &st, v->latest))
+		if (!can_do(v, c, &st))
 			return complain(v, key, "a change (kind %u, condition %u) was done as "
 				"version %" PRIu64 " to version %" PRIu64 ", and could not be",
 				c->kind, c->condition, c->version, st.version);
@@ -496,6 +507,14 @@ const char *versions_check(struct versions *v, uint32_t key)
 
 /* ---- after a loss of power, or the death of clients ---- */
 
+void versions_doubt(struct versions *v, uint32_t key, uint32_t change)
+{
+	struct vchange *c = &v->key[key].change[change];
+
+	c->state = VCHANGE_DEAD;
+	c->opened = v->opened;
+}
+
 void versions_clients_died(struct versions *v)
 {
 	for (uint32_t i = 0; i < VERSION_KEYS; i++) {
@@ -503,7 +522,7 @@ void versions_clients_died(struct versions *v)
 
 		for (uint32_t n = 0; n < k->nr_changes; n++)
 			if (k->change[n].state == VCHANGE_OUT)
-				k->change[n].state = VCHANGE_DEAD;
+				versions_doubt(v, i, n);
 		k->out = 0;
 	}
 }
@@ -531,7 +550,7 @@ static bool is_it(const struct search *q, const struct vstate *st)
 	if (q->not_of && q->not_of == st->batch)
 		return false;
 	if (q->seen->what == VSEEN_ABSENT)
-		return may_be_absent(st, q->v->latest);
+		return may_be_absent(q->v, st, q->v->latest);
 	return st->present && (!st->version || st->version == q->seen->version) &&
 	       st->expiry == q->seen->expiry && st->client == q->seen->client &&
 	       versions_hash(st->value.at, st->value.bytes) == q->seen->hash;
@@ -554,7 +573,7 @@ static bool try_change(struct search *q, const struct vstate *st, const struct v
 	uint64_t number;
 	struct vstate *to = &q->path[q->depth];
 
-	if (!can_do(c, st, q->v->latest) || (q->not_of && ++q->tries > TRIES))
+	if (!can_do(q->v, c, st) || (q->not_of && ++q->tries > TRIES))
 		return false;
 	assert(q->depth < PATH_MAX_STATES);
 	*to = make(c, st, &number);
@@ -707,6 +726,19 @@ const char *versions_resolve(struct versions *v, uint32_t key, const struct vsee
 	trim(k);
 	k->quiet_since = v->now;
 	return NULL;
+}
+
+void versions_renew(struct versions *v, uint32_t key, const void *value, uint32_t bytes,
+	uint64_t version)
+{
+	struct vstate is = { .version = version, .present = true, .promised = true,
+		.gone_at = VERSION_NONE, .value = bytes_of(value, bytes) };
+	struct vkey *k = &v->key[key];
+
+	forget_changes(k);
+	forget_states(k, 0);
+	add_state(k, &is);
+	k->quiet_since = v->now;
 }
 
 /* Of which one the key shows the change of the batch: its versions, if they are known. */

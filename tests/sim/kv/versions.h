@@ -13,7 +13,8 @@
  *   V2  Each change met the state that its outcome says, and made the one that it says.
  *   V3  Whatever was seen was there at some moment between the question and the answer. What was
  *       seen later is not older.
- *   V4  What has expired stays away.
+ *   V4  What has expired stays away. If the log evicts, what was seen to be gone stays away until a
+ *       kvd opens the log anew: it may find the record, which is the newest one.
  *   V5  After a loss of power one of its states is there that is not older than the last promised
  *       one. After the death of clients each change of theirs was done as a whole, or is not done
  *       at all. Of a batch all are there, or none is.
@@ -38,9 +39,10 @@ struct vbytes {					/* a value */
 struct vstate {
 	uint64_t version;			/* 0: not known, or it was never there */
 	bool present, promised;
+	bool large;				/* its value has zones of its own */
 	struct vbytes value;
 	uint32_t expiry, client;
-	uint64_t gone_at;			/* it was seen to have expired at this time */
+	uint64_t gone_at;	/* it was seen to have expired, or to be evicted, at this time */
 	uint64_t batch;				/* that made it; 0: none */
 };
 
@@ -51,12 +53,13 @@ struct vchange {
 	uint8_t kind, condition;		/* enum kv_change_kind, kv_condition */
 	uint32_t expiry, client;
 	uint64_t if_version, amount;
+	bool large;
 	struct vbytes value;
 	uint64_t batch;				/* 0: it stands alone */
 	uint64_t begin, end;
 	/* of the answer */
 	enum vchange_state state;
-	uint64_t version, number;
+	uint64_t version, number, opened;	/* opened: as versions.opened was then */
 	bool promised;
 };
 
@@ -69,6 +72,7 @@ struct vseen {
 	uint64_t version;			/* VALUE; OTHER_VERSION: not this one */
 	uint64_t hash;				/* VALUE: of its bytes */
 	uint32_t expiry, client, latest;	/* latest: the latest date so far */
+	uint64_t opened;			/* as versions.opened was then */
 };
 
 struct vkey {
@@ -96,6 +100,8 @@ struct versions {
 	uint32_t latest;			/* date that was told to anybody */
 	uint64_t next_batch;
 	bool always;				/* what is answered is promised */
+	bool evicts;				/* any value may go, if no older one shows */
+	uint64_t opened;			/* when the log was opened last, as far as is known */
 	char error[256];
 };
 
@@ -117,11 +123,16 @@ void versions_promise_change(struct versions *v, uint32_t key, uint32_t change);
 /* V1 to V4, if nothing of the key is out. */
 const char *versions_check(struct versions *v, uint32_t key);
 
+/* Whether it was done is not known: the key is to be resolved. */
+void versions_doubt(struct versions *v, uint32_t key, uint32_t change);
 /* Changes that are out are of clients that are dead. */
 void versions_clients_died(struct versions *v);
 /* V5: what the key shows after that, or after a loss of power. It is the only state from now on. */
 const char *versions_resolve(struct versions *v, uint32_t key, const struct vseen *seen,
 	bool power_lost);
+/* What a key holds cannot be found out, so it was put anew, with FUA: that is its only state. */
+void versions_renew(struct versions *v, uint32_t key, const void *value, uint32_t bytes,
+	uint64_t version);
 /* After all have been resolved. */
 const char *versions_check_batches(struct versions *v);
 /* What the key holds, if nothing of it is out. */

@@ -130,6 +130,64 @@ static void a_store_that_fails_for_hours_uses_up_no_zones(void **state)
 	begin();
 }
 
+/* Answers some of what is out: each write, and half of the rest. */
+static void answer_some(void)
+{
+	while (out_of(XSEG_OP_WRITE))
+		answer(XSEG_OP_WRITE);
+	for (uint32_t n = ar_random(rig, 3); n; n--)
+		ar_step(rig);
+}
+
+static void put_up_to(uint32_t nr, uint32_t most)
+{
+	while (nr && ar_put(rig, ar_random(rig, AR_KEYS), ar_random(rig, most), false) == 0)
+		nr--;
+}
+
+/* All that is written fails, and processes are killed while they copy. */
+static void copies_that_fail_do_not_fill_the_ring(uint64_t seed)
+{
+	struct alog_config cfg = { .prefix = "log", .zones = 80,
+		.zone_bytes = (4u << seed % 4) * ALOG_PAGE, .tail_pages = 16 + seed / 4 % 5 * 4,
+		.reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5 };
+	uint32_t most;
+
+	rig = ar_create(seed, &cfg);
+	assert_true(ar_open(rig));
+	rig->heads_are_good = true;
+	most = 30 + ar_random(rig, 6000);
+	rig->stuck = true;
+	put_up_to(400, most);
+	rig->stuck = false;
+	for (uint32_t n = 0; n < 60; n++) {
+		rig->fail_write = 1000;
+		if (ar_random(rig, 3) == 0)
+			put_up_to(10, most);
+		alog_push(rig->log, alog_end(rig->log));
+		ar_poll(rig);
+		answer_some();
+		rig->now += 20000000ull << ar_random(rig, 8);
+		rig->fail_write = 0;
+		if (ar_random(rig, 4))
+			continue;
+		ar_kill(rig);
+		assert_true(ar_open(rig));
+	}
+	ar_force_now(rig);
+	ar_check_values(rig);
+	ar_destroy(rig);
+	rig = NULL;
+}
+
+/* Each try of a repair would leave pages of copies in the ring, beside what is not copied yet. */
+static void a_repair_writes_nothing_before_the_ring_is_copied(void **state)
+{
+	(void)state;
+	for (uint64_t seed = first_seed; seed <= first_seed + 5 * (last_seed - first_seed); seed++)
+		copies_that_fail_do_not_fill_the_ring(seed);
+}
+
 /* The last page has the end of one such record. The next one has room beside it. */
 static void records_of_the_greatest_size_follow_each_other(void **state)
 {
@@ -145,6 +203,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_tail_whose_writes_fail_is_written_at_last),
 		cmocka_unit_test(so_it_is_when_processes_are_killed),
+		cmocka_unit_test(a_repair_writes_nothing_before_the_ring_is_copied),
 		RULE(a_store_that_fails_for_hours_uses_up_no_zones),
 		RULE(records_of_the_greatest_size_follow_each_other),
 	};

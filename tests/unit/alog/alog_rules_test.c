@@ -526,6 +526,61 @@ static void a_full_log_refuses_puts_and_takes_deletions(void **state)
 	ar_check_values(rig);
 }
 
+/* A new process begins a new zone, and is killed. */
+static void kill_and_open(void)
+{
+	ar_kill(rig);
+	assert_true(ar_open(rig));
+}
+
+static bool put_two(uint32_t key)
+{
+	return ar_put(rig, key, 100, false) == 0 && ar_put(rig, key + 1, 100, false) == 0;
+}
+
+/* It dies at the upcall behind the first copy. */
+static void (*copied)(void *ctx, uint64_t from_zone, const struct alog_hint *from,
+	uint64_t to_zone, const struct alog_hint *to);
+static void copy_and_die(void *ctx, uint64_t from_zone, const struct alog_hint *from,
+	uint64_t to_zone, const struct alog_hint *to)
+{
+	copied(ctx, from_zone, from, to_zone, to);
+	rig->kill_in = 1;
+}
+
+static void copy_one(struct ar *a)
+{
+	for (uint32_t i = 0; i < 1000; i++) {
+		ar_poll(a);
+		ar_step(a);
+	}
+}
+
+/* Kills use up all zones but one, and each has something that lives. A compaction may begin one
+ * more then. */
+static void zones_that_kills_have_left_are_put_together(void **state)
+{
+	uint32_t key = 0;
+
+	(void)state;
+	begin();
+	for (; put_two(key); key += 2)
+		kill_and_open();
+	assert_int_equal(stats().zones_free, rig->cfg.reserve);
+	/* the zone with the fewest live bytes has two records, so one of them is left */
+	assert_int_equal(ar_put(rig, 0, 0, true), 0);
+	assert_int_equal(ar_put(rig, 2, 0, true), 0);
+	copied = rig->user.copied;
+	rig->user.copied = copy_and_die;
+	kill_and_open();
+	assert_true(ar_run(rig, copy_one));
+	rig->user.copied = copied;
+	assert_true(ar_open(rig));
+	assert_int_equal(stats().zones_free, 1);
+	ar_put_now(rig, key, 1000, false);
+	ar_check_values(rig);
+}
+
 static void a_tail_that_is_full_makes_appends_wait(void **state)
 {
 	int rc = 0;
@@ -723,6 +778,7 @@ int main(void)
 		RULE(a_cache_need_not_keep_copies),
 		RULE(one_failed_flush_is_not_for_ever),
 		RULE(a_full_log_refuses_puts_and_takes_deletions),
+		RULE(zones_that_kills_have_left_are_put_together),
 		RULE(a_tail_that_is_full_makes_appends_wait),
 		RULE(what_is_too_long_is_refused),
 		RULE(the_log_opens_with_one_head_and_not_with_none),

@@ -497,7 +497,7 @@ static void a_verify_counts_no_value_before_it(void **state)
 	assert_true(kr_call(r) > 0);
 	xseg_req_read_data(kr.seg, r, 0, text, sizeof(text) - 1);
 	text[r->result] = '\0';
-	assert_non_null(strstr(text, "live=5\nbad=0\n"));	/* and the clear itself */
+	assert_non_null(strstr(text, "live=4\nbad=0\n"));
 	xseg_req_free(kr.port, r);
 }
 

@@ -21,7 +21,8 @@
 #define KEYS	40u
 #define HISTORY 4000u
 #define OUT	6u
-#define VALUE_MAX 6000u
+#define VALUE_MAX 42000u
+#define PAGED	8u				/* one of so many values is not copied to the tail */
 
 struct key {
 	uint32_t value[HISTORY];		/* 0: it is not there */
@@ -59,6 +60,8 @@ static void make_value(uint32_t k, uint32_t value, char *to)
 	uint32_t n = (uint32_t)snprintf(to, VALUE_MAX, "%u:%u:", k, value),
 		 bytes = value * 2654435761u % 5000;
 
+	if (value / HISTORY % PAGED == 1)
+		bytes += 33000;
 	for (; n < bytes; n++)
 		to[n] = (char)('a' + (value + n) % 26);
 	to[n] = '\0';
@@ -136,6 +139,8 @@ static void begin_change(struct out *o)
 		key[k].out = true;
 		o->key[i] = k;
 		o->value[i] = rnd(4) ? key[k].nr + 1 + rnd(1000) * HISTORY : 0;
+		if (o->nr > 1 && o->value[i] / HISTORY % PAGED == 1)
+			o->value[i] += HISTORY;
 		snprintf(o->name[i], sizeof(o->name[i]), "key%u", k);
 		*c = (struct kw_change){ .kind = o->value[i] ? KV_PUT : KV_DELETE,
 			.key = o->name[i], .key_bytes = (uint32_t)strlen(o->name[i]) };

@@ -1042,6 +1042,84 @@ static void a_scan_names_each_key_once_while_others_change(void **state)
 
 /* ---- starts that are refused: K13 ---- */
 
+static struct xreq *begin_scan(uint32_t slot)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+
+	kw_query(kr.seg, r, &kr.log, &(struct kv_query){ .kind = KV_SCAN }, "", kr_slot(slot), 4);
+	kr_submit(r);
+	return r;
+}
+
+static uint32_t entries_of(struct xreq *r)
+{
+	struct kv_scan_head head;
+
+	assert_int_equal(r->result, r->size);
+	xseg_req_read_data(kr.seg, r, 0, &head, sizeof(head));
+	assert_int_equal(head.next, 0);
+	xseg_req_free(kr.port, r);
+	return head.nr;
+}
+
+/* Two at a time: the second one may have no read ahead. */
+static void a_scan_reads_many_records_at_a_time(void **state)
+{
+	struct xreq *r[2];
+	char name[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(kr_put(name, "value"), 0);
+	}
+	push_out_of_the_tail();
+	kr_settle();
+	kr.store_stands = true;
+	r[0] = begin_scan(0);
+	r[1] = begin_scan(1);
+	kr_settle();
+	assert_in_range(kr_kvd()->reads.out, KVD_AHEAD_READS / 2, KVD_AHEAD_READS + 1);
+	kr.store_stands = false;
+	kr_settle();
+	assert_non_null(kr_reply());
+	assert_non_null(kr_reply());
+	assert_int_equal(entries_of(r[0]), 60 + 13);
+	assert_int_equal(entries_of(r[1]), 60 + 13);
+	assert_int_equal(kr_kvd()->reads.out, 0);
+	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
+		assert_null(kr_kvd()->ahead[i].read);
+}
+
+/* Keys are put, deleted and moved while records are read ahead. */
+static void a_scan_drops_what_is_not_next(void **state)
+{
+	struct xreq *r;
+	char name[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(kr_put(name, "value"), 0);
+	}
+	push_out_of_the_tail();
+	kr_settle();
+	kr.store_stands = true;
+	r = begin_scan(1);
+	kr_settle();
+	for (uint32_t i = 0; i < 100; i += 2) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(i % 4 ? kr_put(name, "new") : kr_delete(name), 0);
+	}
+	kr.store_stands = false;
+	kr_settle();
+	assert_ptr_equal(kr_reply(), r);
+	assert_int_equal(entries_of(r), 75 + 13);
+	assert_int_equal(kr_kvd()->reads.out, 0);
+	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
+		assert_null(kr_kvd()->ahead[i].read);
+}
+
 static void a_prefix_has_one_kvd(void **state)
 {
 	struct peer *first = kr.kvd;
@@ -1149,6 +1227,8 @@ int main(void)
 		T(a_get_that_keeps_nothing_saves_no_value),
 		T(a_full_index_evicts_too),
 		T(a_scan_names_each_key_once_while_others_change),
+		T(a_scan_reads_many_records_at_a_time),
+		T(a_scan_drops_what_is_not_next),
 		T(a_prefix_has_one_kvd),
 		T(another_geometry_is_refused_while_values_are_in_the_tail),
 		T(overwrites_are_compacted_and_all_values_stay),

@@ -44,7 +44,8 @@ IO_FUA = 1
     KV_OPEN,
     KV_PIECE,
     KV_CLOSE,
-) = range(20)
+    KV_DELETE_ALL,
+) = range(21)
 KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION = range(4)
 KV_FORCE, KV_ONCE = 1, 8
 UNKNOWN = 2**64 - 1  # XSEG_KV_UNKNOWN

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <limits.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include "tools/xseg/base/tool.h"
 
 #define LOG_TAIL_BYTES (64 << 10)
+#define ARGS_MAX       32
 
 static int signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
 			siginfo_t *info)
@@ -96,6 +98,47 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
 int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor, uint32_t place)
 {
 	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL, place);
+}
+
+/* Its name before that; "": it has another one, or cannot be told. */
+static void replaced_name(uint32_t pid, char *path, size_t size)
+{
+	static const char gone[] = " (deleted)";
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	len = readlink(link, path, size - 1);
+	if (len < 0)
+		len = 0;
+	path[len] = '\0';
+	len -= (ssize_t)strlen(gone);
+	path[len > 0 && !strcmp(path + len, gone) ? len : 0] = '\0';
+}
+
+bool proc_is_replaced(uint32_t pid)
+{
+	char path[PATH_MAX];
+
+	replaced_name(pid, path, sizeof(path));
+	return path[0];
+}
+
+void proc_become_new(void)
+{
+	char path[PATH_MAX], args[4096], *argv[ARGS_MAX + 1] = { NULL };
+	FILE *in = fopen("/proc/self/cmdline", "re");
+	size_t len = in ? fread(args, 1, sizeof(args) - 1, in) : 0, at = 0;
+	int nr = 0;
+
+	if (in)
+		fclose(in);
+	args[len] = '\0';
+	for (; at < len && nr < ARGS_MAX; at += strlen(args + at) + 1)
+		argv[nr++] = args + at;
+	replaced_name((uint32_t)getpid(), path, sizeof(path));
+	if (path[0] && nr && at >= len)
+		(void)execv(path, argv);
 }
 
 static bool supervises(const char *pid)

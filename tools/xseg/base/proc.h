@@ -28,6 +28,11 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUS
 int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor,
 		      uint32_t place) XSEG_MUST_CHECK;
 
+/* Whether the file of a process's program has been removed, or has another one in its place. */
+bool proc_is_replaced(uint32_t pid);
+/* Becomes the program that is in that place now, with the arguments of this one. Returns if that
+ * cannot be. */
+void proc_become_new(void);
 /* The supervisor of a segment that cannot be asked, by what /proc tells: has_name, whether its file
  * is still in /dev/shm. 0: there is none, or it is another user's. To be told of, not to be
  * signalled. */

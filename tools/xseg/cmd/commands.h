@@ -46,7 +46,7 @@ struct peer_stop_opts {
 	bool force;
 };
 struct peer_restart_opts {
-	bool all;
+	bool all, replaced;
 };
 struct peer_kill_opts {
 	bool force;
@@ -82,11 +82,11 @@ command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 #define KV_PREFIX_BYTES 1024
 struct kv_opts {
 	char kvd[XSEG_NAME_MAX], prefix[KV_PREFIX_BYTES];
-	uint64_t ttl_ns;
+	uint64_t ttl_ns, in_ns;
 	uint32_t client;
-	bool force, stable, if_absent, details, encoded, flat, follow;
+	bool all, force, stable, if_absent, details, encoded, flat, follow;
 };
-extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[];
+extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[], kv_delete_table[];
 command_fn kv_put, kv_get, kv_delete, kv_exists, kv_info;
 
 /* ---- kv_all_cmds.c ---- */

@@ -32,7 +32,9 @@ const struct opt peer_stop_table[] = {
 #define AT(field) offsetof(struct peer_restart_opts, field)
 const struct opt peer_restart_table[] = {
 	{ .name = "all", .kind = OPT_BOOL, .off = AT(all),
-	  .help = "all peers one after the other, then the supervisor, as after an upgrade" },
+	  .help = "all peers one after the other, then the supervisor" },
+	{ .name = "replaced", .kind = OPT_BOOL, .off = AT(replaced),
+	  .help = "the same of those whose program was replaced, as by an upgrade" },
 	{ 0 },
 };
 #undef AT
@@ -265,14 +267,14 @@ static int restart_named(struct tool *t, const char *name)
 	return t->json ? out_state(name, "running") : TOOL_DONE;
 }
 
-static int restart_stack(struct tool *t)
+static int restart_stack(struct tool *t, bool if_replaced)
 {
 	struct xseg *seg;
 	int rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 
 	if (rc)
 		return rc;
-	rc = restart_all(t, seg);
+	rc = restart_all(t, seg, if_replaced);
 	xseg_detach(seg);
 	return rc || !t->json ? rc : out_state(t->segment, "running");
 }
@@ -281,9 +283,10 @@ int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct peer_restart_opts *o = opts;
 
-	if (o->all == (argc == 1))
-		return tool_fail(TOOL_USAGE, "peer restart: give the NAME of a peer, or --all");
-	return o->all ? restart_stack(t) : restart_named(t, argv[0]);
+	if (o->all + o->replaced + argc != 1)
+		return tool_fail(TOOL_USAGE,
+			"peer restart: give the NAME of a peer, --all or --replaced");
+	return argc ? restart_named(t, argv[0]) : restart_stack(t, o->replaced);
 }
 
 /* ---- kill -------------------------------------------------------------------------------- */

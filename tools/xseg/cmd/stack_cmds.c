@@ -62,6 +62,7 @@ struct upping {
 	struct view_peers before;		/* what was there */
 	struct launch launch;
 	bool taken_back;	/* the stack serves, as a stop of it was taken back */
+	bool again;		/* the stack serves, and this program was its predecessor (stay.h) */
 };
 
 static int read_text(struct upping *u)
@@ -255,6 +256,14 @@ static int take_stop_back(struct upping *u, bool *again)
 	return TOOL_DONE;
 }
 
+static int go_on(struct upping *u)
+{
+	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
+	u->launch.log_from = (off_t)strtoll(getenv(STAY_AGAIN), NULL, 10);
+	u->taken_back = true;
+	return TOOL_DONE;
+}
+
 static int open_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
@@ -268,7 +277,7 @@ static int open_segment(struct upping *u)
 	else
 		tool_be_patient(u->t, u->seg);
 	if (!rc && !u->made && xseg_supervisor_alive(u->seg))
-		rc = take_stop_back(u, &again);
+		rc = u->again ? go_on(u) : take_stop_back(u, &again);
 	if (!rc && again) {
 		xseg_detach(u->seg);
 		u->seg = NULL;
@@ -372,7 +381,7 @@ static void note_damage(const struct upping *u)
 int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct stack_up_opts *o = opts;
-	struct upping u = { .t = t, .file = argv[0] };
+	struct upping u = { .t = t, .file = argv[0], .again = o->service && getenv(STAY_AGAIN) };
 	bool stays = o->foreground || o->service;
 	int rc;
 
@@ -388,6 +397,7 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 		launch_note_warnings(&u.launch);
 	if (!rc)
 		note_damage(&u);
+	unsetenv(STAY_AGAIN);
 	u.launch.t = t;
 	u.launch.seg = u.seg;
 	if (!rc && stays)

@@ -165,14 +165,15 @@ static void say_restarted(struct restart *r, const struct process *p)
 }
 
 /* One that writes its log elsewhere was started by other means, and is left to those. */
-static int replace_supervisor(struct restart *r)
+static int replace_supervisor(struct restart *r, bool if_replaced)
 {
 	char log[PATH_MAX], own[PATH_MAX];
 	struct xseg_peer_info supervisor;
 	struct launch launch;
 	int rc;
 
-	if (!view_supervisor(r->seg, &supervisor))
+	if (!view_supervisor(r->seg, &supervisor) ||
+		(if_replaced && !proc_is_replaced(supervisor.pid)))
 		return TOOL_DONE;
 	proc_log_path(r->t->segment, own, sizeof(own));
 	if (!proc_errors_path(supervisor.pid, log, sizeof(log)) || strcmp(log, own)) {
@@ -190,7 +191,7 @@ static int replace_supervisor(struct restart *r)
 	return rc;
 }
 
-int restart_all(struct tool *t, struct xseg *seg)
+int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 {
 	struct restart r = { .t = t, .seg = seg };
 	uint32_t order[STACK_MAX_PEERS], i;
@@ -208,12 +209,14 @@ int restart_all(struct tool *t, struct xseg *seg)
 		find_process(&r, info.member, &p);
 		for (uint32_t k = 0; k < p.nr; k++)
 			done[p.place[k]] = true;
+		if (if_replaced && !proc_is_replaced(info.pid))
+			continue;
 		rc = run_process(&r, &p);
 		if (!rc)
 			say_restarted(&r, &p);
 	}
 	if (!rc)
-		rc = replace_supervisor(&r);
+		rc = replace_supervisor(&r, if_replaced);
 	close_restart(&r);
 	return rc;
 }

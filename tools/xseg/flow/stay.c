@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@ struct stay {
 	struct xseg *seg;
 	const struct launch *launch;
 	bool service;
+	uint64_t generation;			/* the supervisor's; 0: not seen yet */
 	off_t shown;				/* of the log */
 	bool asked;				/* the supervisor, to stop all */
 	uint32_t undone;			/* how many stops had been taken back before */
@@ -101,6 +104,25 @@ static bool has_gone(struct stay *s, bool alive)
 	return tool_span_ns(&s->away, is_replaced) > TOOL_GONE_NS || (!alive && !is_replaced);
 }
 
+/* The supervisor was replaced, and this program as well. */
+static void follow(struct stay *s, const struct xseg_peer_info *supervisor)
+{
+	char shown[32];
+
+	if (!s->generation)
+		s->generation = supervisor->generation;
+	if (!s->service || s->asked || supervisor->generation == s->generation ||
+		!proc_is_replaced((uint32_t)getpid()))
+		return;
+	s->generation = supervisor->generation;
+	snprintf(shown, sizeof(shown), "%lld", (long long)s->shown);
+	setenv(STAY_AGAIN, shown, 1);
+	fflush(stdout);
+	proc_become_new();
+	unsetenv(STAY_AGAIN);
+	tool_note(s->t, "up: the new program cannot be run, this one stays: %s", strerror(errno));
+}
+
 static int end(struct stay *s, bool alive)
 {
 	int rc;
@@ -140,8 +162,10 @@ int stay_until_stopped(const struct launch *launch, bool service)
 		if (has_gone(&s, alive) || (s.asked && tool_interrupted()))
 			break;
 		show_log(&s);
-		if (alive)
+		if (alive) {
 			look_for_return(&s, &supervisor);
+			follow(&s, &supervisor);
+		}
 		if (alive && !s.asked && tool_interrupted())
 			rc = begin_stop(&s, &supervisor);
 		if (rc)
