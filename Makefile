@@ -15,8 +15,8 @@
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/common/*.c             what several of these programs have in common
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
-#   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
-#                                headers are
+#   bench/rivals/*.c             build/bin/bench-rival-xseg, -memcached; and -redis, -leveldb,
+#                                -rocksdb, -lmdb where their headers are there
 #   tools/nbdkit/plugin.c, writers.c
 #                                build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
@@ -36,12 +36,14 @@
 VERSION = 0.1.0
 # Of libxseg.so: another number when programs that were linked with the last one would not run with
 # this one.
-ABI	= 0
+ABI	= 1
 
 BUILD  ?= build
 # By one name, however it is given: the dependencies that the compiler writes are of that name.
 override BUILD := $(subst $(CURDIR)/,,$(BUILD))
 PREFIX ?= /usr/local
+# Not every shell does that behind a '='.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
 CC = gcc
@@ -89,6 +91,9 @@ PEERS := $(filter-out common alog host $(if $(HAVE_SOSD),,sosd),$(PEERS))
 XSEG_SRC := $(wildcard xtypes/*.c) $(call sources,xseg)
 COMMON_SRC := $(call sources,peers/common)
 ALOG_SRC := $(call sources,peers/alog)
+# The program of a peer: not memcached's own name.
+program = $(BUILD)/bin/$(patsubst memcached,xseg-memcached,$(1))
+
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(call sources,tools/xseg)
@@ -134,10 +139,13 @@ NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
 GUARD := $(BUILD)/lib/xseg-nbdkit-guard.so
 
-BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
+# Of the rivals, those whose headers are there.
+RIVAL_LIBS := $(foreach h,leveldb/c rocksdb/c lmdb,$(if $(wildcard /usr/include/$(h).h),$(h:%/c=%)))
+RIVALS := xseg memcached $(if $(wildcard /usr/include/hiredis/hiredis.h),redis) $(RIVAL_LIBS)
+
+BIN := $(foreach p,$(PEERS),$(call program,$(p))) $(addprefix $(BUILD)/bin/,xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
-	 $(BUILD)/bin/bench-pagecache $(BUILD)/bin/bench-rival-socket \
-	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
+	 $(BUILD)/bin/bench-pagecache $(RIVALS:%=$(BUILD)/bin/bench-rival-%)
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(BUILD)/tests/sim \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) \
@@ -260,7 +268,7 @@ define peer_rules
 $(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(call sources,peers/$(1)))) \
 		$(BUILD)/sources
 	$$(archive)
-$(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
+$(call program,$(1)): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
 	$$(link)
 endef
 $(foreach p,$(PEERS),$(eval $(call peer_rules,$(p))))
@@ -290,13 +298,18 @@ $(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(BENCH_COMMO
 		$(BASE) $(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
-$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BENCH_COMMON) $(BASE) $(BUILD)/sources
-	$(link)
+RIVAL_DRIVER := $(RIVAL).o $(RIVAL)_value.o $(RIVAL)_work.o $(BENCH_COMMON)
+$(BUILD)/bin/bench-rival-redis: private LIBS := -lhiredis $(LIBS)
 $(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
 $(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
-$(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
-  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BENCH_COMMON) $(BASE) \
-	$(BUILD)/sources
+$(BUILD)/bin/bench-rival-lmdb: private LIBS := -llmdb $(LIBS)
+$(BUILD)/bin/bench-rival-xseg: $(RIVAL_DRIVER) $(RIVAL)_xseg.o $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-rival-memcached $(BUILD)/bin/bench-rival-redis: \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL_DRIVER) $(RIVAL)_socket.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+	$(link)
+$(RIVAL_LIBS:%=$(BUILD)/bin/bench-rival-%): \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL_DRIVER) $(RIVAL)_lib.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-pagecache: $(call objs,$(wildcard bench/pagecache/*.c)) $(BENCH_COMMON) $(BASE) \
 		$(BUILD)/sources
@@ -307,6 +320,8 @@ $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
 # In this one bytes change when they were copied.
 $(BUILD)/tests/fuzz_values: private LDFLAGS += -Wl,--wrap=xseg_req_read_data
+$(BUILD)/tests/fuzz_memcached: private LDFLAGS += -Wl,--wrap=xseg_kv_submit \
+	-Wl,--wrap=xseg_kv_data -Wl,--wrap=xseg_kv_release
 $(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o \
 		$(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
@@ -322,6 +337,7 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xs_lock xs_lock_all xs_lock_try xs_unlock xseg_page peer_port_kick xseg_plug_let_go \
 	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
 	    xseg_plug_switch xworkq_run xseg_req_note_set xseg_req_write_data kvd_index_put \
+	    kvd_index_expect kvd_index_show \
 	    io_send tail_publish tail_open_page doubt_note flush_stable getrandom alog_create
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These are linked with the rooms of xbench that they test.
@@ -332,6 +348,7 @@ $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
 $(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
 # In this one kvd is killed at these calls.
 $(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
+$(BUILD)/tests/kvd_paged_test: private LDFLAGS += -Wl,--wrap=kvd_index_expect -Wl,--wrap=kvd_index_show
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
@@ -417,9 +434,10 @@ fuzz-build:
 		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 fuzz-programs: $(FUZZ)
 
+DEMO := $(addprefix $(BUILD)/bin/,volumed cached filed xseg-host xseg xbench)
 demo: ## the main job on real data
 	@tests/lib/deps.sh --quiet build demo
-	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(MAKE) --no-print-directory $(JOBS) $(DEMO)
 	@BUILD=$(BUILD) bench/demo.sh
 
 bench-deps: ## installs what `make bench` compares with, after saying what
@@ -448,8 +466,12 @@ format: ## formats the sources
 
 # ---- installing ---------------------------------------------------------------------------------
 
-.PHONY: install uninstall clean help
+.PHONY: install uninstall deb clean help
 BINDIR     ?= $(PREFIX)/bin
+# Programs that `xseg` starts, and users do not. It finds them beside itself, or in
+# ../libexec/xseg.
+LIBEXECDIR ?= $(PREFIX)/libexec/xseg
+COMMANDS = $(filter %/xseg %/xbench,$(BIN))
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
@@ -459,6 +481,9 @@ FIND_PYTHONDIR = import site; print([d for d in site.getsitepackages() + [site.g
 PYTHONDIR  ?= $(or $(shell for p in python3 /usr/bin/python3; do \
 	$$p -I -c '$(FIND_PYTHONDIR)' 2>/dev/null && break; done),$(PREFIX)/lib/python3/dist-packages)
 PYTHON = $(wildcard tools/python/xseg/*.py) tools/python/xseg/py.typed
+# Completion of commands, where bash-completion and zsh look for it.
+BASH_DIR ?= $(PREFIX)/share/bash-completion/completions
+ZSH_DIR	 ?= $(PREFIX)/share/zsh/site-functions
 PAGES = $(wildcard $(foreach s,1 3 5 7 8,docs/*.$(s) peers/*/*.$(s) tools/*/*.$(s) bench/*/*.$(s)))
 PAGE_PATHS = $(foreach m,$(PAGES),man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
@@ -483,46 +508,66 @@ headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h xseg/kv.h | tr -d '\\:'
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
 # Where a fio that was built with its defaults looks for engines.
 ENGINE_DIR ?= $(LIBDIR)/fio
-SHARED_FILE = libxseg.so.$(VERSION)
+SHARED_FILE = libxseg.so.$(ABI).$(VERSION)
 
 # All that has DESTDIR or a directory in it is quoted: it may have spaces, and `uninstall` removes.
+at = "$(DESTDIR)$(1)"
+FOLDERS = $(call at,$(BINDIR)) $(call at,$(LIBEXECDIR)) $(call at,$(LIBDIR)/pkgconfig) \
+	  $(call at,$(PYTHONDIR)/xseg) $(call at,$(BASH_DIR)) $(call at,$(ZSH_DIR)) \
+	  $(if $(PLUGIN),$(call at,$(PLUGIN_DIR))) $(if $(ENGINE),$(call at,$(ENGINE_DIR))) \
+	  $(foreach h,xseg xtypes,$(call at,$(INCLUDEDIR)/$(h))) \
+	  $(foreach m,$(sort $(dir $(PAGE_PATHS))),$(call at,$(MANDIR)/$(m)))
+# What `install` has made, for `uninstall`.
+FOLDER_LIST = $(call at,$(LIBEXECDIR)/folders)
+
+.PHONY: install-needs
+install-needs: $(BIN) libs
+
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
-	@$(MAKE) --no-print-directory $(JOBS) programs libs
-	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
-		"$(DESTDIR)$(MANDIR)"
-	install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
+	@$(MAKE) --no-print-directory $(JOBS) install-needs
+	@tools/install/folders.sh make $(FOLDER_LIST) $(FOLDERS)
+	install -m 755 $(COMMANDS) "$(DESTDIR)$(BINDIR)"
+	install -m 755 $(filter-out $(COMMANDS),$(BIN)) $(GUARD) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(LIBXSEG) "$(DESTDIR)$(LIBDIR)"
 	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' "$(DESTDIR)$(LIBDIR)/libxseg.a")
 	install -m 755 $(SHARED) "$(DESTDIR)$(LIBDIR)/$(SHARED_FILE)"
 	ln -sf $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)"
 	ln -sf libxseg.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libxseg.so"
-	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN))")
-	install -D -m 755 $(GUARD) "$(DESTDIR)$(LIBDIR)/$(notdir $(GUARD))"
-	$(if $(ENGINE),install -D -m 755 $(ENGINE) "$(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE))")
+	$(if $(PLUGIN),install -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN))")
+	$(if $(ENGINE),install -m 755 $(ENGINE) "$(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE))")
 	@printf '%s\n' "$$PC_FILE" >"$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	@set -e; for h in $$($(headers)); do \
-		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
-		install -D -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
+		echo "install -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
+		install -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
 	done
-	install -d "$(DESTDIR)$(PYTHONDIR)/xseg"
 	install -m 644 $(PYTHON) "$(DESTDIR)$(PYTHONDIR)/xseg"
+	install -m 644 tools/completion/xseg.bash "$(DESTDIR)$(BASH_DIR)/xseg"
+	ln -sf xseg "$(DESTDIR)$(BASH_DIR)/xbench"
+	install -m 644 tools/completion/_xseg "$(DESTDIR)$(ZSH_DIR)"
 	@set -e; for m in $(PAGES); do \
-		echo "install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
-		install -D -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
+		echo "install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
+		install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
 	done
 
-uninstall: ## removes what install put there
-	rm -f $(addprefix "$(DESTDIR)$(BINDIR)"/,$(notdir $(BIN)))
+uninstall: ## removes what install put there, with the directories that it made
+	rm -f $(addprefix "$(DESTDIR)$(BINDIR)"/,$(notdir $(COMMANDS)))
+	rm -f $(addprefix "$(DESTDIR)$(LIBEXECDIR)"/,$(notdir $(filter-out $(COMMANDS),$(BIN)) $(GUARD)))
 	rm -f $(addprefix "$(DESTDIR)$(LIBDIR)"/,libxseg.a $(SHARED_FILE) libxseg.so.$(ABI) libxseg.so)
 	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	rm -f $(addprefix "$(DESTDIR)$(PYTHONDIR)"/xseg/,$(notdir $(PYTHON)))
 	rm -rf "$(DESTDIR)$(PYTHONDIR)/xseg/__pycache__"
-	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so" "$(DESTDIR)$(LIBDIR)/xseg-nbdkit-guard.so"
+	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so"
 	rm -f "$(DESTDIR)$(ENGINE_DIR)/fio-xseg.so"
+	rm -f $(addprefix "$(DESTDIR)$(BASH_DIR)"/,xseg xbench) "$(DESTDIR)$(ZSH_DIR)/_xseg"
 	rm -f $(addprefix "$(DESTDIR)$(MANDIR)"/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done
-	@-rmdir "$(DESTDIR)$(PYTHONDIR)/xseg" "$(DESTDIR)$(INCLUDEDIR)/xseg" \
-		"$(DESTDIR)$(INCLUDEDIR)/xtypes" 2>/dev/null || true
+	@tools/install/folders.sh remove $(FOLDER_LIST)
+
+deb: ## Debian packages, into build/deb; DEB_VERSION= for another version
+	@tests/lib/deps.sh --quiet build deb
+	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados
+	@bench/fio/headers.sh --once $(FIO_DIR) || true
+	@FIO_DIR=$(abspath $(FIO_DIR)) tools/install/deb.sh $(BUILD)/deb
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz

@@ -2,9 +2,10 @@
 # kv.sh - values by key: the rate of gets and puts beside reads and writes of a volume on the same
 # cache, forced puts, opening, preload, compaction, and what a cache keeps from the store.
 #
-# Usage: bench/kv.sh [--quick]
+# Usage: bench/kv.sh [--quick | --full]
 # Environment: BENCH_SECONDS (0.5, of one run), BENCH_PARTS (some of them: deep single forced
-#   preload kill many compact spill; else all), BENCH_MANY (10000000, the keys of `many`),
+#   preload kill many compact spill offload lustre filecache; else all but the last three, which
+#   --full has, too), BENCH_MANY (10000000, the keys of `many`),
 #   BENCH_SPILL (300s, the time of `spill`)
 #
 # In each round:
@@ -35,16 +36,23 @@
 #   compact  Uniform puts of 1 KiB in logs of 64 zones with 50, 70 and 90 % of them live: the bytes
 #            appended for each byte put, beside a greedy simulation with as many zones and as many
 #            of them free (greedy.awk): the most that were free at two looks.
+#   offload, lustre, filecache   published evaluations: kv_offload.sh, kv_lustre.sh, kv_filecache.sh,
+#            in this form. Each has its own results, and its report is a part of this one. With
+#            --full they take hours.
 #   spill    20 % puts, values of 0.6 of the cache's memory, a log of 0.9: the bytes that reach the
 #            store, to the bytes put.
 #
 # At the end the values of the load are verified: verified.json.
 set -u
 
+has_full=1
 . "$(dirname "$0")/lib.sh"
-parts=" ${BENCH_PARTS:-deep single forced preload kill many compact spill} "
+usual="deep single forced preload kill many compact spill"
+by_form parts "$usual" "$usual" "$usual offload lustre filecache"
+parts=" ${BENCH_PARTS:-$parts} "
 by_form seconds 0.5 0.05
 by_form set_mib 64 16
+by_form beside_mib 512 160	# of a segment, beside caches and stores
 by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
 by_form many_keys 10000000 40000
@@ -52,6 +60,7 @@ by_form spill_mib 256 128
 by_form spill_time 300s 2s
 many_keys=${BENCH_MANY:-$many_keys}
 spill_time=${BENCH_SPILL:-$spill_time}
+by_form roomy_mib 1024 256
 by_form amp_live "50 70 90" 50
 by_form amp_rounds 8 2
 by_form paced_time 3s 300ms
@@ -108,7 +117,7 @@ store()		# NAME DOWNSTREAM CPU OPTION...
 
 rates_up()
 {
-	kv_up near $(((hold + log_mib) * 2 + 512)) "memd cached kvd4k kvd1k volumed" < <(
+	kv_up near $(((hold + log_mib) * 2 + beside_mib)) "memd cached kvd4k kvd1k volumed" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $((hold + log_mib)) "$server_cpu"
 		store kvd4k cached "$server_cpu"
@@ -117,7 +126,7 @@ rates_up()
 	)
 	on near quietly xseg volume create bench --size "${set_mib}M"
 	on near fill --volume=bench
-	kv_up apart $((log_mib * 4 + 512)) "memd cached" < <(
+	kv_up apart $((log_mib * 4 + beside_mib)) "memd cached" < <(
 		peer memd "cpus = ${client_cpus%%,*}" "memory = 64M"
 		cache memd $((2 * log_mib)) "${client_cpus%%,*}"
 		store kvd4k cached "$server_cpu"
@@ -128,8 +137,8 @@ rates_up()
 
 forced_up()
 {
-	kv_up forced $((log_mib * 2 + 512)) "memd kvd1k" < <(
-		peer memd "cpus = $server_cpu" "memory = $((log_mib + 256))M" "fail = flush:1:stall=100us"
+	kv_up forced $((log_mib * 2 + beside_mib)) "memd kvd1k" < <(
+		peer memd "cpus = $server_cpu" "memory = $((log_mib + beside_mib / 2))M" "fail = flush:1:stall=100us"
 		store kvd1k memd "$server_cpu"
 	)
 	fill_values forced 1k
@@ -210,7 +219,7 @@ loaded()	# BYTES
 # preload_stack no|all
 preload_stack()
 {
-	kv_up preload $((preload_mib * 3 + 512)) "" < <(
+	kv_up preload $((preload_mib * 3 + beside_mib)) "" < <(
 		peer filed "dir = $tmp/objects" "direct = no" "cpus = $server_cpu"
 		cache filed $((preload_mib * 3 / 2 + 64)) "$server_cpu"
 		peer kvd "downstream = cached" "size = $((preload_mib * 3 / 2 + 64))M" \
@@ -258,7 +267,7 @@ preload()
 keys_up()
 {
 	local mib=$(($2 * 256 / 1048576 + 64))
-	kv_up "$1" $((mib * 2 + 768)) "$3" < <(
+	kv_up "$1" $((mib * 2 + 256 + beside_mib)) "$3" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd $mib "$server_cpu"
 		peer kvd "downstream = cached" "size = ${mib}M" "keys = $(($2 + $2 / 10))" \
@@ -322,7 +331,7 @@ many()
 # full_up STACK LOG_MIB OPTION...
 full_up()
 {
-	kv_up "$1" $(($2 * 3 + 512)) "memd cached kvd" < <(
+	kv_up "$1" $(($2 * 3 + beside_mib)) "memd cached kvd" < <(
 		peer memd "cpus = $server_cpu" "memory = 64M"
 		cache memd "$2" "$server_cpu"
 		peer kvd "downstream = cached" "cpus = $server_cpu" "size = ${2}M" "sync = never" \
@@ -347,7 +356,7 @@ paced_up()
 {
 	paced_keys=$(keys_in 32 60 4194304)
 	full_up full 128
-	full_up roomy 1024
+	full_up roomy "$roomy_mib"
 	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill --iodepth="$fill_depth"
 	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=put --iodepth=16 \
 		--number_ios=$((paced_keys * 2))
@@ -360,7 +369,7 @@ paced_run()	# STACK
 {
 	[ "$1" != roomy ] || {
 		on roomy quietly xseg down --force
-		full_up roomy 1024
+		full_up roomy "$roomy_mib"
 		on roomy measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill \
 			--iodepth="$fill_depth"
 	}
@@ -398,7 +407,7 @@ store_bytes()
 spill()
 {
 	local keys=$((spill_mib * 1024 * 6 / 10)) before puts
-	kv_up spill $((spill_mib * 3 + 512)) "memd cached kvd" < <(
+	kv_up spill $((spill_mib * 3 + beside_mib)) "memd cached kvd" < <(
 		peer memd "cpus = $server_cpu" "memory = $((spill_mib * 2))M"
 		peer cached "downstream = memd" "memory = ${spill_mib}M" "cpus = $server_cpu" \
 			"dirty_high = 95" "dirty_age = 24h"
@@ -472,7 +481,25 @@ collect()
 	! { has deep || has single || has forced; } || table_of "$columns"
 }
 
+# evaluation NAME: bench/kv_NAME.sh, with a folder of its own
+evaluation()
+{
+	local pid
+	"bench/kv_$1.sh" ${quick:+--quick} ${full:+--full} &
+	pid=$!
+	also_at_the_end end_child "$pid"
+	wait $pid || fail "bench/kv_$1.sh failed"
+	{ echo; cat "${out%/*}/kv_$1/report.txt"; } >>"$evaluations"
+}
+
+end_child()	# PID
+{
+	{ kill -TERM "$1" && wait "$1"; } 2>/dev/null
+}
+
 bench_begin xseg xseg-host xbench kvd
+evaluations=$out/evaluations.txt
+: >"$evaluations"
 : >"$once_file"
 ! { has deep || has single; } || rates_up
 ! has forced || forced_up
@@ -490,8 +517,12 @@ done
 ! has many || many
 ! has compact || each amplification "$amp_live"
 ! has spill || spill
+! has offload || evaluation offload
+! has lustre || evaluation lustre
+! has filecache || evaluation filecache
 times >"$times_file"
 verified=$(verified)
 vars="$vars verified"
 bench_report "xseg, values by key, DATE: $set_mib MiB of values, a log of $log_mib MiB, $runs rounds of $run_time a run."
+cat "$evaluations" >>"$out/report.txt"
 bench_end

@@ -34,7 +34,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
 # Only of what the report has: an older run of something else may lie beside it.
-mapfile -t names < <(sed -n 's/^==== \([a-z]*\) ====$/\1/p' "$from/report.txt")
+mapfile -t names < <(sed -n 's/^==== \([a-z_]*\) ====$/\1/p' "$from/report.txt")
 rm -rf "$to"
 mkdir -p "$to" || exit 1
 for name in "${names[@]}"; do

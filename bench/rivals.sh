@@ -16,9 +16,9 @@
 #   nbdkit        fio -> a socket -> nbdkit memory
 #   nbdkitcache   the same with nbdkit's cache filter over a file
 #   qemunbd       fio -> a socket -> qemu-nbd --cache=writeback over a file in the page cache
-#   memcached     bench-rival-socket -> a socket -> memcached with one thread: a value of 4 KiB is a
-#                 block
-#   redis         the same with redis, which saves nothing
+#   memcached     bench-rival-memcached -> a socket -> memcached with one thread: a value of 4 KiB is
+#                 a block
+#   redis         bench-rival-redis, the same with redis, which saves nothing
 #   rocksdb       bench-rival-rocksdb: a library with a block cache; I/Os in flight are threads
 #                 on both CPUs
 #   leveldb       the same with LevelDB
@@ -66,7 +66,8 @@ package_of()
 	nbdkit | nbdkitcache)  has nbdkit && has_fio_nbd || echo "nbdkit, fio with its nbd engine" ;;
 	qemunbd)               has qemu-nbd && has_fio_nbd || echo "qemu-utils, fio with its nbd engine" ;;
 	memcached | extstore)  has memcached || echo memcached ;;
-	redis)                 has redis-server || echo redis-server ;;
+	redis)                 has redis-server && has bench-rival-redis ||
+				       echo "redis-server, libhiredis-dev, then make" ;;
 	rocksdb | rocksdbdisk) has bench-rival-rocksdb || echo "librocksdb-dev, then make" ;;
 	leveldb)               has bench-rival-leveldb || echo "libleveldb-dev, then make" ;;
 	esac
@@ -143,23 +144,24 @@ to_xseg()	# SYSTEM
 	esac
 }
 
-# rival SYSTEM ARGUMENT...: one of our own clients
+# rival SYSTEM DEPTH ARGUMENT...: the driver of rivals/. A library's I/Os in flight are threads.
 rival()
 {
-	local program=bench-rival-socket args=(--size="${set_mib}M") both=$client_cpus,$server_cpu
+	local program=bench-rival-${1%disk} args=(--keys=$((set_mib * 256)))
 	case $1 in
 	rocksdb | leveldb)
-		program=bench-rival-$1
-		args+=(--path="$tmp/db" --cache=$((set_mib * 2))M --cpus="$both") ;;
+		args+=(--path="$tmp/db" --cache=$((set_mib * 2))M --threads="$2") ;;
 	rocksdbdisk)
-		program=bench-rival-rocksdb
-		args+=(--path="$tmp/db" --cache=${cache_mib}M --cpus="$both" --direct) ;;
+		args+=(--path="$tmp/db" --cache=${cache_mib}M --threads="$2" --direct) ;;
 	*)
-		args+=(--path="$socket" --cpus="$client_cpus")
-		[ "$1" = redis ] || args+=(--protocol=memcached) ;;
+		args+=(--path="$socket" --iodepth="$2") ;;
 	esac
-	shift
-	"$program" "${args[@]}" "$@" 2>>"$log" || fail "$program ${args[*]} $* failed"
+	case $1 in
+	extstore)                   program=bench-rival-memcached args+=(--cpus="$client_cpus") ;;
+	memcached | redis)          args+=(--cpus="$client_cpus") ;;
+	*)                          args+=(--cpus="$client_cpus,$server_cpu") ;;
+	esac
+	"$program" "${args[@]}" "${@:3}" 2>>"$log" || fail "$program ${args[*]} ${*:3} failed"
 }
 
 # fio_on SYSTEM FILE ARGUMENT...
@@ -185,8 +187,8 @@ fill_system()	# SYSTEM
 		[ "$1" != cacheddisk ] || quietly xseg cache flush cached
 		[ "$1" != direct ] ||
 			fio_on direct "$tmp/fill.json" --rw=read --bs=4k --iodepth=16 ;;
-	memcached | redis | extstore)      rival "$1" --fill --iodepth=16 >/dev/null ;;
-	rocksdb | leveldb | rocksdbdisk)   mkdir -p "$tmp/db"; rival "$1" --fill >/dev/null ;;
+	memcached | redis | extstore)      rival "$1" 16 --rw=fill >/dev/null ;;
+	rocksdb | leveldb | rocksdbdisk)   mkdir -p "$tmp/db"; rival "$1" 1 --rw=fill >/dev/null ;;
 	nbdkit | nbdkitcache | qemunbd)    fio_on "$1" "$tmp/fill.json" --rw=write --bs=1M \
 		--iodepth=4 ;;
 	esac
@@ -194,7 +196,8 @@ fill_system()	# SYSTEM
 
 load()	# SYSTEM RW DEPTH
 {
-	local file=$raw/$1-$2-$3-run.$round.json by=()
+	local file=$raw/$1-$2-$3-run.$round.json by=() verb=get
+	[ "$2" = read ] || verb=put
 	case $1 in
 	cached | volume | filed | cacheddisk)
 		# shellcheck disable=SC2046 # words
@@ -210,8 +213,8 @@ load()	# SYSTEM RW DEPTH
 		case $1-$2 in
 		rocksdb-read | leveldb-read) by=(--warm) ;;
 		esac
-		rival "$1" --rw="rand$2" --iodepth="$3" --runtime="$run_time" \
-			--randseed="$round" "${by[@]}" >"$file" ;;
+		rival "$1" "$3" --rw="$verb" --runtime="$run_time" --randseed="$round" \
+			"${by[@]}" >"$file" ;;
 	esac
 }
 
@@ -232,7 +235,7 @@ for system in ${BENCH_RIVALS:-}; do
 	[[ " $ram $disk " == *" $system "* ]] ||
 		usage "BENCH_RIVALS: there is no $system; there are $ram $disk"
 done
-bench_begin xseg xseg-host xbench bench-rival-socket
+bench_begin xseg xseg-host xbench bench-rival-memcached
 socket=$sockets/socket
 systems=
 each choose "${BENCH_RIVALS:-$ram $disk}"

@@ -131,11 +131,13 @@ static void check_port_lanes(struct check *c, uint32_t to)
 		uint32_t lane = entry_of(seg, queue, from, to),
 			 word = lane_word(queue, from, to), is;
 
+		/* 0: a sender that died as it joined them; the next one stores it */
+		if (lane == 0 && !c->fix)
+			continue;
 		is = lane && lane <= seg->geo.nr_lanes && word_of(seg, lane - 1) == word
 			     ? lane - 1
 			     : find_word(seg, word, 0);
-		/* 0: a sender that died as it joined them; the next one stores it */
-		if (lane == (is == XSEG_NONE ? 0 : is + 1) || (lane == 0 && !c->fix))
+		if (lane == (is == XSEG_NONE ? 0 : is + 1))
 			continue;
 		if (c->fix)
 			entry_set(seg, word, is == XSEG_NONE ? 0 : is + 1);

@@ -47,10 +47,11 @@
  *   queue.
  *
  * Copies
- *   The value of a PUT is copied once, into memory of the segment. The value of a GET is copied
- *   from where the cache has it. A GET with XSEG_KV_LOAN copies nothing: xseg_kv_data() says where
- *   the value is. What is lent shows whole pages, so also values that stand beside the one that was
- *   asked for.
+ *   The value of a PUT is copied once, into memory of the segment. A PUT with XSEG_KV_GIVE copies
+ *   nothing: xseg_kv_prepare() says where the program is to write the value. The value of a GET is
+ *   copied from where the cache has it. A GET with XSEG_KV_LOAN copies nothing: xseg_kv_data() says
+ *   where the value is. What is lent shows whole pages, so also values that stand beside the one
+ *   that was asked for.
  *
  * Threads, forks
  *   As in volume.h: a store belongs to all threads of the process, a queue with its operations to
@@ -70,10 +71,11 @@
  *      -E2BIG     The changes of a batch are more than 1000, or more than 1 MiB.
  *      -EINVAL    The operation cannot be done: an empty key, memory that is missing. INCR and
  *                 DECR: the value is not a decimal number. Never sent, but for the last case.
- *      -EAGAIN    The value changed its size each time that it was asked for.
+ *      -EAGAIN    The value changed its size each time that it was asked for. xseg_kv_prepare():
+ *                 all memory of the queue is in use.
  *      -EMSGSIZE  SCAN: the memory does not hold the next key.
- *      -EBUSY     This struct xseg_kv_io is out already, or holds a loan. Or too many streams are
- *                 open.
+ *      -EBUSY     This struct xseg_kv_io is out already, or holds a loan, or is prepared. Or too
+ *                 many streams are open.
  *      -ESTALE    kvd serves another log than at the opening. To go on: open the store again. GET
  *                 of a version: the key has another one. A stream: kvd has forgotten it. To go on:
  *                 begin it anew.
@@ -178,6 +180,7 @@ enum xseg_kv_op {
 	/* of a stream: see "large values" */
 	XSEG_KV_BEGIN, XSEG_KV_PART, XSEG_KV_COMMIT, XSEG_KV_ABORT,
 	XSEG_KV_OPEN, XSEG_KV_PIECE, XSEG_KV_CLOSE,
+	XSEG_KV_DELETE_ALL,			/* see below */
 	XSEG_KV_NR_OPS
 };
 
@@ -192,6 +195,7 @@ enum xseg_kv_condition {
 #define XSEG_KV_UNCHECKED 4u
 /* GET, SCAN, OPEN, PIECE: a cache below need not keep what is read; PUT, PART: nor what is put */
 #define XSEG_KV_ONCE	  8u
+#define XSEG_KV_GIVE	  16u	/* PUT, PART: see xseg_kv_prepare() */
 
 /* A key, and what is wanted of it or known of it. */
 struct xseg_kv_item {
@@ -230,6 +234,12 @@ struct xseg_kv_io {
 	} own;
 };
 
+/* A DELETE_ALL deletes all values of the store, large ones too, in one step. That step does not take
+ * longer if there are many. It has no key. With a ttl_s, or an expiry, it does so at that time: all values that
+ * are there then go, also those that were put meanwhile. A later DELETE_ALL replaces one that waits
+ * for its time. XSEG_KV_FORCE: it is back when it is on stable storage; one that waits stays, too,
+ * then. A reader of a large value has its version to the end. */
+
 /* Takes an operation. It is sent, at the latest, when the queue is next polled, waited for or
  * armed: a batch of them costs one ring. 0, or an error above: then it is the caller's still. Never
  * waits. */
@@ -242,8 +252,8 @@ uint32_t xseg_kv_poll(struct xseg_kv_queue *queue, struct xseg_kv_io **done, uin
 uint32_t xseg_kv_wait(
 	struct xseg_kv_queue *queue, struct xseg_kv_io **done, uint32_t max, uint64_t timeout_ns);
 /* Submits an operation and waits until it is back, however long; others that come back meanwhile
- * are there for the next poll. Its result; -EDEADLK: loans have all of the queue's requests, or its
- * large room, so it would wait for ever. */
+ * are there for the next poll. Its result; -EDEADLK: the caller has all of the queue's requests, or
+ * its large room (XSEG_KV_LOAN, XSEG_KV_GIVE), so it would wait for ever. */
 int64_t xseg_kv_run(struct xseg_kv_queue *queue, struct xseg_kv_io *io) XSEG_MUST_CHECK;
 /* Operations that were submitted and not yet taken by poll or wait. */
 uint32_t xseg_kv_out(const struct xseg_kv_queue *queue);
@@ -254,6 +264,20 @@ uint32_t xseg_kv_out(const struct xseg_kv_queue *queue);
  * of the queue's `depth`, and pages that the cache would like to have back. */
 uint32_t xseg_kv_data(struct xseg_kv_queue *queue, const struct xseg_kv_io *io,
 	struct iovec *piece, uint32_t max);
+/* For a PUT or PART with XSEG_KV_GIVE and without item.value: takes one of the queue's `depth`, and a
+ * large room if it needs one, and says where the value is to be written, all value_bytes of it,
+ * before the operation is submitted. It is the queue's own memory, in the segment, and the caller's
+ * to write until the submission. It begins at a multiple of 64 bytes. Returns the number of pieces,
+ * no more than 1 in this version.
+ * -EAGAIN: all are out; -EFBIG: a PUT of a large value, which is put by PARTs; -EINVAL: also without
+ * a byte of value; or an error above. The key need not be there yet.
+ *
+ * It is submitted to this queue as the same operation, with the same key_bytes and value_bytes, of
+ * a PART also the same stream and offset; all else may change. -EINVAL: it is another one, and stays
+ * prepared. Not submitted after all: xseg_kv_release(). When it is back the memory is the queue's
+ * again, also after an error. A PUT or PART with XSEG_KV_GIVE and a value is copied, as without. */
+int xseg_kv_prepare(struct xseg_kv_queue *queue, struct xseg_kv_io *io, struct iovec *piece,
+	uint32_t max) XSEG_MUST_CHECK;
 /* Of what is held through this queue. Else nothing: also the second time. */
 void xseg_kv_release(struct xseg_kv_queue *queue, struct xseg_kv_io *io);
 
@@ -389,6 +413,8 @@ int xseg_kv_delete(
 /* -ENOENT: it is not there. */
 int xseg_kv_exists(
 	struct xseg_kv_queue *queue, const void *key, uint32_t key_bytes) XSEG_MUST_CHECK;
+/* ttl_s: in so many seconds; 0: now. */
+int xseg_kv_delete_all(struct xseg_kv_queue *queue, uint32_t ttl_s) XSEG_MUST_CHECK;
 int xseg_kv_flush(struct xseg_kv_queue *queue) XSEG_MUST_CHECK;
 
 /* ---- for loops that wait for descriptors: as in volume.h --------------------------------- */

@@ -45,6 +45,11 @@
  * A DELETE of an absent key without a condition has the result -ENOENT, and is no failure of the
  * batch.
  *
+ * A DELETE_ALL has no key and no condition. All values that were put before it are gone when it is
+ * answered, in one step. With an `expiry` that is later than kvd's time they stay until then, and
+ * so do those that are put meanwhile: all that is there at that moment goes. A later DELETE_ALL
+ * replaces one that waits for its time.
+ *
  * A FLUSH covers all changes that were answered before it was sent.
  *
  * Large values
@@ -207,6 +212,7 @@ enum kv_change_kind {
 	KV_DROP,
 	KV_BEGIN,
 	KV_COMMIT,
+	KV_DELETE_ALL,				/* of no key; stands alone */
 	KV_NR_CHANGES
 };
 
@@ -228,7 +234,7 @@ struct kv_change {
 	uint32_t key_bytes, value_bytes;
 	uint32_t key_at, value_at;
 	uint32_t data_crc;			/* CRC32C of the key, then the value */
-	uint32_t expiry;			/* seconds of kvd's clock; 0: never */
+	uint32_t expiry;	/* seconds of kvd's clock; 0: never; DELETE_ALL: now */
 	uint32_t client;			/* flags of the client's, kept with the value */
 	uint64_t version;			/* IF_VERSION */
 	uint64_t amount;			/* INCR, DECR */

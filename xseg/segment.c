@@ -210,7 +210,8 @@ static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *e
 }
 
 /* All of its memory, the pages in huge ones if that is wished for: of those that are set aside, for
- * a file that others can find, or of those that the kernel makes. */
+ * a file that others can find, or of those that the kernel makes. A private segment gets its other
+ * memory as it is touched, since tests make thousands of them. */
 static int take_pages(struct xseg *seg, const char *name, enum xseg_huge huge, bool is_private,
 	struct xseg_error *err)
 {
@@ -226,7 +227,7 @@ static int take_pages(struct xseg *seg, const char *name, enum xseg_huge huge, b
 	rc = check_room(seg->fd, own, err);
 	if (rc == 0 && seg->pool_fd < 0)
 		rc = want_huge(seg, huge, err);
-	return rc ? rc : take_memory(seg->fd, own, err);
+	return rc || is_private ? rc : take_memory(seg->fd, own, err);
 }
 
 static int fill_segment(int fd, const char *name, const struct xseg_config *cfg, bool is_private,
@@ -513,8 +514,9 @@ static int attach_fd(
 	rc = attach_pages(seg, name, err);
 	if (rc)
 		goto out_unmap;
+	/* of a shared mapping, pages are writable after that, too, and it maps several at a time */
 	if (flags & XSEG_ATTACH_POPULATE)
-		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_WRITE);
+		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_READ);
 	rc = xs_attached_add(seg);
 	if (rc) {
 		xseg_fail(err, rc, "cannot attach segment '%s': %s", name, strerror(-rc));

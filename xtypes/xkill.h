@@ -141,11 +141,13 @@
 	X(KVD_NOTED, \
 		"a change's request says where its record will be; it is not STARTED") \
 	X(KVD_APPENDED, "a change's records are in the tail; the index does not have them") \
+	X(KVD_WRITTEN, "a value is written from its client's pages; the index does not have it") \
 	X(KVD_INDEXED, "the index has a change's records; it is not answered") \
 	X(KVD_PROMISED, "a change's records are where `sync` wants them; it is not answered") \
 	X(KVD_HANDED, "a client's handle is in the arena; the client does not know it") \
 	X(KVD_PART_SENT, "the write of a large value's part is offered; kvd goes on") \
 	X(KVD_COMMITTED, "a large value's record is appended; its writer's handle is there") \
+	X(KVD_CLEARED, "all values are cleared; no head says so yet") \
 	X(KVD_COPIED, "a live record has a copy; its zone is not deleted") \
 	/* filed */ \
 	X(MARK_NAMED, "a mark has a file's name; it says unused") \

@@ -28,11 +28,13 @@
 
 #define XRECORD_PAGE	     4096u
 
-/* ZONE, FILLER and FOOTER are the log's own blocks, which have the same CRC. LOST stands for a value
- * whose record was damaged: it has neither key nor value. */
+/* ZONE, FILLER and FOOTER are the log's own blocks, which have the same CRC. CLEAR is a user's: all
+ * records with lower sequences are dead. LOST stands for a value whose record was damaged: it has
+ * neither key nor value. */
 enum xrecord_type {
 	XRECORD_NOTHING, XRECORD_VALUE, XRECORD_TOMBSTONE, XRECORD_ZONE, XRECORD_FILLER,
-	XRECORD_FOOTER, XRECORD_LOST, XRECORD_NR_TYPES
+	XRECORD_FOOTER, XRECORD_CLEAR, XRECORD_LOST,
+	XRECORD_NR_TYPES
 };
 
 /* MORE, CONTINUED, PACKED and PAGED are the log's (peers/alog/record.h). */

@@ -1,5 +1,5 @@
-/* rival.c - main() of the clients for other people's stores: options, and results in xbench's
- * JSON. */
+/* rival.c - main() of the programs that load a store of keys and values: options, and results in
+ * xbench's JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,28 +8,51 @@
 
 #include "bench/rivals/rival.h"
 
-static const char *const protocol_names[] = { [REDIS] = "redis", [MEMCACHED] = "memcached", NULL };
+static const char *const rw_names[] = {
+	[RIVAL_GET] = "get", [RIVAL_PUT] = "put", [RIVAL_MIXED] = "mixed", [RIVAL_FILL] = "fill",
+	[RIVAL_READ] = "read", [RIVAL_BOTH] = "both", [RIVAL_COUNTER] = "counter",
+	[RIVAL_SCAN] = "scan", NULL
+};
 
 #define AT(f) offsetof(struct rival_options, f)
 static const struct opt rival_opts[] = {
-	BENCH_RW(AT(rw)),
-	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH,
-	  .def = "1", .arg = "N", .help = "requests in flight; of a library: threads" },
-	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = VALUE_BYTES, .max = 1ull << 40,
-	  .def = "64M", .arg = "SIZE", .help = "size of the set, in values of 4k" },
+	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = rw_names, .def = "get",
+	  .help = "at random: get, put, mixed; each key once: fill, read, both, counter, scan" },
 	{ .name = "path", .kind = OPT_STR, .off = AT(path),
 	  .len = sizeof(((struct rival_options *)0)->path), .arg = "PATH",
-	  .help = "the server's socket; of a library: its folder" },
-	{ .name = "protocol", .kind = OPT_ENUM, .off = AT(protocol), .names = protocol_names,
-	  .def = "redis", .help = "protocol of the server" },
+	  .help = "the server's socket; of a library: its folder; of xseg: the segment" },
+	{ .name = "kvd", .kind = OPT_STR, .off = AT(kvd),
+	  .len = sizeof(((struct rival_options *)0)->kvd), .arg = "NAME",
+	  .help = "of xseg: which kvd; else the only one" },
+	{ .name = "keys", .kind = OPT_SIZE, .off = AT(keys), .min = 1, .max = 1ull << 40,
+	  .def = "16k", .arg = "N", .help = "number of keys" },
+	{ .name = "key_size", .kind = OPT_SIZE, .off = AT(key_size), .min = 23, .max = KEY_MAX,
+	  .flags = OPT_OR_ZERO, .def = "0", .arg = "SIZE", .help = "of a key; 0: 23 bytes" },
+	{ .name = "value_size", .kind = OPT_SIZE, .off = AT(value_size), .max = 1ull << 36,
+	  .def = "4k", .arg = "SIZE", .help = "of a value" },
+	{ .name = "exponential", .kind = OPT_BOOL, .off = AT(exponential),
+	  .help = "sizes of values are exponential, and --value_size is their mean" },
+	{ .name = "threads", .kind = OPT_UINT, .off = AT(threads), .min = 1, .max = MAX_THREADS,
+	  .def = "1", .arg = "N", .help = "threads; of counter: those that put" },
+	{ .name = "readers", .kind = OPT_UINT, .off = AT(readers), .max = MAX_THREADS, .def = "0",
+	  .arg = "N", .help = "of counter: threads that get" },
+	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH,
+	  .def = "1", .arg = "N",
+	  .help = "operations in flight of each thread, or pieces of a large value; a library has one" },
+	{ .name = "connections", .kind = OPT_UINT, .off = AT(connections), .min = 1,
+	  .max = MAX_DEPTH, .def = "1", .arg = "N", .help = "of each thread to a server" },
+	{ .name = "rwmixread", .kind = OPT_PERCENT, .off = AT(rwmixread), .max = 100, .def = "80",
+	  .arg = "PERCENT", .help = "of mixed: so many are gets" },
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "xseg, a library: a put is on stable storage before it is back" },
 	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache), .max = 1ull << 40, .def = "64M",
 	  .arg = "SIZE", .help = "a library's cache" },
 	{ .name = "direct", .kind = OPT_BOOL, .off = AT(direct),
 	  .help = "a library bypasses the page cache" },
-	{ .name = "fill", .kind = OPT_BOOL, .off = AT(fill),
-	  .help = "write every value once, and nothing else" },
 	{ .name = "warm", .kind = OPT_BOOL, .off = AT(warm),
-	  .help = "a library reads every value once before" },
+	  .help = "every value is got once before" },
+	{ .name = "may_drop", .kind = OPT_BOOL, .off = AT(may_drop),
+	  .help = "a get that finds nothing is counted, and is no error" },
 	BENCH_RUNTIME(AT(runtime_ns)),
 	BENCH_RAMP_TIME(AT(ramp_ns), "50ms"),
 	BENCH_RANDSEED(AT(randseed)),
@@ -45,43 +68,16 @@ static int check(void *options, struct xseg_error *err)
 
 	if (!*o->path)
 		return xseg_fail(err, -EINVAL, "give --path");
+	if (o->readers && o->rw != RIVAL_COUNTER)
+		return xseg_fail(err, -EINVAL, "--readers is for --rw=counter");
+	if (o->threads + o->readers > MAX_THREADS)
+		return xseg_fail(err, -EINVAL, "--threads and --readers are %u at most",
+			MAX_THREADS);
+	if (o->connections > o->iodepth)
+		return xseg_fail(err, -EINVAL, "--connections is --iodepth at most");
+	if (o->rw == RIVAL_SCAN && !rival_store.scan)
+		return xseg_fail(err, -EINVAL, "--rw=scan is for libraries");
 	return bench_cpus_parse(&o->cpus, err);
-}
-
-/* ---- what the clients use ---------------------------------------------------------------- */
-
-void rival_clock_start(struct rival_clock *c, const struct rival_options *o)
-{
-	c->from_ns = bench_now_ns() + o->ramp_ns;
-	c->end_ns = c->from_ns + o->runtime_ns;
-	c->counting = false;
-}
-
-bool rival_count(struct rival_clock *c, struct rival_result *r, uint64_t now_ns, uint32_t n)
-{
-	if (c->counting) {
-		r->ios += n;
-		r->ns = now_ns - c->from_ns;
-	} else if (now_ns >= c->from_ns) {
-		c->counting = true;
-		c->from_ns = now_ns;
-	}
-	return now_ns < c->end_ns || !r->ios;	/* however long the CPU was another's */
-}
-
-size_t rival_key(char key[KEY_BYTES], uint64_t block)
-{
-	return (size_t)snprintf(key, KEY_BYTES, "xbench:%016" PRIx64, block);
-}
-
-void rival_value(uint8_t value[VALUE_BYTES], uint64_t block)
-{
-	memcpy(value, &block, sizeof(block));
-}
-
-bool rival_value_is(const void *value, size_t bytes, uint64_t block)
-{
-	return bytes == VALUE_BYTES && !memcmp(value, &block, sizeof(block));
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -89,74 +85,70 @@ bool rival_value_is(const void *value, size_t bytes, uint64_t block)
 static const double percentiles[] = { 50, 90, 95, 99, 99.9 };
 #define NR_PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
 
-static void print_figures(const char *name, const struct rival_result *r)
+static uint64_t a_second(uint64_t n, uint64_t ns)
 {
-	uint64_t iops = r->ns ? (uint64_t)((unsigned __int128)r->ios * 1000000000u / r->ns) : 0;
+	return ns ? (uint64_t)((unsigned __int128)n * 1000000000u / ns) : 0;
+}
 
+static void print_figures(const char *name, const struct rival_count *c)
+{
 	printf("      \"%s\": {\"total_ios\": %" PRIu64 ", \"io_bytes\": %" PRIu64
 	       ", \"iops\": %" PRIu64 ", \"bw_bytes\": %" PRIu64 ", \"runtime_ns\": %" PRIu64
-	       ",\n        \"lat_ns\": {\"mean\": %" PRIu64 ", \"percentile\": {",
-		name, r->ios, r->ios * VALUE_BYTES, iops, iops * VALUE_BYTES, r->ns,
-		r->ios ? xhist_mean(&r->lat) : 0);
+	       ", \"misses\": %" PRIu64 ",\n        \"lat_ns\": {\"mean\": %" PRIu64
+	       ", \"percentile\": {",
+		name, c->ios, c->bytes, a_second(c->ios, c->ns), a_second(c->bytes, c->ns), c->ns,
+		c->misses, c->ios ? xhist_mean(&c->lat) : 0);
 	for (size_t i = 0; i < NR_PERCENTILES; i++)
 		printf("%s\"%.6f\": %" PRIu64, i ? ", " : "", percentiles[i],
-			xhist_percentile(&r->lat, percentiles[i]));
+			xhist_percentile(&c->lat, percentiles[i]));
 	printf("}}}");
 }
 
-/* All threads together, as one job. Returns how many I/Os were wrong. */
-static uint64_t print_json(const struct rival_options *o, struct rival_result *result, uint32_t nr)
+/* All threads together, as one job. Returns how many operations failed or were wrong. */
+static uint64_t print_json(const struct rival_options *o, const struct rival_result *result)
 {
-	static struct rival_result none, all;
+	const struct rival_count *reads = &result->kind[RIVAL_READS];
+	const struct rival_count *writes = &result->kind[RIVAL_WRITES];
+	uint64_t bad = reads->failed + reads->wrong + writes->failed;
 	char text[256];
 
-	xhist_init(&none.lat);
-	xhist_init(&all.lat);
-	for (uint32_t i = 0; i < nr; i++) {
-		xhist_merge(&all.lat, &result[i].lat);
-		all.ios += result[i].ios;
-		all.wrong += result[i].wrong;
-		all.ns = result[i].ns > all.ns ? result[i].ns : all.ns;
-	}
-	printf("{\n  \"bench-rival version\": \"%s\",\n  \"options\": {", XSEG_VERSION);
+	bad += o->may_drop || o->rw == RIVAL_COUNTER ? 0 : reads->misses;
+	printf("{\n  \"bench-rival version\": \"%s\",\n  \"store\": \"%s\",\n  \"options\": {",
+		XSEG_VERSION, rival_store.name());
 	for (const struct opt *opt = rival_opts; opt->off != offsetof(struct rival_options, help);
 		opt++) {
 		opt_get(opt, o, text, sizeof(text));
 		printf("%s\"%s\": \"%s\"", opt == rival_opts ? "" : ", ", opt->name, text);
 	}
-	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, "
-	       "\"total_err\": %" PRIu64 ",\n",
-		all.wrong ? EIO : 0, all.wrong);
-	print_figures("read", o->rw == RANDREAD ? &all : &none);
+	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, \"total_err\": %" PRIu64
+	       ", \"wrong\": %" PRIu64 ",\n",
+		bad ? EIO : 0, bad, reads->wrong);
+	print_figures("read", reads);
 	printf(",\n");
-	print_figures("write", o->rw == RANDWRITE ? &all : &none);
+	print_figures("write", writes);
 	printf("}\n  ]\n}\n");
-	return all.wrong;
+	return bad;
 }
 
 static int run(void *options, struct xseg_error *err)
 {
-	static struct rival_result result[MAX_DEPTH];
+	static struct rival_result result;
 	const struct rival_options *o = options;
-	uint64_t wrong;
-	uint32_t nr = 0;
-	int rc;
+	uint64_t bad;
+	int rc = rival_run(o, &result, err);
 
-	for (uint32_t i = 0; i < MAX_DEPTH; i++)
-		xhist_init(&result[i].lat);
-	rc = rival_run(o, result, &nr, err);
 	if (rc)
 		return rc;
-	wrong = print_json(o, result, nr);
-	return !wrong ? 0 : xseg_fail(err, -EIO, "%" PRIu64 " I/Os failed, or were of other data; "
-		"fill the store with --fill first", wrong);
+	bad = print_json(o, &result);
+	return !bad ? 0 : xseg_fail(err, -EIO, "%" PRIu64 " operations failed, or were of other data; "
+		"fill the store with --rw=fill first", bad);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct bench_program program = { .name = "bench-rival",
 		.usage = "bench-rival-STORE --path=PATH [OPTION...]\n"
-			 "Loads a store of keys and values as xbench would.",
+			 "Loads a store of keys and values, and checks every value that it gets.",
 		.options = rival_opts, .check = check, .run = run };
 	static struct rival_options o;
 

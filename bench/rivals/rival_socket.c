@@ -1,11 +1,12 @@
-/* rival_socket.c - one connection to a server over a socket of the machine, with --iodepth requests
- * in flight. It speaks redis's RESP and memcached's text protocol. Both servers answer in order.
+/* rival_socket.c - a server on a socket of this machine: --connections of each thread, each with its
+ * share of --iodepth in flight. The server answers each connection in order.
  *
- * A round takes the answers that have come, and sends as many new requests by one send().
+ * What is submitted is sent when no answer is left. One round sends to all connections, waits, and
+ * receives from those that have something. A connection is written to and read at the same time, so
+ * that a server which first writes its answers cannot wait for us for ever.
  */
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,156 +16,147 @@
 
 #include "bench/rivals/rival.h"
 
-#define REQUEST_BYTES	(VALUE_BYTES + 128u)	/* a request or an answer at most */
+#define RECEIVE_BYTES (256u * 1024)		/* at a time, at least */
 
-struct flight {
-	uint64_t block, ns;
-};
-
-struct client {
+struct session {
 	const struct rival_options *o;
-	struct rival_result *result;
-	struct rival_clock clock;
-	int fd;
-	uint64_t random, nr_blocks, next_fill;
-	struct flight flight[MAX_DEPTH];	/* a ring: [asked % MAX_DEPTH] is the next one */
-	uint64_t asked, answered;
-	char *out, *in;
-	size_t nr_out, nr_in;
-	uint8_t value[VALUE_BYTES];
+	struct rival_conn conn[MAX_DEPTH];
+	struct pollfd poll[MAX_DEPTH];
+	uint32_t nr, at;			/* at: whose answers are looked for next */
 };
 
-static bool writes(const struct client *c)
+static int socket_open(const struct rival_options *o, void **db, struct xseg_error *err)
 {
-	return c->o->fill || c->o->rw == RANDWRITE;
+	(void)err;
+	*db = (void *)(uintptr_t)o;
+	return 0;
 }
 
-static int connect_to(struct client *c, struct xseg_error *err)
+static void socket_close(void *db)
+{
+	(void)db;
+}
+
+static int connect_to(const char *path, struct rival_conn *c, struct xseg_error *err)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-	if (strlen(c->o->path) >= sizeof(to.sun_path))
+	if (strlen(path) >= sizeof(to.sun_path))
 		return xseg_fail(err, -EINVAL, "the name of the socket is too long");
-	memcpy(to.sun_path, c->o->path, strlen(c->o->path) + 1);
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	c->last = &c->first;
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
-		return xseg_fail(
-			err, -errno, "no connection to %s: %s", c->o->path, strerror(errno));
+		return xseg_fail(err, -errno, "no connection to %s: %s", path, strerror(errno));
+	c->state = rival_wire.begin ? rival_wire.begin() : NULL;
 	return 0;
+}
+
+static void socket_end(void *session)
+{
+	struct session *s = session;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		struct rival_conn *c = &s->conn[i];
+
+		if (c->fd >= 0)
+			close(c->fd);
+		if (c->state)
+			rival_wire.end(c->state);
+		free(c->out);
+		free(c->in);
+	}
+	free(s);
+}
+
+static int socket_begin(void *db, void **session, struct xseg_error *err)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return xseg_fail(err, -ENOMEM, "no memory");
+	s->o = db;
+	for (uint32_t i = 0; i < s->o->connections && !rc; i++) {
+		rc = connect_to(s->o->path, &s->conn[i], err);
+		s->nr++;
+	}
+	if (rc)
+		socket_end(s);
+	else
+		*session = s;
+	return rc;
 }
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-static void put_text(struct client *c, const char *text, size_t len)
+/* Makes room for so many bytes behind `used`. */
+static int make_room(char **memory, size_t *room, size_t used, size_t bytes)
 {
-	memcpy(c->out + c->nr_out, text, len);
-	c->nr_out += len;
-}
+	size_t wanted = *room ? *room : 4096;
+	char *larger;
 
-static void put_request(struct client *c, uint64_t block)
-{
-	char key[KEY_BYTES], text[96];
-	size_t len = rival_key(key, block);
-	int n;
-
-	if (c->o->protocol == REDIS && writes(c))
-		n = snprintf(text, sizeof(text), "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%u\r\n", len,
-			key, VALUE_BYTES);
-	else if (c->o->protocol == REDIS)
-		n = snprintf(text, sizeof(text), "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", len, key);
-	else if (writes(c))
-		n = snprintf(text, sizeof(text), "set %s 0 0 %u\r\n", key, VALUE_BYTES);
-	else
-		n = snprintf(text, sizeof(text), "get %s\r\n", key);
-	put_text(c, text, (size_t)n);
-	if (writes(c)) {
-		rival_value(c->value, block);
-		put_text(c, (const char *)c->value, VALUE_BYTES);
-		put_text(c, "\r\n", 2);
-	}
-}
-
-static void ask(struct client *c, uint64_t now)
-{
-	uint64_t block = c->o->fill ? c->next_fill++ : bench_random(&c->random, c->nr_blocks);
-
-	c->flight[c->asked++ % MAX_DEPTH] = (struct flight){ block, now };
-	put_request(c, block);
-}
-
-static int send_all(struct client *c, struct xseg_error *err)
-{
-	size_t sent = 0;
-
-	while (sent < c->nr_out) {
-		ssize_t n = send(c->fd, c->out + sent, c->nr_out - sent, MSG_NOSIGNAL);
-
-		if (n < 0 && errno != EINTR)
-			return xseg_fail(err, -errno, "the server cannot be written to: %s",
-				strerror(errno));
-		sent += n > 0 ? (size_t)n : 0;
-	}
-	c->nr_out = 0;
+	while (wanted < used + bytes)
+		wanted *= 2;
+	if (wanted == *room)
+		return 0;
+	larger = realloc(*memory, wanted);
+	if (!larger)
+		return -ENOMEM;
+	*memory = larger;
+	*room = wanted;
 	return 0;
+}
+
+int rival_out(struct rival_conn *c, const void *data, size_t bytes)
+{
+	int rc = make_room(&c->out, &c->room_out, c->nr_out, bytes);
+
+	if (rc)
+		return rc;
+	memcpy(c->out + c->nr_out, data, bytes);
+	c->nr_out += bytes;
+	return 0;
+}
+
+/* An operation's connection is that of its slot, so each has the same number of them. */
+static void socket_submit(void *session, struct rival_op *op)
+{
+	struct session *s = session;
+	struct rival_conn *c = &s->conn[op->slot % s->nr];
+
+	op->result = rival_wire.ask(c, op);	/* a failed one has asked for nothing */
+	op->next = NULL;
+	*c->last = op;
+	c->last = &op->next;
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
 
-/* The length of the answer at `at`, of which `room` bytes are there; 0 when it is not complete.
- * *value: its value. */
-static size_t parse_answer(const struct client *c, const char *at, size_t room, const char **value)
+static int send_some(struct rival_conn *c, struct xseg_error *err)
 {
-	const char *end = memchr(at, '\n', room);
-	size_t line, tail = c->o->protocol == REDIS ? 2 : 7;	/* "\r\n", and "END\r\n" after it */
+	ssize_t n = send(c->fd, c->out + c->sent, c->nr_out - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	*value = NULL;
-	if (!end)
-		return 0;
-	line = (size_t)(end - at) + 1;
-	if (*at != '$' && *at != 'V')
-		return line;			/* no value: what a write gets, a miss, an error */
-	if (*at == '$' && at[1] == '-')
-		return line;
-	if (room < line + VALUE_BYTES + tail)
-		return 0;
-	*value = end + 1;
-	return line + VALUE_BYTES + tail;
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
+		return xseg_fail(err, -errno, "the server cannot be written to: %s",
+			strerror(errno));
+	c->sent += n > 0 ? (size_t)n : 0;
+	if (c->sent == c->nr_out)
+		c->sent = c->nr_out = 0;
+	return 0;
 }
 
-static bool is_right(const struct client *c, const char *answer, const char *value, uint64_t block)
+static int receive_some(struct rival_conn *c, int flags, struct xseg_error *err)
 {
-	if (!writes(c))
-		return value && rival_value_is(value, VALUE_BYTES, block);
-	return !strncmp(answer, "+OK", 3) || !strncmp(answer, "STORED", 6);
-}
+	ssize_t n;
 
-/* Takes what answers there are; returns how many. */
-static uint32_t take_answers(struct client *c, uint64_t now)
-{
-	size_t at = 0, len;
-	const char *value;
-	uint32_t n = 0;
-
-	while ((len = parse_answer(c, c->in + at, c->nr_in - at, &value)) != 0) {
-		struct flight *f = &c->flight[c->answered++ % MAX_DEPTH];
-
-		assert(c->answered <= c->asked);
-		c->result->wrong += !is_right(c, c->in + at, value, f->block);
-		if (c->clock.counting)
-			xhist_record(&c->result->lat, now - f->ns);
-		at += len;
-		n++;
-	}
-	memmove(c->in, c->in + at, c->nr_in - at);
-	c->nr_in -= at;
-	return n;
-}
-
-static int receive(struct client *c, struct xseg_error *err)
-{
-	ssize_t n = recv(c->fd, c->in + c->nr_in, MAX_DEPTH * REQUEST_BYTES - c->nr_in, 0);
-
-	if (n < 0 && errno == EINTR)
+	memmove(c->in, c->in + c->at, c->nr_in - c->at);
+	c->nr_in -= c->at;
+	c->at = 0;
+	if (make_room(&c->in, &c->room_in, c->nr_in, RECEIVE_BYTES))
+		return xseg_fail(err, -ENOMEM, "no memory for an answer of %zu bytes", c->nr_in);
+	n = recv(c->fd, c->in + c->nr_in, c->room_in - c->nr_in, flags);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	if (n <= 0)
 		return xseg_fail(err, -EIO, "the server closed the connection");
@@ -172,62 +164,69 @@ static int receive(struct client *c, struct xseg_error *err)
 	return 0;
 }
 
-static bool is_over(struct client *c, uint64_t now, uint32_t n)
+static int exchange(struct session *s, struct xseg_error *err)
 {
-	if (c->o->fill)
-		return c->next_fill == c->nr_blocks;
-	return !rival_count(&c->clock, c->result, now, n);
-}
-
-static int load(struct client *c, struct xseg_error *err)
-{
-	bool over = false;
 	int rc = 0;
 
-	rival_clock_start(&c->clock, c->o);
-	for (uint32_t i = 0; i < c->o->iodepth && c->next_fill < c->nr_blocks; i++)
-		ask(c, bench_now_ns());
-	while (!rc && c->answered < c->asked) {
-		uint64_t now;
-		uint32_t n;
+	for (uint32_t i = 0; i < s->nr && !rc; i++) {
+		struct rival_conn *c = &s->conn[i];
 
-		rc = send_all(c, err);
-		if (!rc)
-			rc = receive(c, err);
-		now = bench_now_ns();
-		n = take_answers(c, now);
-		over = over || is_over(c, now, n);
-		for (uint32_t i = 0; i < n && !over && c->next_fill < c->nr_blocks; i++)
-			ask(c, now);
+		if (c->nr_out)
+			rc = send_some(c, err);
+		s->poll[i] = (struct pollfd){ c->fd, POLLIN | (c->nr_out ? POLLOUT : 0), 0 };
 	}
+	/* a single one that has only to receive waits in recv(), which is a call less */
+	if (!rc && s->nr == 1 && !s->conn[0].nr_out)
+		return receive_some(&s->conn[0], 0, err);
+	if (!rc && poll(s->poll, s->nr, -1) < 0 && errno != EINTR)
+		rc = xseg_fail(err, -errno, "poll: %s", strerror(errno));
+	for (uint32_t i = 0; i < s->nr && !rc; i++)
+		if (s->poll[i].revents & (POLLIN | POLLHUP | POLLERR))
+			rc = receive_some(&s->conn[i], MSG_DONTWAIT, err);
 	return rc;
 }
 
-int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr,
-	struct xseg_error *err)
+static struct rival_op *pop(struct rival_conn *c)
 {
-	struct client c = { .o = o,
-		.result = result,
-		.fd = -1,
-		.random = o->randseed,
-		.nr_blocks = o->size / VALUE_BYTES };
-	int rc = bench_cpus_bind(&o->cpus, 0, err);
+	struct rival_op *op = c->first;
 
-	if (rc)
-		return rc;
-	*nr = 1;
-	memset(c.value, 0x5a, sizeof(c.value));
-	c.out = malloc(MAX_DEPTH * REQUEST_BYTES);
-	c.in = malloc(MAX_DEPTH * REQUEST_BYTES);
-	if (c.out && c.in)
-		rc = connect_to(&c, err);
-	else
-		rc = xseg_fail(err, -ENOMEM, "no memory");
-	if (!rc)
-		rc = load(&c, err);
-	free(c.out);
-	free(c.in);
-	if (c.fd >= 0)
-		close(c.fd);
-	return rc;
+	c->first = op->next;
+	if (!c->first)
+		c->last = &c->first;
+	return op;
 }
+
+static struct rival_op *socket_next(void *session, struct xseg_error *err)
+{
+	struct session *s = session;
+
+	for (;;) {
+		for (; s->at < s->nr; s->at++) {
+			struct rival_conn *c = &s->conn[s->at];
+
+			if (c->first && (c->first->result || rival_wire.answer(c, c->first)))
+				return pop(c);
+		}
+		if (exchange(s, err))
+			return NULL;
+		s->at = 0;
+	}
+}
+
+static void socket_release(void *session, struct rival_op *op)
+{
+	struct session *s = session;
+
+	if (rival_wire.release)
+		rival_wire.release(&s->conn[op->slot % s->nr], op);
+}
+
+static const char *socket_name(void)
+{
+	return rival_wire.name;
+}
+
+const struct rival_store rival_store = {
+	.name = socket_name, .open = socket_open, .close = socket_close, .begin = socket_begin,
+	.end = socket_end, .submit = socket_submit, .next = socket_next, .release = socket_release
+};

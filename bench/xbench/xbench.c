@@ -24,6 +24,7 @@
 #include "bench/xbench/report.h"
 #include "peers/common/runtime/bus.h"
 #include "peers/common/options/cli.h"
+#include "peers/common/options/complete.h"
 #include "peers/common/say/hint.h"
 #include "peers/common/options/owner.h"
 
@@ -166,8 +167,27 @@ static int run_program(int argc, char **argv)
 	return code;
 }
 
+/* Which names there are xseg knows; tools/completion asks it. */
+static void name_kind(const char *kind, const char *before, const char *begin, void *arg)
+{
+	(void)begin;
+	(void)arg;
+	printf("%s@%s\n", before, kind);
+}
+
+/* xbench complete -- WORD...: how the last word may go on, for a shell */
+static int complete(int argc, char **argv)
+{
+	const struct cli_group groups[] = { { xb_opts, NULL }, { NULL, NULL } };
+
+	complete_option(groups, argc > 1 ? argv[argc - 2] : NULL, argv[argc - 1], name_kind, NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	cli_begin();
+	if (argc > 3 && !strcmp(argv[1], "complete") && !strcmp(argv[2], "--"))
+		return cli_end("xbench", complete(argc - 3, argv + 3));
 	return cli_end("xbench", run_program(argc, argv));
 }

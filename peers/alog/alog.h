@@ -38,7 +38,7 @@ struct alog_io {
 	uint8_t op;		/* enum xseg_op: READ, WRITE, FLUSH, DELETE; INFO of an object */
 	bool fua;
 	bool once;				/* a cache below need not keep this */
-	bool lent;				/* WRITE: of pages that alog_append_paged() lists */
+	bool lent;	/* WRITE: some of its pages are those that alog_append_paged() lists */
 	uint16_t nr_pages;
 	uint32_t offset, size;
 	char target[XSEG_TARGET_MAX];
@@ -170,8 +170,8 @@ struct alog_place {
 };
 
 /* Appends nr records, all or none, and says where each stands. -EAGAIN: tail, ids or requests are
- * short; again after a poll. -ENOSPC: the log is full. -E2BIG: more than record_max. A tombstone
- * may use a part of the reserve. */
+ * short; again after a poll. -ENOSPC: the log is full. -E2BIG: more than record_max. A record that
+ * is no value may use a part of the reserve. */
 int alog_append(struct alog *l, const struct alog_put *put, uint32_t nr, struct alog_place *at)
 	XSEG_MUST_CHECK;
 /* Where the next append of nr records of `bytes` in all would stand, without appending: its

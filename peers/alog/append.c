@@ -167,7 +167,7 @@ static uint32_t bytes_of(const struct alog_put *put, uint32_t nr, bool *tombston
 			put[i].rec.value_bytes > ALOG_ZONE_MAX || put[i].rec.flags & ALOG_PAGED)
 			return UINT32_MAX;
 		bytes += xrecord_bytes(put[i].rec.key_bytes, put[i].rec.value_bytes);
-		*tombstone &= put[i].rec.type == ALOG_TOMBSTONE;
+		*tombstone &= put[i].rec.type != ALOG_VALUE;
 	}
 	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }

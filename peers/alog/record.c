@@ -58,7 +58,7 @@ bool alog_footer_decode(const uint8_t uuid[16], uint64_t zone, uint32_t zone_byt
 bool alog_hint_ok(const struct alog_hint *hint, const struct alog_footer *f)
 {
 	return (hint->type == ALOG_VALUE || hint->type == ALOG_TOMBSTONE ||
-		       hint->type == ALOG_LOST) &&
+		       hint->type == ALOG_CLEAR || hint->type == ALOG_LOST) &&
 	       hint->place >= ALOG_ZONE_HEAD_END && hint->place % ALOG_ALIGN == 0 &&
 	       hint->bytes >= ALOG_HEADER_BYTES && hint->bytes % ALOG_ALIGN == 0 &&
 	       hint->place <= f->end && hint->bytes <= f->end - hint->place;

@@ -43,7 +43,7 @@ static uint32_t run_length(const struct alog *l, uint64_t k)
 	for (; nr < RUN_PAGES && k + nr < l->s.next_page && wanted(l, k + nr); nr++) {
 		next = tail_slot(l, k + nr);
 		if (next->zone != slot->zone || next->page != slot->page + nr ||
-			!next->lent != !slot->lent || tail_state(l, k + nr)->fresh != fresh)
+			tail_state(l, k + nr)->fresh != fresh)
 			break;
 	}
 	return nr;
@@ -56,7 +56,6 @@ static void send_run(struct alog *l, struct io *io, uint64_t k, uint32_t nr)
 	io->pub.op = XSEG_OP_WRITE;
 	io->pub.fua = l->repair.fua;
 	io->pub.offset = slot->page * ALOG_PAGE;
-	io->pub.lent = slot->lent != 0;
 	io->pub.once = !tail_state(l, k)->fresh;
 	io->from = k;
 	io_target(l, io, slot->zone);
@@ -64,8 +63,10 @@ static void send_run(struct alog *l, struct io *io, uint64_t k, uint32_t nr)
 		struct page_state *s = tail_state(l, k + i);
 
 		tail_zero_rest(l, k + i);
+		slot = tail_slot(l, k + i);
+		io->pub.lent |= slot->lent != 0;
 		if (slot->lent)
-			io_page(io, tail_slot(l, k + i)->lent - 1);
+			io_page(io, slot->lent - 1);
 		else
 			io_pages(l, io, tail_page(l, k + i), ALOG_PAGE);
 		s->sent = s->fill;

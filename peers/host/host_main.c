@@ -43,7 +43,7 @@ struct options {
 static const struct opt table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = O(segment), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
-	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },
+	  .help = "segment to serve, also -s; else $XSEG_SEGMENT, else the only one, else xseg" },
 	OWNER_OPT(O(owner)),
 	{ .name = "supervise", .kind = OPT_BOOL, .off = O(supervise),
 	  .help = "start all peers of the segment's stack file, and restart dead ones" },
@@ -306,8 +306,27 @@ static int run_program(int argc, char **argv)
 	return o.supervise ? run_supervisor(&o) : host(o.segment, argc - at, argv + at);
 }
 
+/* A build without sosd leaves its place to one with sosd, where that is installed: a package of its
+ * own has it, so that not every stack needs Ceph's libraries. */
+static void leave_to_ceph(char **argv)
+{
+#ifndef XSEG_HAVE_SOSD
+	static const char suffix[] = ".ceph";
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof(suffix));
+
+	if (len <= 0)
+		return;
+	memcpy(path + len, suffix, sizeof(suffix));
+	(void)execv(path, argv);
+#else
+	(void)argv;
+#endif
+}
+
 int main(int argc, char **argv)
 {
+	leave_to_ceph(argv);
 	cli_begin();
 	return cli_end(me, run_program(argc, argv));
 }

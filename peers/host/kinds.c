@@ -8,7 +8,7 @@ extern const struct peer_class sosd_class;
 #endif
 
 const struct peer_class *const kinds[] = {
-	&volumed_class, &cached_class, &filed_class, &memd_class, &kvd_class,
+	&volumed_class, &cached_class, &filed_class, &memd_class, &kvd_class, &memcached_class,
 #ifdef XSEG_HAVE_SOSD
 	&sosd_class,
 #endif

@@ -70,7 +70,7 @@ static void build_args(struct supervisor *s, const struct unit *u, struct args *
 	a->nr = 0;
 	a->failed = false;
 	args_add(a, "%s/%s", s->directory,
-		u->nr > 1 ? "xseg-host" : s->units.stack->peers[u->peer[0]].kind);
+		u->nr > 1 ? "xseg-host" : stack_program(s->units.stack->peers[u->peer[0]].kind));
 	args_add(a, "--segment=%s", s->segment);
 	if (u->nr > 1)
 		add_names(s, u, a);
@@ -196,6 +196,32 @@ static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	u->stopped_ms = now_ms;
 }
 
+/* How often the kernel has killed a process of this machine because memory ran out. */
+static uint64_t count_oom_kills(void)
+{
+	static const char key[] = "oom_kill ";
+	unsigned long long nr = 0;
+	FILE *in = fopen("/proc/vmstat", "re");
+	char line[128];
+
+	if (!in)
+		return 0;
+	while (fgets(line, sizeof(line), in))
+		if (!strncmp(line, key, sizeof(key) - 1))
+			nr = strtoull(line + sizeof(key) - 1, NULL, 10);
+	fclose(in);
+	return nr;
+}
+
+/* Since the last such death, or the supervisor's begin. */
+static bool memory_ran_out(struct supervisor *s)
+{
+	uint64_t before = s->oom_kills;
+
+	s->oom_kills = count_oom_kills();
+	return s->oom_kills > before;
+}
+
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
 {
 	char how[96];
@@ -214,7 +240,7 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 	}
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "was killed by signal %d%s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGKILL
+			 WTERMSIG(status) == SIGKILL && memory_ran_out(s)
 				 ? ", perhaps by the kernel because memory ran out" : "");
 	else
 		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
@@ -376,13 +402,31 @@ static int poll_ms(const struct supervisor *s)
 	return ms;
 }
 
+/* V12. Who has asked is told by the peer, which serves again or does not. */
+static void prepare_restart(struct supervisor *s, uint32_t peer)
+{
+	struct unit *u;
+
+	if (peer >= s->units.stack->nr_peers || stop_is_on(s))
+		return;
+	u = &s->units.unit[units_of(&s->units, peer) - s->units.unit];
+	if (u->state != UNIT_RUNNING)
+		return;
+	log_info("%s: %s is restarted, as asked", me, unit_name(&s->units, u));
+	u->return_once = true;
+	u->started = false;		/* so that all of a group are begun */
+}
+
 /* False: it is to leave, with peers that have not stopped. */
-static bool take_signal(struct supervisor *s, uint32_t signo)
+static bool take_signal(struct supervisor *s, const struct signalfd_siginfo *info)
 {
 	bool stops = s->phase == STOP_FLUSHING || s->phase == STOP_STOPPING;
+	uint32_t signo = info->ssi_signo;
 
 	if (signo == SIGCHLD) {
 		reap(s);
+	} else if (signo == SUPERVISE_RESTART_SIGNAL) {
+		prepare_restart(s, (uint32_t)info->ssi_int);
 	} else if (signo == SUPERVISE_CANCEL_SIGNAL && stops) {
 		log_info("%s: asked to take the stop back", me);
 		stop_take_back(s, ECANCELED, 0);
@@ -424,7 +468,7 @@ static int run(struct supervisor *s, int signals)
 			break;
 		if (poll(&fd, 1, poll_ms(s)) > 0 &&
 			read(signals, &info, sizeof(info)) == sizeof(info) &&
-			!take_signal(s, info.ssi_signo))
+			!take_signal(s, &info))
 			return MAIN_LEFT;
 	}
 	log_info("%s: all peers have stopped", me);
@@ -519,13 +563,16 @@ int supervise(const char *segment, const char *text, int begun)
 		return rc;
 	}
 	s->segment = segment;
+	s->oom_kills = count_oom_kills();
 	main_block_signals(&s->signals);
 	sigaddset(&s->signals, SIGCHLD);
 	sigaddset(&s->signals, SUPERVISE_CANCEL_SIGNAL);
+	sigaddset(&s->signals, SUPERVISE_RESTART_SIGNAL);
 	sigprocmask(SIG_BLOCK, &s->signals, NULL);
 	signals = signalfd(-1, &s->signals, SFD_CLOEXEC);
 	sigdelset(&s->signals, SIGCHLD);
 	sigdelset(&s->signals, SUPERVISE_CANCEL_SIGNAL);
+	sigdelset(&s->signals, SUPERVISE_RESTART_SIGNAL);
 	if (signals < 0 || find_directory(s))
 		goto out_free;
 	rc = main_attach(me, segment, 0, &s->units.seg);

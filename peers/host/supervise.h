@@ -7,8 +7,9 @@
  *                       started; or one of its peers turns out to be alive
  *   WAITING   WAITING   its process could not be started: again later, as when it died
  *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
- *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began; and while all
- *                       is being stopped: it is started only if V4 wants it (V8)
+ *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began, or that is
+ *                       restarted (V12); and while all is being stopped: it is started only if V4
+ *                       wants it (V8)
  *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for a
  *                       second; while all is being stopped only if V4 wants it
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
@@ -54,6 +55,9 @@
  *       within a second. Such a process stands still, or was seen with the lock for 0.9 s.
  *   V11 Nothing is started, and the stack in the segment stays, if the segment lacks memory,
  *       requests or ports for the peers of a new text (room.h).
+ *   V12 `xseg peer restart` sends SUPERVISE_RESTART_SIGNAL, then has the peers of that process stop.
+ *       The supervisor starts the process again, once, by the program that is in its place then.
+ *       So the next process is the supervisor's child, too, with its log and its limits.
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

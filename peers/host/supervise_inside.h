@@ -23,6 +23,7 @@ struct supervisor {
 	struct xseg_peer *self;
 	char directory[PATH_MAX]; /* where the programs are */
 	bool told_removed;
+	uint64_t oom_kills; /* of the machine, when it was counted last */
 	struct xseg_lock_watch locks; /* V10 */
 	uint64_t locks_ms; /* when they were looked at */
 	uint32_t holder[XSEG_LOCKS_WATCHED], nr_holders; /* processes that were named */

@@ -8,6 +8,8 @@
  *   4  the index points to them
  *   5  it is answered; or APPLIED, if its answer waits for a write or a flush
  *
+ * A put of 32 KiB and more may do so in two parts: see paged.c.
+ *
  * Before that it may need reads: of a version, an expiry or a value. These change nothing. When
  * they are back, the index is asked again, and a record that was superseded meanwhile is read
  * again.
@@ -167,7 +169,8 @@ static int one_result(const struct kvd_work *w)
 {
 	int rc = condition(w);
 
-	if (!rc && !w->present && w->c.kind != KV_PUT && w->c.kind != KV_COMMIT)
+	if (!rc && !w->present && w->c.kind != KV_PUT && w->c.kind != KV_COMMIT &&
+		w->c.kind != KV_DELETE_ALL)
 		rc = -ENOENT;
 	return rc;
 }
@@ -199,6 +202,7 @@ struct making {
 	uint32_t nr, bytes, added;		/* records; identities that the index lacks */
 	uint64_t number;
 	bool tombstones;			/* all of them are */
+	bool paged;				/* paged.c */
 };
 
 static void plain_put(const struct kvd_work *w, struct alog_put *put)
@@ -219,7 +223,9 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 
 	*put = (struct alog_put){ .rec = { .identity = { w->id[0], w->id[1] },
 		.type = ALOG_TOMBSTONE } };
-	if (w->c.kind != KV_DELETE) {
+	if (w->c.kind == KV_DELETE_ALL) {
+		kvd_clear_make(k, w, put);
+	} else if (w->c.kind != KV_DELETE) {
 		put->rec.type = ALOG_VALUE;
 		put->rec.key_bytes = w->c.key_bytes;
 		put->key = w->key;
@@ -229,11 +235,11 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 		plain_put(w, put);
 	else if (w->c.kind == KV_COMMIT)
 		kvd_commit_make(k, w, put);
-	else if (w->c.kind != KV_DELETE && kvd_record_ok(k, j->read, true, &old))
+	else if (kvd_needs_value(w->c.kind) && kvd_record_ok(k, j->read, true, &old))
 		rc = kvd_value_make(k, w, j->read, &old, put, &m->number);
 	m->bytes += xrecord_bytes(put->rec.key_bytes, put->rec.value_bytes);
 	m->nr++;
-	m->added += !w->known;
+	m->added += !w->known && w->c.kind != KV_DELETE_ALL;
 	return rc;
 }
 
@@ -256,22 +262,44 @@ static int make_records(struct kvd *k, struct kvd_job *j, uint32_t nr, struct ma
 
 /* ---- the step ---- */
 
-static void promise(struct kvd *k, struct xreq *r)
+static bool is_forced(const struct kvd *k, const struct xreq *r)
 {
-	uint64_t end = alog_end(k->log);
-	struct kvd_fifo *to = NULL;
+	return r->flags & XSEG_REQ_FUA || k->sync == KVD_ALWAYS;
+}
 
-	if (r->flags & XSEG_REQ_FUA || k->sync == KVD_ALWAYS) {
+/* What is appended up to `end` goes below, now or later. */
+static void want(struct kvd *k, const struct xreq *r, uint64_t end)
+{
+	if (is_forced(k, r))
 		alog_force(k->log, end);
-		to = &k->q.stable;
-	} else if (k->sync == KVD_WRITTEN) {
+	else if (k->sync == KVD_WRITTEN)
 		alog_push(k->log, end);
-		to = &k->q.written;
-	} else if (k->sync_at_ns == PEER_NEVER) {
+	else if (k->sync_at_ns == PEER_NEVER)
 		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
-	}
 	/* before the answer: see peers/common/say/dirty.h */
-	xseg_stats_set(k->stats, KS_DIRTY_BYTES, end - alog_written(k->log));
+	xseg_stats_set(k->stats, KS_DIRTY_BYTES, alog_end(k->log) - alog_written(k->log));
+}
+
+/* C3. Most go to the end. */
+static void push_in_order(struct kvd_fifo *q, struct xreq *r, bool last)
+{
+	struct xreq **at = &q->first;
+
+	while (!last && *at && (uintptr_t)(*at)->user <= (uintptr_t)r->user)
+		at = &(*at)->next;
+	if (last || !*at) {
+		fifo_push(q, r);
+		return;
+	}
+	r->next = *at;
+	*at = r;
+}
+
+static void change_done(struct kvd *k, struct xreq *r, uint64_t end)
+{
+	struct kvd_fifo *to = is_forced(k, r) ? &k->q.stable
+		: k->sync == KVD_WRITTEN && alog_written(k->log) < end ? &k->q.written : NULL;
+
 	if (!to) {
 		peer_answer(k->pp, r, r->size);
 		return;
@@ -279,7 +307,15 @@ static void promise(struct kvd *k, struct xreq *r)
 	if (r->state == XSEG_REQ_STARTED)
 		xseg_req_apply(k->pp->port, r);
 	r->user = (void *)(uintptr_t)end;
-	fifo_push(to, r);
+	push_in_order(to, r, end == alog_end(k->log));
+}
+
+static void promise(struct kvd *k, struct xreq *r)
+{
+	uint64_t end = alog_end(k->log);
+
+	want(k, r, end);
+	change_done(k, r, end);
 }
 
 static void note(struct kvd *k, const struct xreq *r, const struct alog_place *at)
@@ -298,20 +334,21 @@ static void superseded(struct kvd *k, const struct kvd_work *w, const struct alo
 {
 	struct large_run *run = w->known && w->e.large ? large_by_id(&k->large.t, w->id) : NULL;
 
-	if (run && w->c.kind == KV_TOUCH)
+	if (run && w->c.kind == KV_TOUCH) {
 		run->expiry = put->rec.expiry;
-	else if (run)
+		k->large.expire_ns = 0;
+	}
+	if (run && w->c.kind != KV_TOUCH)
 		large_gone(&k->large.t, w->id);
 	if (w->c.kind == KV_COMMIT)
 		kvd_commit_done(k, w, put, at);
 }
 
-/* Steps 1 to 4; `next` is where the first record will stand. */
-static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m,
+/* Step 1; `next` is where the first record will stand. */
+static void tell(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m,
 	const struct alog_place *next)
 {
 	uint32_t n = 0;
-	int rc;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
@@ -323,19 +360,34 @@ static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 		n += w->does;
 	}
 	note(k, r, next);
+}
+
+/* Steps 2 to 4; of a put by pages steps 2 and 3. */
+static void make(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m,
+	const struct alog_place *next)
+{
+	uint32_t n = 0;
+	int rc;
+
 	if (r->state == XSEG_REQ_AT)
 		xseg_req_start(k->pp->port, r);
-	rc = alog_append(k->log, k->now.put, m->nr, k->now.at);
+	rc = m->paged ? kvd_paged_append(k, r, k->now.at)
+		      : alog_append(k->log, k->now.put, m->nr, k->now.at);
 	assert(!rc && k->now.at[0].place == next->place && k->now.at[0].sequence == next->sequence);
+	if (m->paged)
+		return;
 	XKILL(KVD_APPENDED);
-	for (uint32_t i = n = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		struct kvd_work *w = &k->now.work[i];
 
 		if (!w->does)
 			continue;
-		kvd_index_put(k, w->id, &k->now.at[n], &k->now.put[n].rec);
+		if (w->c.kind == KV_DELETE_ALL)
+			kvd_clear_put(k, &k->now.at[n], &k->now.put[n].rec);
+		else
+			kvd_index_put(k, w->id, &k->now.at[n], &k->now.put[n].rec);
 		superseded(k, w, &k->now.put[n], &k->now.at[n]);
-		kvd_count(k, w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
+		kvd_count(k, m->tombstones || w->c.kind == KV_DELETE ? KS_DELETES : KS_PUTS, 1);
 		n++;
 	}
 	XKILL(KVD_INDEXED);
@@ -354,22 +406,36 @@ static int refuse(struct kvd *k, bool keys)
 	return -ENOSPC;
 }
 
+/* Where it will stand. A record by pages may be too long for a zone, as it ends at a page. */
+static int find_place(struct kvd *k, struct making *m, struct alog_place *next)
+{
+	const struct kvd_work *w = &k->now.work[0];
+	int rc = -E2BIG;
+
+	if (m->bytes > k->record_max)
+		return -EFBIG;
+	if (kvd_paged_may(k, w))
+		rc = alog_next_paged(k->log, w->c.key_bytes, w->c.value_bytes, next);
+	m->paged = rc != -E2BIG;
+	return m->paged ? rc : alog_next(k->log, m->bytes, m->nr, m->tombstones, next);
+}
+
 /* 0; -EAGAIN: it has to wait; or why it is refused. */
-static int append(struct kvd *k, struct xreq *r, uint32_t nr, const struct making *m)
+static int append(struct kvd *k, struct xreq *r, uint32_t nr, struct making *m)
 {
 	struct alog_place next;
 	int rc;
 
 	if (m->added > index_room(&k->index))
-		return alog_evict(k->log) ? -EAGAIN : refuse(k, true);
-	rc = m->bytes > k->record_max ? -EFBIG
-				      : alog_next(k->log, m->bytes, m->nr, m->tombstones, &next);
+		return kvd_clear_sweeps(k) || alog_evict(k->log) ? -EAGAIN : refuse(k, true);
+	rc = find_place(k, m, &next);
 	if (rc == -ENOSPC)
-		return refuse(k, false);
-	if (!rc && k->now.work[0].left)
+		return kvd_clear_sweeps(k) ? -EAGAIN : refuse(k, false);
+	if (!rc && !m->paged && k->now.work[0].left)
 		rc = kvd_lay(k, r, &next);
 	if (rc)
 		return rc == -E2BIG ? -EFBIG : rc;
+	tell(k, r, nr, m, &next);
 	make(k, r, nr, m, &next);
 	return 0;
 }
@@ -398,11 +464,21 @@ static bool is_over(struct kvd *k, struct xreq *r, struct kvd_job *j)
 /* False: it has to wait in its list; r->user is its job, if it has one. */
 static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 {
-	int nr = kvd_batch_parse(k, r), rc = nr;
+	int nr, rc;
 	struct making m;
 
-	if (nr > 0 && k->now.work[0].c.kind >= KV_HOLD && is_over(k, r, j))
+	r->user = j;
+	if (kvd_clear_lags(k))
+		return false;
+	nr = rc = kvd_batch_parse(k, r);
+	if (nr > 0 && kvd_is_of_large(k->now.work[0].c.kind) && is_over(k, r, j))
 		return true;
+	if (nr > 0 && kvd_paged_meets(k, (uint32_t)nr)) {
+		if (j)				/* what it has read will not count */
+			kvd_job_put(k, j);
+		fifo_push(&k->q.behind, r);
+		return true;
+	}
 	if (nr > 0)
 		rc = look_at_all(k, r, &j, (uint32_t)nr);
 	r->user = j;
@@ -432,6 +508,10 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 	}
 	if (j)
 		kvd_job_put(k, j);
+	if (m.nr && m.paged) {
+		want(k, r, k->now.at[0].end);
+		return true;
+	}
 	if (m.nr) {
 		promise(k, r);
 		return true;
@@ -445,7 +525,7 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 /* Large values wait for other things than changes do (V4 of large.c). */
 static bool passes(struct kvd *k, const struct xreq *r)
 {
-	return kvd_kind_of(k, r) >= KV_HOLD && kvd_kind_of(k, r) != KV_COMMIT;
+	return kvd_is_of_large(kvd_kind_of(k, r)) && kvd_kind_of(k, r) != KV_COMMIT;
 }
 
 void kvd_change(struct kvd *k, struct xreq *r)
@@ -481,63 +561,11 @@ static void finish_begun(struct kvd *k)
 	}
 }
 
-/* ---- answers ---- */
-
-/* With nothing in the tail, older records may still be unflushed in a cache below. The log is to
- * know how that FLUSH ends: it repairs what a failed one has lost. */
-void kvd_flush(struct kvd *k, struct xreq *r)
-{
-	uint64_t end = alog_end(k->log);
-	bool all = alog_stable(k->log) >= end;
-
-	if (!all)
-		alog_force(k->log, end);
-	r->user = (void *)(uintptr_t)(all ? alog_barrier(k->log) : end);
-	fifo_push(all ? &k->q.barriers : &k->q.stable, r);
-}
-
-static bool is_answerable(const struct kvd_fifo *q, uint64_t pos)
-{
-	return q->first && (uintptr_t)q->first->user <= pos;
-}
-
-static void answer_up_to(struct kvd *k, struct kvd_fifo *q, uint64_t pos)
-{
-	while (is_answerable(q, pos)) {
-		struct xreq *r = fifo_pop(q);
-
-		XKILL(KVD_PROMISED);
-		peer_answer(k->pp, r, r->op == XSEG_OP_FLUSH ? 0 : r->size);
-	}
-}
-
-/* Those whose FLUSH has failed are asked for anew. */
-static void answer_barriers(struct kvd *k)
-{
-	struct kvd_fifo again;
-
-	fifo_init(&again);
-	while (k->q.barriers.first) {
-		int state = alog_barrier_state(
-			k->log, (uintptr_t)k->q.barriers.first->user);
-
-		if (!state)
-			break;
-		if (state > 0)
-			peer_answer(k->pp, fifo_pop(&k->q.barriers), 0);
-		else
-			fifo_push(&again, fifo_pop(&k->q.barriers));
-	}
-	while (again.first)
-		kvd_flush(k, fifo_pop(&again));
-}
+/* ---- a round ---- */
 
 bool kvd_changes_due(struct kvd *k)
 {
-	return is_answerable(&k->q.written, alog_written(k->log)) ||
-	       is_answerable(&k->q.stable, alog_stable(k->log)) ||
-	       (k->q.barriers.first &&
-		       alog_barrier_state(k->log, (uintptr_t)k->q.barriers.first->user));
+	return kvd_paged_due(k) || kvd_answers_due(k);
 }
 
 /* What is appended goes below after a while. */
@@ -557,11 +585,12 @@ static void look_at_time(struct kvd *k)
 void kvd_changes_poll(struct kvd *k)
 {
 	struct xreq *r;
+	uint64_t end;
 
 	finish_begun(k);
-	answer_up_to(k, &k->q.written, alog_written(k->log));
-	answer_up_to(k, &k->q.stable, alog_stable(k->log));
-	answer_barriers(k);
+	while ((r = kvd_paged_next(k, &end)))
+		change_done(k, r, end);
+	kvd_answers_poll(k);
 	look_at_time(k);
 	while (k->q.waiting.first) {
 		r = fifo_pop(&k->q.waiting);

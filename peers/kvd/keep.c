@@ -60,8 +60,8 @@ static void take(struct kvd *k, struct kvd_job *j, uint64_t slot)
 
 	index_get(&k->index, slot, &e);
 	if (!kvd_record_ok(k, rd, true, &rec) || !(rec.flags & ALOG_LARGE) ||
-		!large_ok(&k->large.t, rd->data + ALOG_HEADER_BYTES + rec.key_bytes, rec.value_bytes,
-			&l)) {
+		!large_ok(&k->large.t, kvd_record_key(rd->data, rd->place, &rec) + rec.key_bytes,
+			rec.value_bytes, &l)) {
 		kvd_record_bad(k, slot, &e);
 		k->large.unread++;
 	} else if (!kvd_is_expired(k, rec.expiry)) {
@@ -159,6 +159,8 @@ void kvd_keep_begin(struct kvd *k)
 	for (uint32_t i = 0; i < KVD_JOBS; i++)	/* of before the log was opened anew */
 		if (!k->jobs.job[i].out)
 			kvd_read_put(k, &k->jobs.job[i]);
+	kvd_scan_forget(k);
+	l->expire_ns = 0;
 	large_begin(&l->t);
 	l->slot = index_from(&k->index, 0);
 	for (uint32_t i = 0; i < KVD_KEEPERS; i++) {

@@ -153,7 +153,7 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 
 	kvd_see_date(k);
-	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k))
+	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, r);
 	else if (k->state == KVD_BROKEN)
 		peer_answer(pp, r, k->error);
@@ -205,19 +205,59 @@ static void answer_all(struct kvd *k, struct kvd_fifo *q)
 		peer_answer(k->pp, fifo_pop(q), k->error);
 }
 
+/* What waited for a put by pages, in order; what meets another is behind it again. */
+static void take_behind(struct kvd *k)
+{
+	struct kvd_fifo q = k->q.behind;
+
+	if (!q.first || !k->paged.news)
+		return;
+	k->paged.news = false;
+	fifo_init(&k->q.behind);
+	while (q.first)
+		kvd_serve(k, fifo_pop(&q));
+}
+
+static void changes_poll(struct kvd *k)
+{
+	kvd_changes_poll(k);
+	take_behind(k);
+}
+
+/* Of before the log was opened anew; none has a read out. */
+static void fail_jobs(struct kvd *k)
+{
+	struct kvd_job *j;
+
+	while (k->q.waiting.first) {
+		struct xreq *r = fifo_pop(&k->q.waiting);
+
+		if (r->user)
+			kvd_job_put(k, r->user);
+		peer_answer(k->pp, r, k->error);
+	}
+	while ((j = k->jobs.wants_first)) {
+		k->jobs.wants_first = j->next;
+		if (j->r)
+			kvd_job_answer(k, j, k->error);
+	}
+	k->jobs.wants_last = &k->jobs.wants_first;
+}
+
 /* What a predecessor had begun comes first. */
 static void go_on(struct kvd *k)
 {
 	struct xreq *r;
 
 	kvd_preload_begin(k);
+	kvd_clear_lags(k);
 	kvd_backup_poll(k);
-	kvd_changes_poll(k);
+	changes_poll(k);
 	while ((r = kvd_commit_next(k)))
 		kvd_change(k, r);
 	kvd_jobs_poll(k);
 	kvd_queries_poll(k);
-	while (k->q.held.first && !kvd_time_lags(k))
+	while (k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, fifo_pop(&k->q.held));
 }
 
@@ -228,8 +268,9 @@ static bool settle(struct kvd *k)
 {
 	uint64_t end = alog_end(k->log);
 	bool busy = k->verify.r || k->backup.r || k->log_out || k->jobs.nr ||
-		    k->q.waiting.first || k->q.written.first || k->q.stable.first ||
-		    k->q.barriers.first || k->q.begun.first || k->large.parts_out ||
+		    k->q.waiting.first || k->q.behind.first || k->paged.nr ||
+		    k->q.written.first || k->q.stable.first || k->q.barriers.first ||
+		    k->q.begun.first || k->large.parts_out ||
 		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
 
@@ -278,12 +319,16 @@ static bool waits_for_log(const struct kvd *k)
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
-	uint64_t next, larges = PEER_NEVER;
+	uint64_t next, larges = PEER_NEVER, verify;
 
 	kvd_life_poll(k);
+	verify = kvd_verify_poll(k);
 	if (k->state == KVD_BROKEN) {
+		fail_jobs(k);
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
+		answer_all(k, &k->q.behind);
+		answer_all(k, &k->q.no_job);
 		answer_all(k, &k->q.begins);
 		answer_all(k, &k->q.parts);
 		return PEER_NEVER;
@@ -296,15 +341,18 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	}
 	next = alog_poll(k->log, pp->now_ns);
 	if (k->state == KVD_OPEN && waits_for_log(k)) {
-		kvd_changes_poll(k);
+		changes_poll(k);
 		larges = kvd_larges_poll(k);
 		next = peer_earlier(next, alog_poll(k->log, pp->now_ns));
 	}
 	if (is_due(k))
 		return pp->now_ns;
 	kvd_stats_update(k);
+	if (k->state == KVD_OPEN)
+		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, k->time.held_ns);
+	next = peer_earlier(next, verify);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 

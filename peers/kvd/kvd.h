@@ -8,21 +8,22 @@
  *   kvd.c       the class, options, what a port does each round
  *   life.c      memory, the id and the prefix, opening, naming
  *   logged.c    what the log asks of its user: sending, the index at opening and at copies
- *   send.c      kvd's own requests; identities
  *   date.c      kvd's time, which never goes back
  *   keep.c      the opening's second part: which large values there are
  *   large.c     handles: BEGIN, HOLD, DROP, PIECE; what COMMIT waits for; zones that go back
  *   part.c      PART
+ *   clear.c     DELETE_ALL, and the sweep that it begins
+ *   flush.c     FLUSH, and answers that wait for the log
  *   query.c     GET, EXISTS, INFO, and looking at a record that a client cannot read
  *   scan.c      SCAN
  *   parse.c     the parsing of queries and changes; what they will need is prefetched
  *   change.c    changes: conditions, the append, answers, and changes that a predecessor began
+ *   paged.c     puts whose value goes below from the client's own pages
  *   value.c     new values that are made of old ones: APPEND, INCR and so on; a put's to the log
- *   record.c    reads of kvd's own, and whether a record verifies
+ *   record.c    kvd's own requests and reads; identities; whether a record verifies
  *   preload.c   reading zones at the start
- *   verify.c    the command that reads all
  *   backup.c    BACKUP
- *   admin.c     commands and counters
+ *   admin.c     commands, of which `verify` reads all; counters
  *   table/      the index: identity -> place; large values: zones, and clients that have them
  *
  * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
@@ -38,6 +39,7 @@
  *   held     in any order, until the log is OPEN
  *   begun    STARTED or APPLIED by a predecessor, until the log is OPEN
  *   waiting  changes, for room in the tail, a job, or a read; oldest first
+ *   behind   for a put that is on its way (paged.c): changes of its key, and the begin of a backup
  *   written, stable   done, and not answered before their position is (option sync)
  *   barriers flushes of what an earlier process may have left, for the log's FLUSH
  *   no_job   queries, for a job
@@ -54,18 +56,23 @@
 #include "peers/common/say/kv.h"
 #include "peers/kvd/table/index.h"
 #include "peers/kvd/table/large.h"
+#include "peers/kvd/table/paged.h"
 #include "xseg/kv_wire.h"
 
 #define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
 #define KVD_JOBS	32u
 #define KVD_BIG_READS	4u
-#define KVD_SMALL_READS 16u
+#define KVD_SMALL_READS 14u
+#define KVD_AHEAD_READS 16u			/* of scans */
 #define KVD_BIG_PAGES	257u
 #define KVD_SMALL_PAGES 18u			/* header and longest key, at any place */
+#define KVD_AHEAD_PAGES 2u			/* header and most keys */
 #define KVD_REQUESTS	64u
+#define KVD_NR_READS	(KVD_BIG_READS + KVD_SMALL_READS + KVD_AHEAD_READS)
 #define KVD_KEEPERS	8u
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
+#define KVD_OWED	500u			/* peers */
 #define KVD_SECOND	1000000000ull
 
 enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
@@ -91,14 +98,20 @@ struct kvd_arena {
 	uint64_t magic, owner;
 	uint32_t zones, zone_bytes, tail_pages, unused;
 	_Atomic uint64_t time_s;		/* the latest that anything was judged by */
+	_Atomic uint64_t owed[KVD_OWED];	/* A2 of flush.c: senders; 0: none */
 };
+_Static_assert(sizeof(struct kvd_arena) <= XSEG_PAGE_SIZE, "its words have a page");
 
 /* The user's words in the log's head. */
 struct kvd_words {
 	uint64_t magic;
 	uint8_t secret[16];			/* of the hash */
 	uint64_t time_s;			/* D2 of date.c */
+	uint64_t cleared;			/* E3 of clear.c; of KVD_WORDS_CLEARED */
 };
+/* The second one is of a log that once had a DELETE_ALL: a version that knows none refuses it. */
+#define KVD_WORDS	  0x3144524f57445648ull	/* "HVDWORD1" */
+#define KVD_WORDS_CLEARED 0x3244524f57445648ull	/* "HVDWORD2" */
 _Static_assert(sizeof(struct kvd_words) <= ALOG_USER_BYTES, "they fit into the head");
 
 /* A read of kvd's own: of a record, or the begin of one; or of a piece of a large value. */
@@ -135,6 +148,10 @@ struct kvd_job {
 	uint32_t skip;				/* so many of the cursor's hash are passed */
 	uint32_t nr, used;			/* entries, bytes of the answer */
 	uint32_t group, group_nr;		/* where those of last_hash begin; how many */
+	uint64_t ahead;				/* a hash: where reading ahead goes on */
+	struct kvd_job *awaits;			/* one of kvd.ahead; NULL: none */
+	/* of kvd.ahead: the scan for which it reads; NULL: none any more */
+	struct kvd_job *scan;
 };
 
 /* One of kvd's own requests, by its index in the segment; or a COMMIT of a client's. */
@@ -160,12 +177,12 @@ struct kvd_memory {				/* life.c */
 };
 
 struct kvd_lists {
-	struct kvd_fifo held, begun, waiting, no_job, written, stable, barriers;
+	struct kvd_fifo held, begun, waiting, behind, no_job, written, stable, barriers;
 	struct kvd_fifo begins, parts, commits;
 };
 
 struct kvd_reads {				/* record.c */
-	struct kvd_read read[KVD_BIG_READS + KVD_SMALL_READS], *big_free, *small_free;
+	struct kvd_read read[KVD_NR_READS], *big_free, *small_free, *ahead_free;
 	uint32_t out;
 };
 
@@ -202,6 +219,8 @@ struct kvd_preload {
 #define KVD_VERIFY_BYTES 16384u
 struct kvd_verify {
 	struct xreq *r;				/* the command; NULL: none is under way */
+	struct xreq *waits;			/* the same, for the log to be open */
+	uint64_t until_ns;			/* so long */
 	uint64_t records, bytes, live, bad, bad_live, pieces, bad_pieces;
 	struct kvd_job job;			/* reads the pieces of a large value */
 	struct large_run *run;			/* that one; NULL: none */
@@ -214,7 +233,7 @@ struct kvd_verify {
 struct kvd_backup {
 	struct xreq *r;				/* that is being filled, or NULL */
 	uint64_t cursor;			/* of the next request; 0: none is under way */
-	uint64_t before, bad, asked_ns;
+	uint64_t before, cleared, bad, asked_ns;
 	uint32_t nr, used;
 	struct large_run *run;			/* of the last answer */
 	bool walked;				/* all records are told */
@@ -223,11 +242,27 @@ struct kvd_backup {
 struct kvd_large {				/* large.c */
 	struct large t;
 	uint64_t look_ns;			/* when clients are looked for again */
+	uint64_t expire_ns;			/* when expired values are */
 	uint32_t parts_out;
 	/* KEEPING */
 	struct kvd_job job[KVD_KEEPERS];
 	uint64_t slot;				/* the next of the index; or INDEX_NONE */
 	uint32_t unread;			/* records that could not be read */
+};
+
+/* clear.c: a record of type CLEAR. */
+struct kvd_clear_record {
+	uint64_t zone, sequence;
+	uint32_t place, bytes;			/* bytes 0: there is none */
+	uint32_t at_s;				/* of one that waits */
+};
+
+struct kvd_clear {
+	struct kvd_clear_record last, waits;
+	uint64_t sequence;			/* E1: what is below is dead */
+	uint64_t counted_from;			/* E2: what is below is not counted */
+	uint64_t cursor;			/* of the sweep: a hash */
+	bool sweeps;
 };
 
 /* Of the zone that is being emptied: how much of it was kept for having been got, and
@@ -264,12 +299,15 @@ struct kvd {
 	struct kvd_lists q;
 	struct kvd_reads reads;
 	struct kvd_jobs jobs;
+	struct kvd_job ahead[KVD_AHEAD_READS];	/* scan.c */
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when what is appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
 	struct {
 		uint64_t zone, hash;		/* of the last that was lost; zone 0: none */
 	} lost;
+	struct kvd_clear clear;
+	struct paged paged;
 	struct kvd_preload preload;
 	struct kvd_large large;
 	struct kvd_verify verify;
@@ -351,8 +389,11 @@ extern const struct alog_user kvd_log_user;	/* ctx is to be set */
 /* The index has the record of the identity at this place from now on. There is room (change.c). */
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
 	const struct xrecord *rec);
+/* The same in two steps: the log has the record, and it does not show; then it shows. */
+void kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at);
+void kvd_index_show(struct kvd *k, const struct paged_put *p);
 
-/* ---- send.c ---- */
+/* ---- record.c: requests ---- */
 uint32_t kvd_page_of(void *ctx, const void *at);
 /* False: it could not be sent, and is free. */
 bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c);
@@ -368,6 +409,11 @@ enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct inde
 /* The same; LATER: the caller is to ask again. */
 enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
 	uint32_t bytes);
+/* The same with one of the reads that are for scans; `bytes` are in KVD_AHEAD_PAGES. */
+enum kvd_got kvd_try_ahead(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes);
+/* The job goes on when there is room for a read. */
+void kvd_job_wants(struct kvd *k, struct kvd_job *j);
 /* The same of a range of whole pages of a large value's zone. */
 enum kvd_got kvd_read_own(struct kvd *k, struct kvd_job *j, uint64_t zone, uint32_t place,
 	uint32_t bytes);
@@ -379,7 +425,14 @@ bool kvd_bytes_ok(struct kvd *k, const struct index_entry *e, const uint8_t *dat
 	bool whole, struct xrecord *rec);
 /* Counts and tells a record that is damaged, once. */
 void kvd_record_bad(struct kvd *k, uint64_t slot, struct index_entry *e);
+/* Its key, and its value behind; `data` is the record at that place. */
+static inline const uint8_t *kvd_record_key(const uint8_t *data, uint32_t place,
+	const struct xrecord *rec)
+{
+	return data + xrecord_data_at(place, rec->key_bytes, rec->flags);
+}
 void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
+struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd);	/* where it is free */
 void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result);
 struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
 	void (*run)(struct kvd *k, struct kvd_job *j));	/* NULL: none is free */
@@ -393,6 +446,7 @@ void kvd_queries_poll(struct kvd *k);		/* those that wait for a job go on */
 
 /* ---- scan.c ---- */
 void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
+void kvd_scan_forget(struct kvd *k);		/* what was read ahead is of another log */
 
 /* ---- parse.c ---- */
 /* The struct of a query, and its key into k->key. */
@@ -440,6 +494,21 @@ void kvd_part(struct kvd *k, struct xreq *r);
 void kvd_part_done(struct kvd *k, struct kvd_context c, int64_t result);
 void kvd_parts_poll(struct kvd *k);
 
+/* ---- clear.c ---- */
+void kvd_clear_begin(struct kvd *k);		/* an opening begins */
+/* True: the record is a clear, or counts for nothing by the head. */
+bool kvd_clear_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_clear_known(struct kvd *k);		/* all records are found */
+/* Of a record of type CLEAR. */
+enum alog_verdict kvd_clear_judge(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_clear_copied(struct kvd *k, uint64_t from_zone, const struct alog_hint *from,
+	uint64_t to_zone, const struct alog_hint *to);
+void kvd_clear_make(struct kvd *k, const struct kvd_work *w, struct alog_put *put);
+void kvd_clear_put(struct kvd *k, const struct alog_place *at, const struct xrecord *rec);
+bool kvd_clear_lags(struct kvd *k);		/* all requests have to wait (E4) */
+bool kvd_clear_sweeps(const struct kvd *k);	/* there will be room soon (E5) */
+uint64_t kvd_clear_poll(struct kvd *k);		/* when it wants to be called again */
+
 /* ---- keep.c ---- */
 void kvd_keep_begin(struct kvd *k);
 bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
@@ -451,18 +520,42 @@ int kvd_lay(struct kvd *k, const struct xreq *r, const struct alog_place *next) 
 /* ---- parse.c: ahead ---- */
 void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 
+/* ---- paged.c ---- */
+/* The put of work[0] need not be copied. */
+bool kvd_paged_may(const struct kvd *k, const struct kvd_work *w);
+/* Appends it. The request is STARTED, and kvd_paged_next() returns it. */
+int kvd_paged_append(struct kvd *k, struct xreq *r, struct alog_place *at) XSEG_MUST_CHECK;
+/* One of a key of these changes is on its way. */
+bool kvd_paged_meets(struct kvd *k, uint32_t nr);
+/* Step 4: the next one that is written below, with its end; NULL: none is. */
+struct xreq *kvd_paged_next(struct kvd *k, uint64_t *end);
+bool kvd_paged_due(struct kvd *k);		/* one can be answered */
+/* The log is read anew: whether they were appended is to be found out, as by a successor. */
+void kvd_paged_leave(struct kvd *k);
+
 /* ---- change.c ---- */
+static inline bool kvd_is_of_large(uint8_t kind)
+{
+	return kind >= KV_HOLD && kind <= KV_COMMIT;
+}
 void kvd_change(struct kvd *k, struct xreq *r);
 void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
+
+/* ---- flush.c ---- */
 void kvd_flush(struct kvd *k, struct xreq *r);
+void kvd_answers_poll(struct kvd *k);
+bool kvd_answers_due(struct kvd *k);
+void kvd_owe_all(struct kvd *k);		/* the store has lost what it had answered */
+bool kvd_owed(struct kvd *k, const struct xreq *r);	/* and it is told of that by an error */
+
 /* ---- logged.c: begun changes ---- */
 /* The notes of a change: where its first record stands. */
 enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
 /* One that a predecessor had STARTED or APPLIED. */
 void kvd_change_begun(struct kvd *k, struct xreq *r);
 /* The opening found a record: whether a STARTED change has made it. */
-void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
+void kvd_change_found(struct kvd *k, const struct alog_hint *hint);
 
 /* ---- value.c ---- */
 /* The record of work[0] is in `rd`; the new value goes into k->value. 0 or the change's result. */
@@ -475,8 +568,9 @@ bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 /* ---- preload.c ---- */
 void kvd_preload_begin(struct kvd *k);		/* once */
 
-/* ---- verify.c ---- */
+/* ---- admin.c: verify ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
+uint64_t kvd_verify_poll(struct kvd *k);	/* when it wants to be called again */
 void kvd_verify_fail(struct kvd *k, int error);	/* one that is under way */
 
 /* ---- backup.c ---- */

@@ -32,6 +32,7 @@
 #include "xtypes/xkill.h"
 
 #define NOTE_NUMBER 3				/* V2; the others are those of a change */
+#define GIVEN_BACK 32u				/* runs at a time */
 #define UNKNOWN_MAX 16384u			/* zones of a value whose length is not known */
 
 /* ---- sizes ---- */
@@ -177,12 +178,28 @@ static bool expire_one(struct kvd *k)
 	return true;
 }
 
+/* Those that have expired go though nobody needs the room. */
+static uint64_t expire_some(struct kvd *k)
+{
+	uint64_t next, time = kvd_time(k);
+
+	if (k->pp->now_ns < k->large.expire_ns)
+		return k->large.expire_ns;
+	for (uint32_t i = 0; i < GIVEN_BACK && expire_one(k);)
+		i++;
+	next = large_next_expiry(&k->large.t);
+	k->large.expire_ns = !next ? PEER_NEVER
+		: k->pp->now_ns + (next > time ? next - time : 1) * KVD_SECOND;
+	return k->large.expire_ns;
+}
+
+/* Some at a time: after a DELETE_ALL it is each large value. */
 static void give_back(struct kvd *k)
 {
 	struct large_run *run;
 	int rc;
 
-	while ((run = large_leaving(&k->large.t))) {
+	for (uint32_t i = 0; i < GIVEN_BACK && (run = large_leaving(&k->large.t)); i++) {
 		rc = alog_own_free(k->log, run->first, run->ids);
 		assert(!rc);
 		large_freed(&k->large.t, run);
@@ -195,7 +212,7 @@ static int make_room(struct kvd *k)
 	struct large *t = &k->large.t;
 
 	if (!large_may_leave(t) && !expire_one(k) && !evict_one(k))
-		return -ENOSPC;
+		return kvd_clear_sweeps(k) ? -EAGAIN : -ENOSPC;
 	if (t->kept && large_may_leave(t))
 		kvd_backup_break(k, -ENOSPC);
 	give_back(k);
@@ -390,6 +407,7 @@ void kvd_commit_done(struct kvd *k, const struct kvd_work *w, const struct alog_
 	run->bytes = w->c.total;
 	run->version = at->sequence;
 	run->expiry = put->rec.expiry;
+	k->large.expire_ns = 0;
 	large_name(&k->large.t, run, w->id);
 	XKILL(KVD_COMMITTED);
 	large_forget(&k->large.t, w->c.handle);
@@ -399,11 +417,14 @@ void kvd_commit_done(struct kvd *k, const struct kvd_work *w, const struct alog_
 
 uint64_t kvd_larges_poll(struct kvd *k)
 {
+	uint64_t expires;
+
 	if (k->pp->now_ns >= k->large.look_ns)
 		k->large.look_ns = large_look(&k->large.t, k->peer.seg)
 					   ? k->pp->now_ns + KVD_SECOND : PEER_NEVER;
+	expires = expire_some(k);
 	give_back(k);
 	begins_poll(k);
 	kvd_parts_poll(k);
-	return k->large.look_ns;
+	return large_leaving(&k->large.t) ? k->pp->now_ns : peer_earlier(k->large.look_ns, expires);
 }

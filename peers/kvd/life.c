@@ -25,9 +25,11 @@
 
 #define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
 #define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
-#define WORDS_MAGIC 0x3144524f57445648ull	/* "HVDWORD1" */
 #define PERCENT	    100u
-#define READ_PAGES  (KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES)
+/* As many pages as a version had that knew no reads ahead, so it can be followed by this one. */
+#define READ_PAGES  1316u
+_Static_assert(KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES +
+		KVD_AHEAD_READS * KVD_AHEAD_PAGES <= READ_PAGES, "the pages of kvd's own reads");
 
 /* ---- what it needs ---- */
 
@@ -199,12 +201,13 @@ static void make_reads(struct kvd *k)
 {
 	uint8_t *at = k->mem.base + WORDS_BYTES + k->cost.arena_bytes + k->cost.scratch_bytes;
 
-	for (uint32_t i = 0; i < KVD_BIG_READS + KVD_SMALL_READS; i++) {
-		struct kvd_read *rd = &k->reads.read[i], **list = i < KVD_BIG_READS ? &k->reads.big_free
-									     : &k->reads.small_free;
+	for (uint32_t i = 0; i < KVD_NR_READS; i++) {
+		struct kvd_read *rd = &k->reads.read[i], **list = kvd_read_list(k, rd);
 
 		*rd = (struct kvd_read){ .pages = at, .next = *list,
-			.nr_pages = i < KVD_BIG_READS ? KVD_BIG_PAGES : KVD_SMALL_PAGES };
+			.nr_pages = i < KVD_BIG_READS			  ? KVD_BIG_PAGES
+				    : i < KVD_BIG_READS + KVD_SMALL_READS ? KVD_SMALL_PAGES
+									  : KVD_AHEAD_PAGES };
 		*list = rd;
 		at += rd->nr_pages * XSEG_PAGE_SIZE;
 	}
@@ -215,6 +218,7 @@ static int make_lists(struct kvd *k)
 	fifo_init(&k->q.held);
 	fifo_init(&k->q.begun);
 	fifo_init(&k->q.waiting);
+	fifo_init(&k->q.behind);
 	fifo_init(&k->q.no_job);
 	fifo_init(&k->q.written);
 	fifo_init(&k->q.stable);
@@ -254,6 +258,7 @@ static bool make_log(struct kvd *k)
 
 	user.ctx = k;
 	k->large.unread = 0;
+	kvd_clear_begin(k);
 	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
 	return k->log && index_begin(&k->index) == 0;
 }
@@ -275,6 +280,8 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 			k->peer.name);
 	k->pp = &k->peer.ports[0];
 	k->opt.keys_max = keys_of(k);
+	if (!k->paged.least)
+		k->paged.least = ALOG_PAGED_LEAST;
 	k->record_max = k->cost.record_max < XSEG_REQ_BYTES - XSEG_PAGE_SIZE
 				? k->cost.record_max : XSEG_REQ_BYTES - XSEG_PAGE_SIZE;
 	name_log(k);
@@ -340,6 +347,7 @@ static void be_known(struct kvd *k)
 
 	memcpy(k->secret, w->secret, sizeof(k->secret));
 	kvd_date_begin(k);
+	kvd_clear_known(k);
 	index_begun(&k->index);
 	k->state = KVD_KEEPING;
 	kvd_keep_begin(k);
@@ -377,7 +385,7 @@ static void begin_naming(struct kvd *k)
 {
 	struct kvd_words *w = alog_words(k->log);
 
-	if (w->magic == WORDS_MAGIC) {
+	if (w->magic == KVD_WORDS || w->magic == KVD_WORDS_CLEARED) {
 		be_known(k);
 		return;
 	}
@@ -387,7 +395,7 @@ static void begin_naming(struct kvd *k)
 	}
 	memcpy(w->secret, k->secret, sizeof(w->secret));
 	w->time_s = k->time.s;
-	w->magic = WORDS_MAGIC;
+	w->magic = KVD_WORDS;
 	k->state = KVD_NAMING;
 	k->naming = 0;
 	alog_words_write(k->log);
@@ -410,14 +418,20 @@ static void fail_answers(struct kvd *k, int error)
 	struct kvd_fifo *q[] = { &k->q.written, &k->q.stable, &k->q.barriers, &k->q.commits };
 
 	for (unsigned i = 0; i < 4; i++)
-		while (q[i]->first)
+		while (q[i]->first) {
+			if (q[i]->first->op == XSEG_OP_FLUSH)
+				kvd_owed(k, q[i]->first);	/* that is told so */
 			peer_answer(k->pp, fifo_pop(q[i]), error);
+		}
 }
 
 /* The store has lost what it had answered. The log is opened anew, when nothing is out. */
 static void reopen(struct kvd *k)
 {
+	if (k->state != KVD_OPENING)
+		kvd_owe_all(k);
 	fail_answers(k, -EIO);
+	kvd_paged_leave(k);
 	kvd_verify_fail(k, -EIO);
 	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;

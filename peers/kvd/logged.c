@@ -11,7 +11,9 @@
  *   I4  A value that is evicted has no other record that could come back: else a tombstone stays in
  *       its place. At most half of a zone is kept for having been got (K10).
  *   I5  A large value whose record does not count any more is told to table/large.c.
- *   I6  A record that cannot be read stays an error for its key when its zone goes (C7 of
+ *   I6  The record of a put that is on its way (paged.c) is live, and its entry counts it; but no
+ *       entry points to it.
+ *   I7  A record that cannot be read stays an error for its key when its zone goes (C7 of
  *       alog/copy.c): not "not found", and no older value.
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
@@ -86,7 +88,9 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	uint64_t slot = index_find(ix, hint->identity);
 	struct index_entry e = { .count = 1 };
 
-	kvd_change_found(k, zone, hint);
+	kvd_change_found(k, hint);
+	if (kvd_clear_found(k, zone, hint))
+		return;
 	k->time.used |= hint->expiry != 0;
 	if (slot == INDEX_NONE) {
 		point(&e, zone, hint);
@@ -111,26 +115,35 @@ static void found(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	index_set(ix, slot, &e);
 }
 
+/* What the entry pointed to is dead. */
+static void point_to(struct kvd *k, struct index_entry *e, const struct alog_place *at,
+	enum index_type type, uint32_t expiry)
+{
+	if (e->type != INDEX_GHOST || e->has_record)
+		alog_dead(k->log, e->zone, e->bytes);
+	e->zone = at->zone;
+	e->place = at->place;
+	e->bytes = at->bytes;
+	e->type = (uint8_t)type;
+	e->expires = expiry != 0;
+	k->time.used |= e->expires;
+	e->hit = e->bad = false;
+}
+
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
 	const struct xrecord *rec)
 {
 	uint64_t slot = index_find(&k->index, id);
 	struct index_entry e = { .count = 0 };
 
-	if (slot != INDEX_NONE) {
+	if (slot != INDEX_NONE)
 		index_get(&k->index, slot, &e);
-		if (e.type != INDEX_GHOST)
-			alog_dead(k->log, e.zone, e.bytes);
-	}
+	if (e.cleared)
+		e.count = 0;			/* E2 of clear.c */
 	count_more(&e);
-	e.zone = at->zone;
-	e.place = at->place;
-	e.bytes = at->bytes;
-	e.type = rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE;
-	e.expires = rec->expiry != 0;
+	point_to(k, &e, at, rec->type == ALOG_TOMBSTONE ? INDEX_TOMBSTONE : INDEX_VALUE,
+		rec->expiry);
 	e.large = rec->flags & ALOG_LARGE;
-	k->time.used |= e.expires;
-	e.hit = e.bad = false;
 	if (slot != INDEX_NONE) {
 		index_set(&k->index, slot, &e);
 	} else {
@@ -139,12 +152,47 @@ void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place 
 	}
 }
 
+/* I6: as a ghost, if the key has no record. That ghost bears the place of the put, so no sweep takes
+ * it for one of before (X4 of table/index.h). */
+void kvd_index_expect(struct kvd *k, const uint64_t id[2], const struct alog_place *at)
+{
+	const struct index_entry ghost = { .zone = at->zone, .place = at->place, .count = 1 };
+	uint64_t slot = index_find(&k->index, id);
+	struct index_entry e;
+
+	if (slot == INDEX_NONE) {
+		slot = index_insert(&k->index, id, &ghost);
+		assert(slot != INDEX_NONE);
+		return;
+	}
+	index_get(&k->index, slot, &e);
+	if (e.has_record)
+		alog_dead(k->log, e.zone, e.bytes);
+	if (e.cleared)
+		e = ghost;
+	else
+		count_more(&e);
+	index_set(&k->index, slot, &e);
+}
+
 /* I5 */
 static void lose_large(struct kvd *k, const uint64_t id[2], struct index_entry *e)
 {
 	if (e->large)
 		large_gone(&k->large.t, id);
 	e->large = false;
+}
+
+void kvd_index_show(struct kvd *k, const struct paged_put *p)
+{
+	uint64_t slot = index_find(&k->index, p->id);
+	struct index_entry e;
+
+	assert(slot != INDEX_NONE);		/* I6 */
+	index_get(&k->index, slot, &e);
+	lose_large(k, p->id, &e);
+	point_to(k, &e, &p->at, INDEX_VALUE, p->expiry);
+	index_set(&k->index, slot, &e);
 }
 
 /* I2 */
@@ -191,17 +239,36 @@ static enum alog_verdict evict(struct kvd *k, uint64_t zone, const struct alog_h
 	return ALOG_EVICTED;
 }
 
+/* E1 of clear.c: it may be in the index yet. */
+static enum alog_verdict judge_cleared(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
+	uint64_t slot, struct index_entry *e)
+{
+	if ((e->type == INDEX_GHOST && !e->has_record) || e->zone != zone ||
+		e->place != hint->place)
+		return ALOG_DEAD;
+	alog_dead(k->log, zone, hint->bytes);
+	e->type = INDEX_GHOST;
+	e->large = false;
+	index_set(&k->index, slot, e);
+	return ALOG_DEAD;
+}
+
 static enum alog_verdict judge(void *ctx, uint64_t zone, const struct alog_hint *hint, bool keep)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_find(&k->index, hint->identity);
+	uint64_t slot;
 	struct index_entry e;
 
+	if (hint->type == ALOG_CLEAR)
+		return kvd_clear_judge(k, zone, hint);
+	slot = index_find(&k->index, hint->identity);
 	if (slot == INDEX_NONE)
 		return ALOG_DEAD;
 	index_get(&k->index, slot, &e);
-	if (!is_at(&e, zone, hint->place))
-		return ALOG_DEAD;
+	if (hint->sequence < k->clear.sequence)
+		return judge_cleared(k, zone, hint, slot, &e);
+	if (!is_at(&e, zone, hint->place))	/* I6 */
+		return paged_at(&k->paged, hint->identity, zone, hint->place) ? ALOG_LIVE : ALOG_DEAD;
 	if (e.type == INDEX_TOMBSTONE && e.count == 1 && !keep) {
 		become_ghost(k, slot, &e);
 		alog_dead(k->log, zone, hint->bytes);
@@ -219,12 +286,23 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 	const struct alog_hint *to)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_find(&k->index, from->identity);
+	struct paged_put *p;
+	uint64_t slot;
 	struct index_entry e;
 	bool was_value, was_bad;
 
+	if (from->type == ALOG_CLEAR) {
+		kvd_clear_copied(k, from_zone, from, to_zone, to);
+		return;
+	}
+	slot = from->sequence < k->clear.counted_from ? INDEX_NONE
+						      : index_find(&k->index, from->identity);
 	if (slot == INDEX_NONE)
 		return;
+	p = paged_at(&k->paged, from->identity, from_zone, from->place);
+	if (p)					/* I6 */
+		p->at = (struct alog_place){ .zone = to_zone, .sequence = to->sequence,
+			.end = p->at.end, .place = to->place, .bytes = to->bytes };
 	index_get(&k->index, slot, &e);
 	count_more(&e);
 	if (is_at(&e, from_zone, from->place)) {
@@ -247,10 +325,13 @@ static void copied(void *ctx, uint64_t from_zone, const struct alog_hint *from, 
 static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 {
 	struct kvd *k = ctx;
-	uint64_t slot = index_find(&k->index, hint->identity);
+	uint64_t slot;
 	struct index_entry e;
 
 	(void)zone;
+	if (hint->type == ALOG_CLEAR || hint->sequence < k->clear.counted_from)
+		return;
+	slot = index_find(&k->index, hint->identity);
 	if (slot == INDEX_NONE)
 		return;
 	index_get(&k->index, slot, &e);
@@ -262,19 +343,21 @@ static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 		index_set(&k->index, slot, &e);
 }
 
-/* I6. Each call goes on where the last one of this zone ended. */
+/* I7. Each call goes on where the last one of this zone ended. */
 static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 {
 	struct kvd *k = ctx;
 	uint64_t slot = index_from(&k->index, k->lost.zone == zone ? k->lost.hash : 0);
 	struct index_entry e;
 
+	paged_lose(&k->paged, zone);
 	for (; slot != INDEX_NONE; slot = index_next(&k->index, slot)) {
 		index_get(&k->index, slot, &e);
 		if (e.type == INDEX_GHOST || e.zone != zone)
 			continue;
 		kvd_record_bad(k, slot, &e);
 		index_identity(&k->index, slot, hint->identity);
+		hint->sequence = UINT64_MAX;	/* no clear is newer */
 		hint->place = e.place;
 		hint->bytes = e.bytes;
 		hint->type = e.type == INDEX_TOMBSTONE ? ALOG_TOMBSTONE : ALOG_VALUE;
@@ -317,9 +400,17 @@ static void damaged(void *ctx, enum alog_damage what, uint64_t zone, uint32_t pl
 	}
 }
 
+/* Of a client that has lent it. */
+static const void *page_at(void *ctx, uint32_t page)
+{
+	struct kvd *k = ctx;
+
+	return xseg_page(k->peer.seg, page);
+}
+
 const struct alog_user kvd_log_user = {
 	.send = log_send, .page = kvd_page_of, .found = found, .judge = judge, .soon = soon,
-	.copied = copied, .gone = gone, .lost = lost, .damage = damaged
+	.copied = copied, .gone = gone, .lost = lost, .damage = damaged, .at = page_at
 };
 
 /* ---- changes that a predecessor had begun; change.c finishes them when the log is OPEN ----- */
@@ -330,15 +421,13 @@ void kvd_change_begun(struct kvd *k, struct xreq *r)
 	fifo_push(&k->q.begun, r);
 }
 
-/* C1 */
-void kvd_change_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint)
+/* C1. No two openings give one sequence. A copy has that of its original, at another place. */
+void kvd_change_found(struct kvd *k, const struct alog_hint *hint)
 {
 	struct xseg *seg = k->peer.seg;
 
 	for (struct xreq *r = k->q.begun.first; r; r = r->next)
 		if (r->state == XSEG_REQ_STARTED &&
-			xseg_req_note(seg, r, KVD_NOTE_SEQUENCE) == hint->sequence &&
-			xseg_req_note(seg, r, KVD_NOTE_ZONE) == zone &&
-			xseg_req_note(seg, r, KVD_NOTE_PLACE) == hint->place)
+			xseg_req_note(seg, r, KVD_NOTE_SEQUENCE) == hint->sequence)
 			r->user = r;
 }

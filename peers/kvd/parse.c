@@ -120,6 +120,11 @@ static bool has_value(uint8_t kind)
 	return kind == KV_PUT || kind == KV_APPEND || kind == KV_PREPEND || kind == KV_COMMIT;
 }
 
+static bool needs_key(uint8_t kind)
+{
+	return kind != KV_DROP && kind != KV_DELETE_ALL;
+}
+
 static int too_large(const struct kvd *k, const struct kv_change *c)
 {
 	log_warn("%s: a value of %u bytes was refused: a key and its value have at most %u bytes "
@@ -141,7 +146,8 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 	uint32_t value = has_value(c->kind) ? c->value_bytes : 0;
 
 	if (c->kind < KV_PUT || c->kind >= KV_NR_CHANGES || c->condition > KV_IF_VERSION ||
-		(!c->key_bytes && c->kind != KV_DROP) || c->key_bytes > KV_KEY_MAX ||
+		(!c->key_bytes && needs_key(c->kind)) || c->key_bytes > KV_KEY_MAX ||
+		(c->kind == KV_DELETE_ALL && (c->key_bytes || c->condition)) ||
 		!is_within(c->key_at, c->key_bytes, k->now.batch_bytes) ||
 		!is_within(c->value_at, value, k->now.batch_bytes))
 		return -EINVAL;

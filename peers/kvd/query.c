@@ -120,7 +120,8 @@ static int looked_at(struct kvd *k, struct kvd_job *j, const struct kv_query *q,
 		return -ENOENT;
 	/* another key with this identity: there is one pair in 10^10 logs of 10 M keys */
 	return whole && (rec.key_bytes != q->key_bytes ||
-			memcmp(j->read->data + ALOG_HEADER_BYTES, k->now.key, rec.key_bytes) != 0)
+			memcmp(kvd_record_key(j->read->data, j->read->place, &rec), k->now.key,
+				rec.key_bytes) != 0)
 		       ? -ENOENT : 0;
 }
 

@@ -1,4 +1,5 @@
-/* record - reads of kvd's own, and whether a record verifies.
+/* record - kvd's own requests: their targets and pages, reads; identities of keys, and whether a
+ * record verifies.
  *
  * Contract: kvd's thread. A job has one read at a time. Its run() is called when the read is back
  * or, after LATER, when there is room for one. It is never called from within kvd_read_record().
@@ -10,18 +11,63 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "peers/common/log/log.h"
 #include "peers/kvd/kvd.h"
 #include "xtypes/xcrc.h"
 
+/* ---- requests, pages, identities ---- */
+
+_Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "an identity");
+
+void kvd_identity(const struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2])
+{
+	unsigned char out[crypto_shorthash_siphashx24_BYTES];
+
+	crypto_shorthash_siphashx24(out, key, bytes, k->secret);
+	memcpy(id, out, sizeof(out));
+}
+
+uint32_t kvd_page_of(void *ctx, const void *at)
+{
+	const struct kvd *k = ctx;
+	uint64_t from = (uint64_t)((const uint8_t *)at - k->mem.base);
+
+	assert(from < k->mem.base_bytes);
+	return k->mem.extent[from / XSEG_EXTENT_SIZE] +
+	       (uint32_t)(from % XSEG_EXTENT_SIZE / XSEG_PAGE_SIZE);
+}
+
+void kvd_target(const struct kvd *k, uint64_t zone, struct xreq *r)
+{
+	char name[XSEG_TARGET_MAX];
+	uint32_t len = k->target_len;
+
+	memcpy(name, k->target, len);
+	for (int shift = 60; shift >= 0; shift -= 4)
+		name[len++] = "0123456789abcdef"[zone >> shift & 15];
+	xseg_req_set_target(r, name, len);
+}
+
+bool kvd_submit(struct kvd *k, struct xreq *r, struct kvd_context c)
+{
+	r->volume = k->id;
+	if (peer_submit(k->pp, r)) {
+		xseg_req_free(k->pp->port, r);
+		return false;
+	}
+	k->context[r->index] = c;
+	return true;
+}
+
 /* ---- whether it verifies ---- */
 
 static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, uint64_t epoch,
 	uint32_t place, uint32_t bytes, bool whole, struct xrecord *rec)
 {
-	uint32_t n;
+	uint32_t n, at;
 
 	if (!xrecord_decode(data, xrecord_seed(alog_uuid(k->log), zone, epoch), place,
 		    k->cfg.zone_bytes - place, rec) ||
@@ -30,8 +76,8 @@ static bool bytes_ok(const struct kvd *k, const uint8_t *data, uint64_t zone, ui
 	if (!whole)
 		return true;
 	n = rec->key_bytes + rec->value_bytes;
-	return ALOG_HEADER_BYTES + n <= bytes &&
-	       xcrc32c(0, data + ALOG_HEADER_BYTES, n) == rec->data_crc;
+	at = xrecord_data_at(place, rec->key_bytes, rec->flags);
+	return at + n <= bytes && xcrc32c(0, data + at, n) == rec->data_crc;
 }
 
 bool kvd_record_ok(const struct kvd *k, const struct kvd_read *rd, bool whole,
@@ -97,15 +143,23 @@ void kvd_job_answer(struct kvd *k, struct kvd_job *j, int64_t result)
 
 /* ---- reads ---- */
 
-static bool is_big(const struct kvd *k, const struct kvd_read *rd)
+struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd)
 {
-	return rd < k->reads.read + KVD_BIG_READS;
+	uint32_t i = (uint32_t)(rd - k->reads.read);
+
+	return i < KVD_BIG_READS			  ? &k->reads.big_free
+	       : i < KVD_BIG_READS + KVD_SMALL_READS ? &k->reads.small_free
+						     : &k->reads.ahead_free;
 }
 
-static struct kvd_read *get_read(struct kvd *k, uint32_t pages)
+static struct kvd_read **list_for(struct kvd *k, uint32_t pages)
 {
-	struct kvd_read **list = pages <= KVD_SMALL_PAGES && k->reads.small_free ? &k->reads.small_free
-									   : &k->reads.big_free;
+	return pages <= KVD_SMALL_PAGES && k->reads.small_free ? &k->reads.small_free
+							       : &k->reads.big_free;
+}
+
+static struct kvd_read *get_read(struct kvd_read **list)
+{
 	struct kvd_read *rd = *list;
 
 	if (rd)
@@ -119,7 +173,7 @@ void kvd_read_put(struct kvd *k, struct kvd_job *j)
 
 	if (!rd)
 		return;
-	list = is_big(k, rd) ? &k->reads.big_free : &k->reads.small_free;
+	list = kvd_read_list(k, rd);
 	rd->job = NULL;
 	rd->next = *list;
 	*list = rd;
@@ -154,7 +208,7 @@ static bool send_read(struct kvd *k, struct kvd_read *rd)
 	return true;
 }
 
-static void want_read(struct kvd *k, struct kvd_job *j)
+void kvd_job_wants(struct kvd *k, struct kvd_job *j)
 {
 	j->next = NULL;
 	*k->jobs.wants_last = j;
@@ -172,14 +226,13 @@ static uint32_t bounded(const struct index_entry *e, uint32_t bytes)
 }
 
 /* NULL: none is free now. */
-static struct kvd_read *begin_read(struct kvd *k, struct kvd_job *j, uint64_t zone,
-	uint32_t place, uint32_t bytes)
+static struct kvd_read *begin_read(struct kvd *k, struct kvd_job *j, struct kvd_read **list,
+	uint64_t zone, uint32_t place, uint32_t bytes)
 {
 	bool may = k->state == KVD_OPEN || k->state == KVD_KEEPING;
 	struct kvd_read *rd;
 
-	kvd_read_put(k, j);
-	rd = may ? get_read(k, xseg_req_span(place, bytes)) : NULL;
+	rd = may ? get_read(list) : NULL;
 	if (!rd)
 		return NULL;
 	j->read = rd;
@@ -202,10 +255,10 @@ static enum kvd_got sent(struct kvd *k, struct kvd_job *j)
 	return KVD_LATER;
 }
 
-enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
-	uint32_t bytes)
+static enum kvd_got try_record(struct kvd *k, struct kvd_job *j, struct kvd_read **list,
+	const struct index_entry *e, uint32_t bytes)
 {
-	struct kvd_read *rd = begin_read(k, j, e->zone, e->place, bytes = bounded(e, bytes));
+	struct kvd_read *rd = begin_read(k, j, list, e->zone, e->place, bytes);
 
 	if (!rd)
 		return KVD_LATER;
@@ -215,28 +268,45 @@ enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index
 	return sent(k, j);
 }
 
+enum kvd_got kvd_try_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	bytes = bounded(e, bytes);
+	kvd_read_put(k, j);
+	return try_record(k, j, list_for(k, xseg_req_span(e->place, bytes)), e, bytes);
+}
+
+enum kvd_got kvd_try_ahead(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
+	uint32_t bytes)
+{
+	return try_record(k, j, &k->reads.ahead_free, e, bounded(e, bytes));
+}
+
 enum kvd_got kvd_read_record(struct kvd *k, struct kvd_job *j, const struct index_entry *e,
 	uint32_t bytes)
 {
 	enum kvd_got got = kvd_try_record(k, j, e, bytes);
 
 	if (got == KVD_LATER)
-		want_read(k, j);
+		kvd_job_wants(k, j);
 	return got;
 }
 
 enum kvd_got kvd_read_own(struct kvd *k, struct kvd_job *j, uint64_t zone, uint32_t place,
 	uint32_t bytes)
 {
-	struct kvd_read *rd = begin_read(k, j, zone, place, bytes);
+	struct kvd_read *rd;
 	enum kvd_got got = KVD_LATER;
+
+	kvd_read_put(k, j);
+	rd = begin_read(k, j, list_for(k, xseg_req_span(place, bytes)), zone, place, bytes);
 
 	if (rd) {
 		rd->own = true;
 		got = sent(k, j);
 	}
 	if (got == KVD_LATER)
-		want_read(k, j);
+		kvd_job_wants(k, j);
 	return got;
 }
 

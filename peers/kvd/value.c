@@ -83,7 +83,7 @@ static int join(struct kvd *k, const struct kvd_work *w, const uint8_t *old, uin
 int kvd_value_make(struct kvd *k, struct kvd_work *w, const struct kvd_read *rd,
 	const struct xrecord *old, struct alog_put *put, uint64_t *number)
 {
-	const uint8_t *value = rd->data + ALOG_HEADER_BYTES + old->key_bytes;
+	const uint8_t *value = kvd_record_key(rd->data, rd->place, old) + old->key_bytes;
 	uint32_t bytes = old->value_bytes;
 	int rc = 0;
 

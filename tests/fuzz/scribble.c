@@ -21,6 +21,7 @@
 #include "peers/cached/life/cached.h"
 #include "peers/common/options/cli.h"
 #include "tests/fuzz/honest.h"
+#include "tests/rig/xorshift.h"
 
 #define HANG_SECONDS 120u		/* a round that does not end */
 #define ROUND_STEPS  400u
@@ -42,10 +43,7 @@ static const struct opt opts[] = {
 
 static uint64_t next_random(uint64_t *state)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dull;
+	return xorshift_next(state) * 0x2545f4914f6cdd1dull;
 }
 
 static void fill_random(uint64_t *state, uint8_t *to, size_t bytes)

@@ -6,7 +6,7 @@
 #   --list          only lists the missing packages, on stderr; exit 1 if any is missing
 #   --without=FILE  these are optional: a package that cannot be installed is named, is no error,
 #                   and is not tried again while FILE is there
-#   GROUP           build, rados, check, ceph, long, demo, bench, rivals, tidy or fuzz
+#   GROUP           build, deb, rados, check, ceph, long, demo, bench, rivals, tidy or fuzz
 #
 # A package may be written a|b: either will do, and the first one is installed.
 set -u
@@ -38,20 +38,33 @@ check,demo          e2fsprogs         a real file system inside a volume
 check,demo,bench    procps            finds and ends processes in the test scripts
 check               groff-base        test of the manual pages
 check,demo,bench    fio               the load generator to compare with, and that has an engine here
+deb                 debhelper         builds packages
+deb                 dpkg-dev          the same
+deb                 dh-python         the same: the Python package
+deb                 fakeroot          the same, for a user who is not root
+deb,long            lintian           looks for faults in packages
+long                debootstrap       a bare Debian to install packages in: tests/system/packages.sh
+long                systemd-container  the same: it boots that
+check               zsh               test of the completion of commands
 check,bench         dpkg-dev          unpacks the source of fio, for the headers of that engine
 demo,bench          gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
 check               python3-libnbd    the same: every command of the protocol
+check,rivals        memcached         its answers and those of the gateway are compared; bench/rivals.sh
+check               libmemcached-tools  clients of the gateway: memccapable
+check               python3-pymemcache  the same
+check               python3-pylibmc   the same
 check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
 long,rivals         qemu-system-x86   virtual machines with a volume for their disk: tests/system/guest.sh, bench/guest.sh
 long,rivals         busybox-static    what runs in them
 long,rivals         cpio              packs it
 long                  xfsprogs          power cuts of kvd on XFS, too: tests/system/kvd_power.sh
-rivals              memcached         bench/rivals.sh
-rivals              redis-server      the same
+rivals              redis-server      bench/rivals.sh, bench/kv.sh
+rivals              libhiredis-dev    the same: its client
 rivals              librocksdb-dev    the same: RocksDB
 rivals              libleveldb-dev    the same: LevelDB
+rivals              liblmdb-dev       bench/kv.sh: LMDB
 bench               valgrind          bench/scale.sh: counts instructions and cache lines
 tidy                clang-format      formatting
 tidy                clang-tidy        static analysis

@@ -115,7 +115,7 @@ come_and_go()		# KIND
 
 has_memory()		# BYTES
 {
-	[ "$(xseg --json cache status cached | jq .memory_bytes)" = "$1" ]
+	[ "$(field_of memory_bytes cache status cached)" = "$1" ]
 }
 
 # It has the size, or has died, which may take the time of a flush.
@@ -333,7 +333,8 @@ pairs()			# KIND NUMBER
 
 all_free()
 {
-	xseg --json info | jq -e '.requests == .idle_requests'
+	local idle
+	idle=$(field_of idle_requests info) && [ "$idle" = "$(field_of requests info)" ]
 }
 
 expect_nothing_in()	# FILE
@@ -343,7 +344,7 @@ expect_nothing_in()	# FILE
 
 free_pages()
 {
-	xseg --json check | jq .free_pages
+	field_of free_pages check
 }
 
 # come_up STORE OPTION: the stack, with a store of that kind; its peers die meanwhile

@@ -7,7 +7,7 @@
 
 is_in()	# STATE
 {
-	[ "$(xseg --json cache status cached | jq -r .state)" = "$1" ]
+	[ "$(field_of state cache status cached)" = "$1" ]
 }
 
 # while_killing VICTIM STATE COMMAND...: kills the peer, or the command, soon after the command was

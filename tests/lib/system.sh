@@ -249,29 +249,71 @@ all_serve()
 	[ -n "$any" ]
 }
 
+# path_of PEER...: where each sends to, and nothing of one that sends nowhere
+path_of()
+{
+	local peer name downstream list path=
+	list=$(xseg peer list) || return
+	for peer; do
+		while read -r name _ _ _ _ _ _ downstream; do
+			[ "$name" != "$peer" ] || path+=${downstream#-}
+		done <<<"$list"
+		path+=" "
+	done
+	echo "${path% }"
+}
+
+# field_of KEY WORDS...: that field of the object which `xseg --json WORDS` prints, but not one of an
+# object inside. As the table above, it is read by the shell: jq takes 16 ms to begin.
+field_of()
+{
+	local key=$1 text
+	shift
+	text=$(xseg --json "$@")
+	[[ $text =~ $'\n  "'"$key"'": '([^$'\n']*) ]] || return
+	text=${BASH_REMATCH[1]%,}
+	text=${text#\"}
+	echo "${text%\"}"
+}
+
 # no_clients: whether all that used volumes have left, and what the dead had is swept
 no_clients()
 {
-	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" = 0 ]
+	local kind text
+	text=$(xseg peer list) || return
+	while read -r _ kind _; do
+		[ "$kind" != client ] || return
+	done <<<"$text"
 }
 
 # is_clean [VOLUME]: nothing in the cache called cached is dirty, or nothing of that volume
 is_clean()
 {
-	[ "$(xseg --json cache status cached ${1:+--volume "$1"} | jq .dirty_bytes)" = 0 ]
+	[ "$(field_of dirty_bytes cache status cached ${1:+--volume "$1"})" = 0 ]
 }
 
 # is_dirty: something in the cache called cached is
 is_dirty()
 {
-	[ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
+	[ "$(field_of dirty_bytes cache status cached)" -gt 0 ]
 }
 
 # counted GROUP NAME KEY: what `xseg stat` says of one of its peers, caches or volumes; 0: it has
 # none of that name
 counted()
 {
-	xseg --json stat | jq "[.$1[] | select(.name == \"$2\").$3] | add // 0"
+	case $3 in
+	*.*)
+		xseg --json stat | jq "[.$1[] | select(.name == \"$2\").$3] | add // 0"
+		;;
+	*)
+		xseg --json stat | awk -v group="\"$1\":" -v name="\"$2\"," -v key="\"$3\":" '
+			/^  "/ { in_group = $1 == group }
+			in_group && /^      "name":/ { is_it = $2 == name }
+			in_group && is_it && /^      "/ && $1 == key { sum += $2 }
+			END { printf "%.0f\n", sum }'
+		;;
+	esac
 }
 
 # counts_more GROUP NAME KEY NUMBER: it is more than that
@@ -290,7 +332,7 @@ volume_status()
 # held of it
 free_of_segment()
 {
-	xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]'
+	xseg --json check | awk '/^  "(free_pages|free_requests|idle_requests)":/ { print $2 }'
 }
 
 is_as_before()

@@ -22,14 +22,6 @@ relay_lives()
 	done
 }
 
-# path_of PEER...: where each sends to
-path_of()
-{
-	xseg --json peer list | jq -r --args \
-		'map({ (.name): .downstream }) | add as $d | [$ARGS.positional[] | $d[.]] | join(" ")' \
-		"$@"
-}
-
 # all_send UPPER[,UPPER...] PEER: whether they all send there
 all_send()
 {

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "tests/rig/alog_rig_inside.h"
+#include "tests/rig/xorshift.h"
 #include "xtypes/xcrc.h"
 
 uint32_t ar_random(struct ar *a, uint32_t below)
 {
-	a->random ^= a->random << 13;
-	a->random ^= a->random >> 7;
-	a->random ^= a->random << 17;
-	return below ? (uint32_t)(a->random >> 16) % below : 0;
+	uint64_t next = xorshift_next(&a->random);
+
+	return below ? (uint32_t)(next >> 16) % below : 0;
 }
 
 void ar_fail(const struct ar *a, const char *what, uint64_t n)
@@ -36,12 +36,8 @@ static void make_value(uint32_t key, uint32_t value, uint8_t *to, uint32_t bytes
 {
 	uint64_t x = ((uint64_t)key << 32 | value) * 0x9e3779b97f4a7c15ull + 1;
 
-	for (uint32_t i = 0; i < bytes; i++) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
-		to[i] = (uint8_t)x;
-	}
+	for (uint32_t i = 0; i < bytes; i++)
+		to[i] = (uint8_t)xorshift_next(&x);
 }
 
 static uint32_t key_of(const uint64_t identity[2])

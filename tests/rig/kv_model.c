@@ -478,6 +478,16 @@ static int apply_handle(struct kv_change *c, const uint8_t *key)
 	return rc < 0 ? (int)rc : 0;
 }
 
+static int delete_all(struct kv_change *c)
+{
+	for (uint32_t i = 0; i < m.nr_keys; i++) {
+		end_large(&m.key[i]);
+		m.key[i].there = false;
+	}
+	c->new_version = ++m.sequence;
+	return 0;
+}
+
 static int apply(struct kv_change *c, const uint8_t *key, const uint8_t *value)
 {
 	uint32_t expiry = expiry_of(c);
@@ -486,6 +496,8 @@ static int apply(struct kv_change *c, const uint8_t *key, const uint8_t *value)
 
 	if (c->kind == KV_HOLD || c->kind == KV_DROP || c->kind == KV_BEGIN)
 		return apply_handle(c, key);
+	if (c->kind == KV_DELETE_ALL)
+		return delete_all(c);
 	k = make(key, c->key_bytes);
 	switch (c->kind) {
 	case KV_COMMIT:

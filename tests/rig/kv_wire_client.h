@@ -20,6 +20,7 @@
 struct kw_log {					/* of kvd's KV_INFO */
 	uint32_t id;
 	uint8_t uuid[16];
+	uint32_t paged_least;			/* bytes of a value at a page; 0: as kvd has it */
 };
 
 struct kw_change {
@@ -73,6 +74,15 @@ static inline void kw_query(struct xseg *seg, struct xreq *r, const struct kw_lo
 	kw_put(seg, r, &at, key, q.key_bytes);
 }
 
+/* Where the value of a change stands behind its key: one that is long, and alone, at a page. */
+static inline uint32_t kw_value_at(const struct kw_log *log, const struct kw_change *c, uint32_t nr,
+	uint32_t at)
+{
+	uint32_t least = log->paged_least ? log->paged_least : ALOG_PAGED_LEAST;
+
+	return nr == 1 && c->value_bytes >= least ? xrecord_round(at, KV_PAGE) : at;
+}
+
 /* A batch. Returns the pages that it takes; 0: more than `nr`. */
 static inline uint32_t kw_batch(struct xseg *seg, struct xreq *r, const struct kw_log *log,
 	const struct kw_change *c, uint32_t nr, bool fua, const uint32_t *page, uint32_t nr_pages)
@@ -81,7 +91,7 @@ static inline uint32_t kw_batch(struct xseg *seg, struct xreq *r, const struct k
 	uint32_t at = (uint32_t)(sizeof(b) + nr * sizeof(struct kv_change)), head = 0, size = at;
 
 	for (uint32_t i = 0; i < nr; i++)
-		size += c[i].key_bytes + c[i].value_bytes;
+		size = kw_value_at(log, &c[i], nr, size + c[i].key_bytes) + c[i].value_bytes;
 	if (xseg_req_span(0, size) > nr_pages)
 		return 0;
 	r->op = XSEG_OP_WRITE;
@@ -94,7 +104,8 @@ static inline uint32_t kw_batch(struct xseg *seg, struct xreq *r, const struct k
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kv_change w = { .kind = c[i].kind, .condition = c[i].condition,
 			.key_bytes = c[i].key_bytes, .value_bytes = c[i].value_bytes,
-			.key_at = at, .value_at = at + c[i].key_bytes, .expiry = c[i].expiry,
+			.key_at = at, .value_at = kw_value_at(log, &c[i], nr, at + c[i].key_bytes),
+			.expiry = c[i].expiry,
 			.client = c[i].client, .version = c[i].version, .amount = c[i].amount,
 			.handle = c[i].handle, .total = c[i].total };
 
@@ -102,6 +113,7 @@ static inline uint32_t kw_batch(struct xseg *seg, struct xreq *r, const struct k
 			c[i].value_bytes);
 		kw_put(seg, r, &head, &w, sizeof(w));
 		kw_put(seg, r, &at, c[i].key, c[i].key_bytes);
+		at = w.value_at;
 		kw_put(seg, r, &at, c[i].value, c[i].value_bytes);
 	}
 	return r->nr_pages;
@@ -145,7 +157,7 @@ static inline int kw_got(struct xseg *seg, struct xreq *r, const struct kw_log *
 {
 	uint64_t where = xseg_req_note(seg, r, KV_NOTE_PLACE),
 		 epoch = xseg_req_note(seg, r, KV_NOTE_EPOCH);
-	uint32_t begin = epoch & 0xffffff, bytes = (uint32_t)where;
+	uint32_t begin = epoch & 0xffffff, bytes = (uint32_t)where, at;
 	struct xrecord rec;
 
 	if (r->result < 0 && r->result != -EMSGSIZE)
@@ -159,18 +171,19 @@ static inline int kw_got(struct xseg *seg, struct xreq *r, const struct kw_log *
 		return -EPROTO;
 	xseg_req_read_data(seg, r, begin, v->copy, bytes);
 	if (!xrecord_decode(v->copy, xrecord_seed(log->uuid, *zone, epoch >> 24), *place, bytes,
-		    &rec) ||
-		ALOG_HEADER_BYTES + rec.key_bytes + rec.value_bytes > bytes ||
-		xcrc32c(0, v->copy + ALOG_HEADER_BYTES, rec.key_bytes + rec.value_bytes) !=
-			rec.data_crc ||
-		rec.key_bytes != key_bytes || memcmp(v->copy + ALOG_HEADER_BYTES, key, key_bytes))
+		    &rec))
+		return -EBADMSG;
+	at = xrecord_data_at(*place, rec.key_bytes, rec.flags);
+	if (at + rec.key_bytes + rec.value_bytes > bytes ||
+		xcrc32c(0, v->copy + at, rec.key_bytes + rec.value_bytes) != rec.data_crc ||
+		rec.key_bytes != key_bytes || memcmp(v->copy + at, key, key_bytes))
 		return -EBADMSG;
 	v->version = rec.version;
 	v->value_bytes = rec.value_bytes;
 	v->expiry = rec.expiry;
 	v->client = rec.client;
 	v->large = rec.flags & XRECORD_LARGE;
-	v->value = v->copy + ALOG_HEADER_BYTES + rec.key_bytes;
+	v->value = v->copy + at + rec.key_bytes;
 	return rec.expiry && rec.expiry <= xseg_req_note(seg, r, KV_NOTE_TIME) ? -ENOENT : 0;
 }
 

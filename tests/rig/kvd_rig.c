@@ -141,12 +141,12 @@ static void open_client(void)
 
 void kr_begin(const char *memd_options)
 {
-	struct xseg_config cfg = { .memory_bytes = 96 << 20, .nr_requests = 512, .nr_ports = 16 };
+	struct xseg_config cfg = { .memory_bytes = 64 << 20, .nr_requests = 512, .nr_ports = 16 };
 	struct xseg_error err = { "" };
 
 	kr = (struct kr){ .now_ns = 1000000000, .date_s = 1000000 };
 	assert_int_equal(xseg_create_private(&cfg, &kr.seg, &err), 0);
-	kr.store = make_peer(&memd_class, "store", "memory=32M");
+	kr.store = make_peer(&memd_class, "store", "memory=24M");
 	set_options(kr.store, memd_options);
 	assert_int_equal(peer_open(kr.store, kr.seg, &err), 0);
 	assert_true(peer_try_serve(kr.store));
@@ -204,6 +204,21 @@ void kr_start(const char *options)
 		fail_msg("%s", kr.text);
 	kr_settle();
 	learn();
+}
+
+int kr_setup(void **state)
+{
+	(void)state;
+	kr_begin("track_flush=yes");
+	kr_start("");
+	return 0;
+}
+
+int kr_teardown(void **state)
+{
+	(void)state;
+	kr_end();
+	return 0;
 }
 
 void kr_kill(void)
@@ -359,7 +374,12 @@ int kr_flush(void)
 	return rc;
 }
 
+struct kvd *kr_kvd(void)
+{
+	return (struct kvd *)kr.kvd;
+}
+
 uint64_t kr_counter(enum kvd_stat what)
 {
-	return xseg_stats_get(((struct kvd *)kr.kvd)->stats, what);
+	return xseg_stats_get(kr_kvd()->stats, what);
 }

@@ -31,6 +31,9 @@ extern struct kr kr;
 /* A segment and memd; options as "key=value ...", beside its memory. */
 void kr_begin(const char *memd_options);
 void kr_end(void);
+/* For cmocka: memd that tracks flushes, and kvd with a small log; and the end of both. */
+int kr_setup(void **state);
+int kr_teardown(void **state);
 /* Starts kvd, with a small log if the options do not say otherwise. 0, or why it cannot be. */
 int kr_open(const char *options);
 /* The same; waits until it is open, and learns its id. */
@@ -60,5 +63,6 @@ int kr_get(const char *key, struct kw_value *v);
 bool kr_has(const char *key, const char *value);
 int kr_flush(void);
 uint64_t kr_counter(enum kvd_stat what);
+struct kvd *kr_kvd(void);
 
 #endif

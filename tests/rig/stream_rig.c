@@ -1,5 +1,6 @@
 /* stream_rig - see stream_rig.h. */
 #include "tests/rig/stream_rig.h"
+#include "tests/rig/xorshift.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,10 +41,7 @@ void srig_seed(uint64_t value)
 
 uint64_t srig_random_below(uint64_t n)
 {
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (rng >> 11) % n;
+	return (xorshift_next(&rng) >> 11) % n;
 }
 
 /* S4 */

@@ -97,6 +97,9 @@ WRAP_VOID(xseg_req_write_data,
 WRAP_VOID(kvd_index_put,
 	(struct kvd *k, const uint64_t id[2], const struct alog_place *at,
 		const struct xrecord *rec), (k, id, at, rec))
+WRAP_VOID(kvd_index_expect,
+	(struct kvd *k, const uint64_t id[2], const struct alog_place *at), (k, id, at))
+WRAP_VOID(kvd_index_show, (struct kvd *k, const struct paged_put *p), (k, p))
 /* of the log; its struct io is another one than that of clients */
 WRAP_VOID(io_send, (struct alog *l, struct io *io), (l, io))
 WRAP_VOID(tail_publish, (struct alog *l, uint64_t end), (l, end))

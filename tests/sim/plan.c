@@ -263,6 +263,7 @@ static void choose_values(struct sim *s)
 	plan_option(s, NODE_KVD, "sync=%s", syncs[sync]);
 	plan_option(s, NODE_KVD, "keys=400");
 	plan_option(s, NODE_MEMD, "memory=16M");
+	p->paged_least = rng_one_in(&g, 4) ? 0 : rng_range(&g, 1000, 6000);
 }
 
 /* By numbers of its own again. */

@@ -454,6 +454,8 @@ static uint8_t choose_value_op(struct rng *g)
 		return VALUE_BATCH;
 	if (dice < 86)
 		return VALUE_GET;
+	if (dice == 99 && rng_one_in(g, 2))
+		return VALUE_DELETE_ALL;
 	return dice < 90 ? VALUE_EXISTS : dice < 93 ? VALUE_SCAN : dice < 97 ? VALUE_FLUSH
 									      : VALUE_DATE;
 }
@@ -587,7 +589,8 @@ static void print_size(uint32_t volume, uint32_t sectors)
 
 static const char *const value_names[] = { [VALUE_CHANGE] = "change", [VALUE_BATCH] = "batch",
 	[VALUE_GET] = "get", [VALUE_EXISTS] = "exists", [VALUE_SCAN] = "scan",
-	[VALUE_FLUSH] = "flush", [VALUE_DATE] = "date", [VALUE_BAD] = "bad sector" };
+	[VALUE_FLUSH] = "flush", [VALUE_DATE] = "date", [VALUE_DELETE_ALL] = "delete all",
+	[VALUE_BAD] = "bad sector" };
 
 static void print_item(const struct item *it)
 {

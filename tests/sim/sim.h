@@ -106,7 +106,7 @@ struct plan {
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t cuts;			/* volumes shrink, grow, go and come again */
 	/* of kvd's log; every change is answered when it is stable */
-	uint32_t zones, zone_pages, tail_pages, always;
+	uint32_t zones, zone_pages, tail_pages, paged_least, always;
 	uint32_t evicts;			/* a full log evicts */
 	uint32_t preload;			/* what it has is read when it begins */
 	uint32_t large;				/* large values, too */
@@ -124,10 +124,11 @@ enum act {
 	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
 };
 /* Of ACT_VALUE (kv/values.c). INFO is for the beginning. RENEW puts a key of which it is not known
- * what it holds, LARGE a large value; both come in the place of others. BAD is a sector that goes bad. */
+ * what it holds, LARGE a large value; both come in the place of others. BAD is a sector that goes
+ * bad. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
-	VALUE_INFO, VALUE_RENEW, VALUE_LARGE, VALUE_BAD
+	VALUE_DELETE_ALL, VALUE_INFO, VALUE_RENEW, VALUE_LARGE, VALUE_BAD
 };
 struct item {
 	uint8_t act, node, op;

@@ -186,6 +186,7 @@ static void size_log(const struct sim *s, struct peer *p)
 	k->opt.zone_bytes = s->plan.zone_pages * XSEG_PAGE_SIZE;
 	k->opt.size_bytes = k->opt.zone_bytes * s->plan.zones;
 	k->opt.tail_bytes = s->plan.tail_pages * XSEG_PAGE_SIZE;
+	k->paged.least = s->plan.paged_least;
 	k->opt.full = s->plan.evicts ? KVD_EVICT : KVD_REFUSE;
 }
 

@@ -50,19 +50,74 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
 # ---- clients of others ----
 
-expect_err 2 "^bench-rival: give --path" "a store is wanted" bench-rival-socket
-expect_err 2 "^bench-rival: 'word' is not an option" "and no word" bench-rival-socket word
-t "help needs no store" bench-rival-socket --help
-for program in bench-rival-rocksdb bench-rival-leveldb; do
+expect_err 2 "^bench-rival: give --path" "a store is wanted" bench-rival-memcached
+expect_err 2 "^bench-rival: 'word' is not an option" "and no word" bench-rival-memcached word
+expect_err 2 "--readers is for --rw=counter" "readers belong to one load" \
+	bench-rival-memcached --path=none --readers=2
+expect_err 2 "--rw=scan is for libraries" "a server is not gone through" \
+	bench-rival-memcached --path=none --rw=scan
+expect_err 1 "no connection to none: No such file" "a server that is not there is named" \
+	bench-rival-memcached --path=none --runtime=20ms
+t "help needs no store" bench-rival-memcached --help
+
+# loads PROGRAM PATH [OPTION...]: each load of the driver runs, and finds what it put
+loads()
+{
+	local set=(--path="$2" --keys=256 "${@:3}") rw
+	expect_err 1 "^bench-rival: [0-9]+ operations failed, .* --rw=fill" \
+		"$1: what is not there is an error" "$1" "${set[@]}" --runtime=20ms
+	is "but where it may be missing" "$(json_of '.jobs[0] | .error == 0 and
+		.read.misses == .read.total_ios' "$1" "${set[@]}" --may_drop --runtime=20ms)" true
+	is "it puts and gets each" "$(json_of '.jobs[0] | "\(.write.total_ios) \(.read.total_ios)"' \
+		"$1" "${set[@]}" --rw=both --threads=2)" "256 256"
+	is "however short the time" "$(json_of '.jobs[0].read.total_ios > 0' "$1" "${set[@]}" \
+		--runtime=1ms --ramp_time=0)" true
+	is "both at random" "$(json_of '.jobs[0] | .read.total_ios > 0 and .write.total_ios > 0' \
+		"$1" "${set[@]}" --rw=mixed --rwmixread=50 --threads=3 --iodepth=2 --runtime=100ms)" true
+	is "readers beside writers" \
+		"$(json_of '.jobs[0] | "\(.write.total_ios) \(.read.total_ios)"' \
+		"$1" "${set[@]}" --rw=counter --threads=2 --readers=3)" "512 768"
+	is "values of many sizes" "$(json_of '.jobs[0].write | .io_bytes > 100000 and
+		.io_bytes < 900000' "$1" "${set[@]}" --rw=both --value_size=2k --exponential)" true
+	is "and each value that is not the key's is counted" \
+		"$("$1" "${set[@]}" --rw=read 2>/dev/null | jq '.jobs[0].wrong')" 256
+}
+
+for program in bench-rival-rocksdb bench-rival-leveldb bench-rival-lmdb; do
 	[ -x "$BUILD/bin/$program" ] || continue
-	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" \
-		"$program: what is not there is an error" \
-		$program --path="$program.empty" --size=1M --runtime=20ms
-	t "$program fills" $program --path="$program.full" --size=1M --fill
-	t "and finds it" $program --path="$program.full" --size=1M --runtime=20ms
-	is "however short the time" "$(json_of '.jobs[0].read.total_ios > 0' $program \
-		--path="$program.full" --size=1M --runtime=1ms --ramp_time=0)" true
+	mkdir "$program.db"
+	loads "$program" "$program.db"
+	is "$program goes through all" \
+		"$(json_of '.jobs[0].read.total_ios' "$program" --path="$program.db" --rw=scan)" 256
 done
+if PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
+	PATH=$PATH:/usr/sbin memcached -u "$(id -un)" -s "$TMP/memcached" -m 64 -t 1 2>/dev/null &
+	wait_for 10 test -S "$TMP/memcached"
+	loads bench-rival-memcached "$TMP/memcached" --iodepth=4 --connections=2
+	kill $!
+fi
+if [ -x "$BUILD/bin/bench-rival-redis" ] && command -v redis-server >/dev/null; then
+	redis-server --port 0 --unixsocket "$TMP/redis" --save '' --dir "$TMP" >/dev/null &
+	wait_for 10 test -S "$TMP/redis"
+	loads bench-rival-redis "$TMP/redis" --iodepth=4 --connections=2
+	kill $!
+fi
+cat >kv.conf <<-END
+	[segment]
+	name = $XSEG_SEGMENT
+	memory = 96M
+	[peer memd]
+	memory = 64M
+	[peer kvd]
+	downstream = memd
+	size = 48M
+END
+t "kvd is there" xseg up kv.conf
+loads bench-rival-xseg "$XSEG_SEGMENT" --iodepth=4
+is "large values go in pieces" "$(json_of '.jobs[0] | "\(.write.io_bytes) \(.read.io_bytes)"' \
+	bench-rival-xseg --path="$XSEG_SEGMENT" --keys=2 --value_size=5000000 --rw=both --iodepth=3)" \
+	"10000000 10000000"
+t "kvd is ended" xseg down
 
 # ---- the page cache ----
 
@@ -342,6 +397,32 @@ bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 3 8 runs.tsv:10:3 ""
 bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
+# The evaluations of others, in one run, with the sides that are here; a memory group needs root.
+sides=()
+for side in memcached redis-server:redis; do
+	! PATH=$PATH:/usr/sbin command -v "${side%:*}" >/dev/null || sides+=("${side#*:}")
+done
+t "the evaluations run to their end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
+	BENCH_OUT="all of them" BENCH_PARTS="offload lustre filecache" BENCH_SECONDS=0.05 \
+	BENCH_SIDES="capi spill xasync xseg ${sides[*]}" BENCH_FACTORS=1.5 BENCH_SIZES=16k \
+	BENCH_MEMORY=128 BENCH_SET=16 BENCH_OPS=16 BENCH_ONE="4k 1m" BENCH_TWO=4m BENCH_THREE=16m \
+	BENCH_THREADS=1 BENCH_MODES="overflow preload" BENCH_CONTENTS=value \
+	"$root/bench/kv.sh" --quick
+evaluations="all of them/kv/report.txt"
+if grep -q '^left out: kv_offload, which needs' "$evaluations"; then
+	skip "kvd drops nothing" "no memory group can be had here"
+else
+	is "kvd drops nothing" "$(grep -c '^wanted offload: nothing is dropped.*: met$' "$evaluations")" 1
+	is "it passes all stages" "$(grep -c '^wanted all stages pass.*: met$' "$evaluations")" 1
+	is "what it reads before it serves is said" \
+		"$(grep -c '^preload, xseg preload value 16k no: [0-9.]* s$' "$evaluations")" 1
+	mkdir kept_runs
+	cp "all of them"/kv_offload/raw/*.json kept_runs
+	t "a report can be made of pieces" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT=pieces BENCH_FROM="$TMP/kept_runs" BENCH_FACTORS=1.5 BENCH_SIZES=16k \
+		"$root/bench/kv_offload.sh" --quick
+	t "it is the same" cmp pieces/kv_offload/results.tsv "all of them/kv_offload/results.tsv"
+fi
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 	bench fio 6 2 runs.tsv:5:6 ""
 else

@@ -59,7 +59,7 @@ up "a cache names one that is off the path"
 t "$what: a volume is made" xseg volume create vol --size 16M
 both_off
 is "$what: it is off the path, too" "$(route upper)" null
-t "$what: and says so" [ "$(xseg --json cache status upper | jq -r .state)" = drained ]
+t "$what: and says so" [ "$(field_of state cache status upper)" = drained ]
 t "$what: it is killed" xseg peer kill upper
 t "$what: and serves again" wait_for 60 state_is upper running
 is "$what: off the path" "$(route upper)" null

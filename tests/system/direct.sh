@@ -54,7 +54,7 @@ is_direct_again()
 
 generation()
 {
-	xseg --json peer list | jq '.[] | select(.name == "cached").generation'
+	peer_field cached generation
 }
 
 switch_policies()
@@ -72,7 +72,7 @@ expect_json "$no_errors" "while buckets are evicted nothing is read that is wron
 load --bs=4k --output=load.json
 reads_are_direct "and much is read without a request"
 load --bsrange=512-16k --output=load.json
-t "the cache says so" test "$(xseg --json cache status cached | jq .direct_reads)" -gt 100
+t "the cache says so" test "$(field_of direct_reads cache status cached)" -gt 100
 t "and so does stat" test "$(xseg --json stat | jq '.caches[0].direct_bytes')" -gt 409600
 is_read_well "so it is with parts of pages, and with several"
 

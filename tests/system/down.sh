@@ -65,7 +65,7 @@ fill()
 {
 	xbench --volume=vol --rw=write --bs=64k --iodepth=8 --size=8M --number_ios=128 \
 		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM &&
-		[ "$(xseg --json cache status | jq .dirty_bytes)" -ge 8388608 ]
+		[ "$(field_of dirty_bytes cache status)" -ge 8388608 ]
 }
 
 all_dead()

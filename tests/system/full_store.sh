@@ -36,12 +36,12 @@ load()		# VOLUME options
 
 is_full()
 {
-	xseg --json cache status cached | jq -e '.full != null'
+	[ "$(field_of full cache status cached)" = "{" ]
 }
 
 has_room()
 {
-	xseg --json cache status cached | jq -e '.full == null and .dirty_bytes == 0'
+	[ "$(field_of full cache status cached)" = null ] && is_clean
 }
 
 # Writes until the store is full and the cache, too.

@@ -181,7 +181,7 @@ disturbed()
 		t "its policy is $policy" xseg cache set cached policy=$policy
 		goes_on "and it goes on"
 	done
-	t "it was written to" [ "$(xseg --json cache status cached | jq .writes)" -gt "$writes" ]
+	t "it was written to" [ "$(field_of writes cache status cached)" -gt "$writes" ]
 	is_killed cached
 	goes_on "and the guest has seen nothing of it"
 	is_killed volumed
@@ -191,7 +191,7 @@ disturbed()
 	plugged
 	goes_on "and with it"
 	is_killed cached
-	writes=$(xseg --json cache status cached | jq .writes)
+	writes=$(field_of writes cache status cached)
 }
 
 # ---- what the store has ----

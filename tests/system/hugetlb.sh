@@ -62,7 +62,7 @@ huge_kind none "then there are none"
 is "and no file of them" "$(nr_files)" 0
 t "that one is destroyed" xseg destroy
 t "more than it has room for" xseg create --memory 1G
-t "is had elsewhere" [ "$(xseg --json info | jq -r .huge_kind)" != hugetlb ]
+t "is had elsewhere" [ "$(field_of huge_kind info)" != hugetlb ]
 is "and leaves nothing here" "$(nr_files)" 0
 t "that one is destroyed, too" xseg destroy
 
@@ -123,7 +123,7 @@ t "a segment is made whose own file somebody removes" xseg create --memory 64M
 rm "$own"
 is "its pages stay" "$(nr_files)" 2
 t "until one of that name is made" xseg create --memory 64M
-is "which has its own" "$(nr_files) $(xseg --json info | jq -r .huge_kind)" "2 hugetlb"
+is "which has its own" "$(nr_files) $(field_of huge_kind info)" "2 hugetlb"
 t "the other one has lost nothing" xseg -s "$dotted" check
 t "it is destroyed" xseg -s "$dotted" destroy
 t "and so is that" xseg destroy

@@ -78,7 +78,7 @@ target"
 t "a pipe is written in place" bash -c 'xseg volume export v >(cat >piped); wait; cmp piped image'
 t "a character device, too" xseg volume export v /dev/null
 is "which stays one" "$(stat -c %F /dev/null)" "character special file"
-expect_exit 1 "a directory is no file" xseg volume export v there
+expect_exit 4 "a directory is no file" xseg volume export v there
 
 # ---- an export that does not end ----
 

@@ -128,7 +128,7 @@ storm()
 	t "a flush succeeds" xseg volume flush vol
 	t "the segment is sound" xseg check
 	t "pages and requests are free that were before" wait_for 60 is_as_before
-	is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
+	is "nothing wrong was found in the segment" "$(field_of bad_count info)" 0
 	t "everything stops" xseg down
 	t "and starts again" xseg up stack.conf
 	expect_json "$no_errors" "all that was acknowledged is in the store" \

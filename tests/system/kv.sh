@@ -63,7 +63,7 @@ expect_err 1 "put large: No space left" "a value that the store has no room for 
 t "flags are kept with a value" bash -c 'printf x | xseg kv put flags --client-flags 77'
 is "and told" "$(xseg --json kv info flags | jq -c '[.key, .value_bytes, .client_flags]')" \
 	'["flags",1,77]'
-is "a value is text in JSON" "$(xseg --json kv get flags | jq -r .value)" x
+is "a value is text in JSON" "$(field_of value kv get flags)" x
 t "a value that is no text is put" bash -c 'printf "\377\0" | xseg kv put flags'
 is "and is base64 in JSON" "$(xseg --json kv get flags | jq -r .value_base64)" "/wA="
 t "a value gets a time to live" bash -c 'printf x | xseg kv put soon --ttl 2s'
@@ -123,17 +123,17 @@ is "an export of a prefix has no other" \
 ln -s outside part/evil%
 t "a link in the place of a part of a name is made" \
 	bash -c "rm -r dir && mkdir dir && ln -s ../outside 'dir/${long:0:254}%'"
-expect_err 1 "Not a directory|Too many levels" "it is not followed" xseg kv export dir --flat
+expect_err 4 "Not a directory|Too many levels" "it is not followed" xseg kv export dir --flat
 is "and nothing is behind it" "$(ls -A outside)" ""
 
 # ---- the whole store ----
 
 nr=$(xseg --json kv list | jq length)
-is "kv info counts the keys" "$(xseg --json kv info | jq .keys)" "$nr"
+is "kv info counts the keys" "$(field_of keys kv info)" "$nr"
 is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys, .live_bytes,
 	.log_bytes, .zones, .index_bytes, .puts, .gets, .deletes, .hits, .misses, .compacted_bytes,
 	.bad_records, .opened_ns | numbers] | length')" 13
-is "sync too" "$(xseg --json kv info | jq -r .sync)" 1s
+is "sync too" "$(field_of sync kv info)" 1s
 xseg kv info >info.txt
 for line in "^keys      $nr of [0-9]* *" '^log       .* live, in [0-9]* zones* of' '^sync      1s: ' \
 	'^requests  [0-9]* gets (' '^index     .* of RAM, built in'; do
@@ -203,6 +203,20 @@ is "which goes on" "$?" 0
 t "kvd is restarted" xseg peer restart values
 is "and has its values" "$(xseg kv get slow)" x
 
+# ---- all at once ----
+
+expect_err 2 "a KEY, or --all" "a delete without a key is refused" xseg kv delete
+expect_err 2 "--all takes no KEY" "and one of a key and all" xseg kv delete soon --all
+expect_err 2 "--in goes with --all" "and a time for one key" xseg kv delete soon --in 3s
+t "all are to be deleted in a while" xseg kv delete --all --in 2s
+t "a value is put meanwhile" bash -c 'printf x | xseg kv put meanwhile'
+no_keys() { [ "$(xseg kv list)" = "no keys" ]; }
+t "then all are gone" wait_for 60 no_keys
+t "some are put again" bash -c 'for k in 1 2 3 meanwhile; do printf x | xseg kv put "$k"; done'
+is "and deleted at once" "$(xseg --json kv delete --all --stable | jq -c .state)" '"deleted"'
+t "so none is there" no_keys
+is "nor counted" "$(xseg --json kv info | jq -c '[.keys, .live_bytes]')" "[0,0]"
+
 # ---- kills ----
 
 mkdir many
@@ -214,7 +228,7 @@ for victim in values cached memd; do
 	for i in $(seq 200); do cmp "many/$i" "after-$victim/many-$i"; done >differences 2>&1
 	is "and are what was put, after $victim was killed" "$(cat differences)" ""
 done
-is "the segment is sound" "$(xseg --json check | jq .ok)" true
+is "the segment is sound" "$(field_of ok check)" true
 is "no client is left" "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" 0
 t "the stack stops" xseg down
 finish

@@ -44,7 +44,7 @@ for size in 1040000 1048575 1048576 1048577; do
 	t "a value of $size bytes is put" xseg kv put edge edge
 	t "and is there" bash -c 'xseg kv get edge | cmp - edge'
 done
-is "info tells its size" "$(xseg --json kv info file | jq .value_bytes)" 9000001
+is "info tells its size" "$(field_of value_bytes kv info file)" 9000001
 is "a list too" "$(xseg --json kv list | jq -c 'sort_by(.key) | map([.key, .value_bytes])')" \
 	'[["edge",1048577],["file",9000001],["piped",3000000]]'
 t "it exists" xseg kv exists file
@@ -54,7 +54,7 @@ is "a put tells the size" "$(xseg --json kv put edge edge --client-flags 5 --sta
 	1048577
 xseg kv info >info.txt
 t "people see how many there are" grep -q '^large     [0-9] values of .* in [0-9]* zones of their own$' info.txt
-is "flags are kept" "$(xseg --json kv info edge | jq .client_flags)" 5
+is "flags are kept" "$(field_of client_flags kv info edge)" 5
 expect_err 4 "is there already" "--if-absent refuses it" xseg kv put file other --if-absent
 t "and changes nothing" bash -c 'xseg kv get file | cmp - value'
 t "a small value replaces a large one" bash -c 'echo small | xseg kv put edge'
@@ -172,7 +172,7 @@ list_of() { xseg --json kv list | jq -cS 'map(del(.version)) | sort_by(.key)'; }
 echo small | xseg --quiet kv put small
 all=$(list_of)
 is "a verify reads all" "$(xseg --json kv verify | jq -c '[.bad, .bad_keys]')" "[0,[]]"
-is "a backup has all records" "$(xseg --json kv backup saved | jq .bad)" 0
+is "a backup has all records" "$(field_of bad kv backup saved)" 0
 for key in $(xseg kv list); do xseg --quiet kv delete "$key"; done
 t "the values are deleted" wait_for 60 has_large 0
 head -c -100 saved >"cut"
@@ -222,6 +222,6 @@ is "and counts them" "$(jq .bad answer)" 3
 for key in $(xseg kv list); do xseg --quiet kv delete "$key"; done
 t "but can be restored" xseg kv restore partial
 is "without them" "$(xseg kv list | sort | tr '\n' ' ')" "file piped small stream "
-is "the segment is sound" "$(xseg --json check | jq .ok)" true
+is "the segment is sound" "$(field_of ok check)" true
 t "the stack goes down" xseg down
 finish

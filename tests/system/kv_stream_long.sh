@@ -50,7 +50,7 @@ t "a stream of $gib GiB is put by a pipe" eval 'bytes | peak xseg --quiet kv put
 put=$(cat peak)
 echo "    put: $((SECONDS - begin)) s, the command $put KiB"
 say put
-is "the store has all of it" "$(xseg --json kv info stream | jq .value_bytes)" $((gib << 30))
+is "the store has all of it" "$(field_of value_bytes kv info stream)" $((gib << 30))
 begin=$SECONDS
 t "it comes back the same" eval 'peak xseg --quiet kv get stream | cmp - <(bytes)'
 get=$(cat peak)
@@ -61,6 +61,6 @@ t "the cache too" [ $(($(anon "$cached") - cached_before)) -lt 4096 ]
 t "the put had less than 32 MiB" [ "$put" -lt 32768 ]
 t "the get had less than 32 MiB beside the cache's pages" [ "$get" -lt $((32768 + 65536)) ]
 t "it is deleted" xseg kv delete stream
-t "its space is free again" wait_for 300 eval '[ "$(xseg --json kv info | jq .large_zones)" = 0 ]'
+t "its space is free again" wait_for 300 eval '[ "$(field_of large_zones kv info)" = 0 ]'
 t "the stack goes down" xseg down
 finish

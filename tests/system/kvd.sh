@@ -45,7 +45,7 @@ expect_err 1 "one thread" "and more than one thread" xseg up wrong.conf
 
 write_stack stack.conf 32M "keys = 20k"
 t "a stack with a kvd comes up" xseg up stack.conf
-is "20k keys are 20480" "$(xseg --json kv info | jq .keys_max)" 20480
+is "20k keys are 20480" "$(field_of keys_max kv info)" 20480
 t "a value is put" kv put a hello
 t "and is there" says hello get a
 t "a value of no bytes is put" kv put empty ""
@@ -166,5 +166,19 @@ done
 t "deletes work all the same" [ "$i" -ge "$n" ]
 t "then there is room again" wait_for 20 kv put again "$value"
 t "what was not deleted is there" says "$value" get k1
+expect_err 1 "No space left.*; delete values, or start kvd with a larger size=" \
+	"a value that is too large for what is left names the size" \
+	bash -c 'head -c 25M /dev/zero | xseg kv put large'
 t "the small stack goes down" xseg down
+
+# ---- too many keys ----
+
+write_stack few.conf 32M "keys = 50"
+t "a stack for few keys comes up" xseg up few.conf
+is "a verify right then waits for the log" "$(xseg --json kv verify | jq .bad)" 0
+for ((n = 0; n < 50; n++)); do kv put "k$n" x >/dev/null || break; done
+is "as many as it may have are put" "$n" 50
+expect_err 1 "No space left.*; it has as many keys as it may.* keys=" \
+	"one more is refused, and it is told why" bash -c 'echo x | xseg kv put more'
+t "the stack goes down" xseg down
 finish

@@ -52,14 +52,14 @@ t "all is below and stable" xseg down
 # ---- a record ----
 
 up
-is "no record is bad" "$(xseg --json kv info | jq .bad_records)" 0
+is "no record is bad" "$(field_of bad_records kv info)" 0
 is "a byte of a value is changed in its file" "$(python3 harm.py d | wc -l)" 1
 damaged="Input/output error; .*'xseg kv verify' shows which"
 for _ in 1 2 3; do
 	expect_err 1 "kv get key d: $damaged" "a get of it fails, and says how to go on" \
 		xseg kv get "key d"
 done
-is "it is counted once" "$(xseg --json kv info | jq .bad_records)" 1
+is "it is counted once" "$(field_of bad_records kv info)" 1
 is "and told once, with its place" "$(grep -c 'record of 9[0-9]* bytes at [0-9]* of +kv:0*1 is damaged' "$log")" 1
 for letter in c e l; do
 	is "the rest is served" "$(xseg kv get "key $letter")" "$(value $letter)"
@@ -119,7 +119,7 @@ no_log()
 		xseg kv get "key a"
 	expect_err "$code" "its log cannot be opened" "a put does" bash -c 'printf x | xseg kv put x'
 	expect_err 4 "its log is not open" "a verify is refused" xseg kv verify
-	is "its state is told" "$(xseg --json kv info | jq -r .state)" broken
+	is "its state is told" "$(field_of state kv info)" broken
 	t "the stack goes down" xseg down
 	is "and nothing was changed" "$(find objects -type f -exec sha256sum {} + | sort)" "$before"
 }

@@ -15,13 +15,16 @@ need xseg xseg-host kvd cached filed killpoint kv_load kv_large_load jq
 export XSEG_KILL_TABLE=$TMP/table
 patience=60
 
-# KVD_NAMED once, when the log is made; KVD_COPIED when zones are compacted, which the load causes.
+# KVD_NAMED once, when the log is made; KVD_COPIED when zones are compacted, which the load causes;
+# KVD_CLEARED at the end, as it takes all values.
 first="KVD_NAMED"
-points="KVD_LOG_SENT KVD_LOG_ANSWERED KVD_NOTED REQ_STARTED KVD_APPENDED KVD_INDEXED REQ_APPLIED
+points="KVD_LOG_SENT KVD_LOG_ANSWERED KVD_NOTED REQ_STARTED KVD_APPENDED KVD_WRITTEN
+	KVD_INDEXED REQ_APPLIED
 	KVD_HANDED KVD_PART_SENT KVD_COMMITTED
 	KVD_PROMISED KVD_COPIED RESULT_WRITTEN REQ_ANSWERED REQ_ADDRESSED"
+last="KVD_CLEARED"
 is "every point of kvd is in a list" "$(killpoint list | grep '^KVD_' | sort)" \
-	"$(printf '%s\n' $first $points | grep '^KVD_' | sort)"
+	"$(printf '%s\n' $first $points $last | grep '^KVD_' | sort)"
 
 cat >stack.conf <<END
 [segment]
@@ -84,7 +87,7 @@ large=$started
 sleep 1
 for point in $points; do
 	case $point in
-	KVD_COPIED | REQ_APPLIED | KVD_PROMISED | KVD_HANDED | KVD_COMMITTED) die "$point" $((RANDOM % 5 + 1)) ;;
+	KVD_WRITTEN | KVD_COPIED | REQ_APPLIED | KVD_PROMISED | KVD_HANDED | KVD_COMMITTED) die "$point" $((RANDOM % 5 + 1)) ;;
 	*) die "$point" $((RANDOM % 100 + 1)) ;;
 	esac
 done
@@ -102,5 +105,14 @@ t "the stack goes down" xseg down
 t "and comes up again" xseg up stack.conf
 t "all values are as they should be" kv_load "$XSEG_SEGMENT" kv verify "$TMP/state"
 t "all large values, too" kv_large_load "$XSEG_SEGMENT" kv verify "$TMP/large"
+before=$(generation)
+killpoint arm "$XSEG_KILL_TABLE" kvd $last
+t "all are deleted, though kvd dies at $last" xseg kv delete --all
+t "it did" serves_since "$before"
+is "so none is there" "$(xseg kv list)" "no keys"
+t "a value is put" bash -c 'printf new | xseg kv put key'
+t "the stack goes down" xseg down
+t "and comes up again" xseg up stack.conf
+is "with that one value" "$(xseg kv list) $(xseg kv get key)" "key new"
 t "the stack goes down" xseg down
 finish

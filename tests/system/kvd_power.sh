@@ -19,7 +19,7 @@ if [ -z "${OWN_MOUNTS:-}" ]; then
 	exec env OWN_MOUNTS=1 unshare --mount bash "$root/tests/system/$test_name.sh"
 fi
 export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
-export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0
+export XSEG_LIBRARY=$BUILD/lib/libxseg.so.1
 with_json="--output-format=json --output=out.json"
 mnt=$TMP/mnt
 mkdir "$mnt"
@@ -125,7 +125,7 @@ keep()
 		echo "kept $to"
 }
 
-is_open() { [ "$(xseg --json kv info | jq -r .state)" = open ]; }
+is_open() { [ "$(field_of state kv info)" = open ]; }
 
 comes_back()
 {

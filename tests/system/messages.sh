@@ -33,8 +33,8 @@ expect_err 2 "one more word: list, start" "with an option, neither" xseg peer --
 expect_err 2 "peer: unknown option --bogus; see 'xseg peer --help'" "nor with one that is none" \
 	xseg peer --bogus --help
 expect_err 2 "unknown command 'peer lsit'; did you mean 'peer list'" \
-	"a command behind an option is looked for" xseg peer --json lsit
-expect_err 4 "segment $XSEG_SEGMENT-no: there is none" "and found" \
+	"a command behind an option is looked for" xseg peer --quiet lsit
+expect_err 4 "segment $XSEG_SEGMENT-no\",\"why\":\"there is none" "and found" \
 	xseg peer -s "$XSEG_SEGMENT-no" --json list
 expect_err 2 "unknown command 'nothing'" "nor is there help on what is none" xseg help nothing
 for words in "" "--check=x --kinds" "--check=x memd" "--supervise memd"; do
@@ -69,7 +69,7 @@ to_full()
 for words in "xseg --help" "xseg --version" "xseg help volume list" "xseg --json list" \
 		"xbench --help" "xseg-host --kinds" "memd --help"; do
 	# shellcheck disable=SC2086
-	expect_err 1 "standard output: No space" "what '$words' says and is not taken is an error" \
+	expect_err 1 'standard output(: |","why":")No space' "what '$words' says and is not taken is an error" \
 		to_full $words
 done
 
@@ -118,7 +118,7 @@ if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
 else
 	skip "$sentence" "nobody else may run the program from here"
 fi
-free=$(xseg --json info | jq .free_bytes)
+free=$(field_of free_bytes info)
 start waiting cached --name waiting --downstream nobody --memory 8M
 t "a cache waits for whom it is to send to" wait_for 60 state_is waiting opening
 expect_json '.state == "recovering" and .peer_state == "opening"' "which its state says" \
@@ -128,7 +128,7 @@ is "and is not said to wait for a plug" "$(xseg cache status | sed -n 's/^policy
 kill "$started"
 wait "$started"
 is "one that is stopped meanwhile gives its memory back" \
-	"$(xseg --json info | jq .free_bytes) $(xseg --json cache status waiting | jq .memory_bytes)" \
+	"$(field_of free_bytes info) $(field_of memory_bytes cache status waiting)" \
 	"$free 0"
 start lonely memd --name lonely --memory 8M
 t "a peer begins" wait_for 60 state_is lonely running
@@ -165,7 +165,7 @@ downstream = memd
 END
 volumes_at_once()
 {
-	xseg --quiet up slow.conf && xseg --json status | jq .volumes
+	xseg --quiet up slow.conf && field_of volumes status
 }
 is "whoever looks as soon as all serve learns how many volumes there are" "$(volumes_at_once)" 0
 t "that stack is fast" xseg peer set memd latency=0
@@ -306,7 +306,7 @@ t "the store takes its time" xseg peer set memd fail=flush:1@1:stall=7s
 xseg cache flush cached 2>wait.txt >/dev/null
 is "without a terminal a line says what is waited for" "$? $(cat wait.txt)" \
 	"0 xseg: cache flush cached: flushing, 0 dirty"
-expect_err 1 "standard output: No space left on device; nothing more was printed" \
+expect_err 1 '"standard output","why":"No space left on device","next":"nothing more was printed"' \
 	"of what is longer than a buffer, too, it is said why it cannot be written" \
 	to_full xseg --json stat
 t "both volumes" xseg volume remove other

@@ -43,7 +43,7 @@ info()		# EXPRESSION
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 24M --volumed volumed
 t "and one of files" xseg volume create image --size $image_size --volumed files
-t "status counts the volumes of both volumeds" [ "$(xseg --json status | jq .volumes)" = 2 ]
+t "status counts the volumes of both volumeds" [ "$(field_of volumes status)" = 2 ]
 free=$(free_of_segment)
 
 # ---- what clients are told ----
@@ -115,7 +115,7 @@ with_qemu()
 		[ $(($(count memd bytes) - before)) -ge $((1 << 20)) ]
 	t "a write" io "$uri" 'write -P 0xd6 18M 1M' flush
 	is "and a flush leave nothing dirty" \
-		"$(xseg --json cache status cached | jq .dirty_bytes)" 0
+		"$(field_of dirty_bytes cache status cached)" 0
 	head -c 20M /dev/urandom >small.raw
 	truncate -s 25M small.raw
 	t "an image has another format" qemu-img convert -f raw -O qcow2 small.raw small.qcow2
@@ -160,7 +160,7 @@ is "an interrupt ends an export well" "$?" 0
 t "and its socket is gone" test ! -e reader.sock
 export_up stuck disk --volumed volumed
 child=$(pgrep -P "$server")
-store=$(xseg --json peer list | jq '.[] | select(.name == "memd").pid')
+store=$(peer_field memd pid)
 freeze "$store"
 start stuck_copy nbdcopy "$uri" null:
 copy=$started

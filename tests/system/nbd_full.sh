@@ -45,12 +45,12 @@ mib()		# N
 
 is_full()
 {
-	xseg --json cache status cached | jq -e '.full != null'
+	[ "$(field_of full cache status cached)" = "{" ]
 }
 
 has_room()
 {
-	xseg --json cache status cached | jq -e '.full == null and .dirty_bytes == 0'
+	[ "$(field_of full cache status cached)" = null ] && is_clean
 }
 
 # Another file takes what is left.

@@ -43,7 +43,7 @@ END
 
 ports_free()
 {
-	xseg --json info | jq .free_ports
+	field_of free_ports info
 }
 
 commands_work()
@@ -103,7 +103,7 @@ export_down "$one"
 
 export_up line disk --connections 20
 line=$server
-volumed=$(xseg --json peer list | jq '.[] | select(.name == "volumed").pid')
+volumed=$(peer_field volumed pid)
 kill -STOP "$volumed"
 python3 many.py "$TMP/line.sock" 20 >line.log <hold &
 many=$!
@@ -153,17 +153,17 @@ writes_small()
 
 t "a small stack comes up" xseg up small.conf
 t "a volume is made there" xseg volume create disk --size 16M
-requests=$(xseg --json info | jq .free_requests)
+requests=$(field_of free_requests info)
 queues=$((requests / 16))
 left=$((requests % 16 + 16))		# for the next client, and for commands
 export_up full disk --queues $((queues - 1))
 is "an export without queues for small writes leaves room for a client" \
-	"$(xseg --json info | jq .free_requests)" "$left"
+	"$(field_of free_requests info)" "$left"
 t "it does small writes" writes_small
 export_down "$server"
 export_up most disk --queues $((queues - 3))
 is "of the queues for small writes there are as many as fit" \
-	"$(xseg --json info | jq .free_requests)" "$left"
+	"$(field_of free_requests info)" "$left"
 t "they do small writes" writes_small
 export_down "$server"
 t "the small stack stops" xseg down

@@ -147,6 +147,31 @@ export_up sparse sparse --volumed files --queues 8
 is "a volume without data is a hole" \
 	"$(nbdinfo --map --json "$uri" | jq -c '[.[] | [.offset, .length, .type]]')" \
 	"[[0,$((2 << 30)),3]]"
+# same_data FILE OTHER: as cmp, but reads no hole that both have
+same_data()
+{
+	python3 -c '
+import os, sys
+
+def data(fd, at=0):
+    while at < os.fstat(fd).st_size:
+        try:
+            at = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError:
+            return
+        end = os.lseek(fd, at, os.SEEK_HOLE)
+        for begin in range(at, end, 1 << 20):
+            yield begin, min(1 << 20, end - begin)
+        at = end
+
+a, b = (os.open(name, os.O_RDONLY) for name in sys.argv[1:])
+same = os.fstat(a).st_size == os.fstat(b).st_size
+for fd in a, b:
+    for at, size in data(fd):
+        same = same and os.pread(a, size, at) == os.pread(b, size, at)
+sys.exit(not same)' "$@"
+}
+
 truncate -s 2G in.raw
 head -c 5M /dev/urandom | dd of=in.raw bs=1M seek=1027 conv=notrunc status=none iflag=fullblock
 t "an image with holes goes in" nbdcopy --destination-is-zero in.raw "$uri"
@@ -154,7 +179,7 @@ before=$(counted volumes sparse read_bytes)
 t "and out" nbdcopy "$uri" out.raw
 took=$(($(counted volumes sparse read_bytes) - before))
 is "of which little was read" "$((took >= 5 << 20 && took <= 16 << 20)) ($took)" "1 ($took)"
-t "it is the same" cmp in.raw out.raw
+t "it is the same" same_data in.raw out.raw
 is "the file has holes, too" "$(($(stat -c %b out.raw) * 512 < 64 << 20))" 1
 
 with_qemu()

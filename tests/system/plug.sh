@@ -67,13 +67,12 @@ end_load()	# SENTENCE
 # path: where volumed and the cache send to
 path()
 {
-	xseg --json peer list |
-		jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
+	path_of volumed cached
 }
 
 state()
 {
-	xseg --json cache status cached | jq -r .state
+	field_of state cache status cached
 }
 
 kill_peer()	# NAME
@@ -94,12 +93,12 @@ plug_and_unplug()
 		[ "$(path)" = "cached store" ] || return
 		sleep 0.02
 		xseg unplug cached || return
-		[ "$(path)" = "store null" ] || return
+		[ "$(path)" = "store " ] || return
 	done
 }
 
 t "a stack comes up whose cache nobody names" xseg up stack.conf
-is "the cache waits" "$(path) $(state)" "store null drained"
+is "the cache waits" "$(path) $(state)" "store  drained"
 is "and promises nothing" "$(xseg status | grep -c 'off the path')$(xseg cache status cached |
 	grep -c 'off the path')" 11
 t "a volume is made" xseg volume create vol --size 24M
@@ -199,7 +198,7 @@ is "plug is taken back, which says so" "$(xseg unplug cached --cancel)" "cached 
 wait "$started"
 is "who waited for that is told" "$? $(grep -c '^xseg: plug cached: another command took it back' plug.log)" "1 1"
 kill -CONT "$upper"
-is "and the cache stays outside" "$(path)" "store null"
+is "and the cache stays outside" "$(path)" "store "
 t "it enters again" plug
 
 # ---- kills ----

@@ -21,7 +21,7 @@ downstream = cached
 size = 32M
 END
 export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
-export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0 CC=${CC:-gcc}
+export XSEG_LIBRARY=$BUILD/lib/libxseg.so.1 CC=${CC:-gcc}
 
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 16M

@@ -50,7 +50,7 @@ t "and that goes" xseg destroy
 # What is asked for is what is taken.
 t "a segment is made that has just enough" xseg create --memory 42M
 t "it is served" xseg up peers.conf
-is "with nothing left" "$(xseg --json info | jq .free_bytes)" 0
+is "with nothing left" "$(field_of free_bytes info)" 0
 t "a peer dies" kill -KILL "$(peer_field cached pid)"
 supervisor=$(xseg --json status | jq .supervisor.pid)
 t "the supervisor, too" kill -KILL "$supervisor"

@@ -157,7 +157,7 @@ t "the OSD goes on" ceph_cluster cont-osd
 end_load killed 300
 t "the segment is sound" xseg check
 t "pages and requests are free that were before" wait_for 60 is_as_before
-is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
+is "nothing wrong was found in the segment" "$(field_of bad_count info)" 0
 t "the log says that the OSDs refuse what the killed ones sent" [ "$(grep -c 'the OSDs refuse requests from .*, which served' "$TMP/xseg-$XSEG_SEGMENT.log")" -ge 3 ]
 
 # ---- an OSD that is away for too long ----

@@ -34,13 +34,13 @@ fields()	# FIELD: of all peers that are listed
 
 is_stale()
 {
-	[ "$(xseg --json check | jq -r .state)" = stale ]
+	[ "$(field_of state check)" = stale ]
 }
 
 t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 16M
 t "another one is made" xseg volume create doomed --size 64M
-is "a stack that runs says so" "$(xseg --json check | jq -r .state)" running
+is "a stack that runs says so" "$(field_of state check)" running
 free=$(free_of_segment)
 
 for ((i = 1; i <= rounds; i++)); do
@@ -49,7 +49,7 @@ for ((i = 1; i <= rounds; i++)); do
 		--number_ios=300 --verify=crc32c --verify_state="$TMP/state.$i"
 	start client xbench --volume=doomed --rw=randrw --bsrange=512-256k --iodepth=32 --runtime=1h
 	sleep "0.$((RANDOM % 500 + 300))"
-	t "the cache is dirty" [ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
+	t "the cache is dirty" [ "$(field_of dirty_bytes cache status cached)" -gt 0 ]
 	# shellcheck disable=SC2046
 	kill -KILL "$(xseg --json status | jq .supervisor.pid)" $(fields pid)
 	wait "$started" 2>/dev/null

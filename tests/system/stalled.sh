@@ -55,7 +55,7 @@ t "a volume is made" xseg volume create hot --size 8M
 t "it is written" hot
 t "and flushed" xseg volume flush hot
 t "another one is made" xseg volume create busy --size 16M
-free=$(xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]')
+free=$(free_of_segment)
 start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numjobs=2 \
 	--verify=crc32c --verify_state="$TMP/busy.state" \
 	--runtime=1h --output-format=json --output=load.json
@@ -84,10 +84,10 @@ kill -INT $load
 wait $load
 is "the other load ended when it was told to" "$?" 3
 expect_json "$no_errors" "it saw no error" cat load.json
-t "it went on" [ "$(xseg --json cache status cached | jq .flushed_bytes)" -gt 0 ]
+t "it went on" [ "$(field_of flushed_bytes cache status cached)" -gt 0 ]
 t "a flush succeeds" xseg volume flush busy
 is "pages and requests are free that were before" \
-	"$(xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]')" "$free"
+	"$(free_of_segment)" "$free"
 t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
 expect_json "$no_errors" "all that was acknowledged is in the store" \

@@ -51,7 +51,7 @@ stand_still()
 
 t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 64M
-free=$(xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]')
+free=$(free_of_segment)
 generations=$(peers generation)
 pids=$(peers pid)
 
@@ -90,7 +90,7 @@ is "and the same processes" "$(peers pid)" "$pids"
 is "none began to serve once more" "$(grep -c ': serving (' "$TMP/xseg-$XSEG_SEGMENT.log")" 3
 t "a flush succeeds" xseg volume flush vol
 is "pages and requests are free that were before" \
-	"$(xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]')" "$free"
+	"$(free_of_segment)" "$free"
 expect_json "$no_errors" "all that was acknowledged is there" \
 	xbench --volume=vol --rw=randrw --bs=64k --iodepth=16 \
 	--numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json

@@ -41,7 +41,7 @@ t "a volume is made" xseg volume create vol --size 32M
 
 status_tells()
 {
-	xseg status | grep -q ' flushes and 0 loads that the store failed; its log says why$'
+	xseg status | grep -qE 'the store fails flushes since [0-9:]+ \([0-9.]+[mu]?s\): Input/output error; each is tried again after 5s at most$'
 }
 
 t "the store is told to fail every write" xseg peer set memd fail=write:1:EIO
@@ -60,11 +60,16 @@ t "and status says so of the cache" status_tells
 t "the store's log says why" grep -q \
 	"memd: warning: write of .* failed: Input/output error; its option fail asks for that" \
 	"$TMP/xseg-$XSEG_SEGMENT.log"
-expect_json '.caches[0] | .flush_errors > 0 and .load_errors == 0' "also as JSON" \
-	xseg --json status
+expect_json '.caches[0] | .flush_errors > 0 and .load_errors == 0 and .loads_fail == null and
+	(.flushes_fail | .errno == 5 and .error == "Input/output error" and .ms >= 0)' \
+	"also as JSON" xseg --json status
 expect_exit 4 "clean data is not dropped while any is dirty" xseg cache drop cached
 t "the store is healed" xseg peer set memd fail=
 t "and the data gets there by itself" wait_for 60 is_clean
+expect_json '.caches[0] | .flush_errors > 0 and .flushes_fail == null' \
+	"then status says no more of it" xseg --json status
+t "and cache status that none fails now" \
+	eval "xseg cache status | grep -q '^errors .* that the store failed; none fails now$'"
 t "now a flush succeeds" xseg volume flush vol
 
 # ---- write-through ----
@@ -106,7 +111,9 @@ before=$(counted volumes vol errors)
 expect_exit 1 "a read that misses is told" xbench --volume=vol --rw=read --bs=4k --size=4k \
 	--number_ios=1
 is "and the volume counts it" "$(($(counted volumes vol errors) - before))" 1
+t "and status says so" eval "xseg status | grep -q 'the store fails loads since'"
 expect_exit 0 "the next one is not" xbench --volume=vol --rw=read --bs=4k --size=4k --number_ios=1
+expect_json '.caches[0].loads_fail == null' "then status says no more of it" xseg --json status
 t "no fault is left" xseg peer set memd fail=
 
 # ---- all kinds of faults under verified load ----

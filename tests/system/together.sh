@@ -71,7 +71,7 @@ round()	# PEER...: in that order
 	t "what it wrote is there" xbench --volume=vol --rw=randrw --bs=64k --iodepth=16 \
 		--numjobs=2 --verify_only --verify_state="$TMP/state"
 	t "the segment is sound" xseg check
-	is "nothing wrong was found in it" "$(xseg --json info | jq .bad_count)" 0
+	is "nothing wrong was found in it" "$(field_of bad_count info)" 0
 	t "everything stops" xseg down
 	rm -rf "$TMP"/state* load.json
 }

@@ -45,7 +45,7 @@ nobody_left()
 log=$TMP/xseg-$XSEG_SEGMENT.log
 engine=$BUILD/lib/fio-xseg.so
 export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
-export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0
+export XSEG_LIBRARY=$BUILD/lib/libxseg.so.1
 
 # Has a volume and a queue that does nothing, and closes both when the file is truncated.
 cat >idle.py <<'END'

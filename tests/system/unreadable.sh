@@ -32,7 +32,7 @@ up()		# WHAT
 	xseg --quiet volume create vol --size 8M >/dev/null 2>&1
 	t "$what: something is written" xbench --volume=vol --rw=write --bs=64k --size=4M \
 		--number_ios=64 --verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM
-	t "$what: and dirty" [ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
+	t "$what: and dirty" [ "$(field_of dirty_bytes cache status cached)" -gt 0 ]
 	pid=$(xseg --json status | jq .supervisor.pid)
 	volumed=$(peer_field volumed pid)
 }

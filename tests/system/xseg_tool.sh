@@ -22,7 +22,7 @@ is_back()	# PEER GENERATION: it runs again, as another incarnation
 
 dirty_bytes()
 {
-	xseg --json cache status | jq .dirty_bytes
+	field_of dirty_bytes cache status
 }
 
 # write_unflushed VOL FILE: writes the image and is cut off before the flush; once more where the
@@ -143,7 +143,7 @@ lanes 0 of 512 used
 private 0 in the peers' processes, 0 of it in huge pages
 bad 0 wrong values were found in the segment and refused"
 is "with the time when it was made" "$(xseg info | sed -n 's/^segment .*, made //p')" \
-	"$(date -d "@$(xseg --json info | jq .made_at_s)" '+%Y-%m-%d %H:%M:%S')"
+	"$(date -d "@$(field_of made_at_s info)" '+%Y-%m-%d %H:%M:%S')"
 t "status works without a stack" xseg status
 other=$XSEG_SEGMENT-other
 t "another one has other numbers" \
@@ -188,7 +188,7 @@ if [ -z "$SAN" ]; then	# whose shadow memory no such limit leaves room for
 		(ulimit -n "$1"; shift; exec "$@")
 	}
 	expect_err 1 "cannot lock .*: Too many open files; raise ulimit -n" \
-		"so it is with files: of xseg" few 5 xseg --json volume list
+		"so it is with files: of xseg" few 5 xseg volume list
 	expect_err 1 "Too many open files; raise ulimit -n" "of xbench" few 4 xbench --target=memd
 fi
 t "an idle segment is destroyed" xseg destroy
@@ -260,7 +260,7 @@ expect_err 2 "line 6: peer 'cached'" "which a check finds, too" xseg-host --chec
 expect_err 2 "line 3: peer 'memd': fail: more than 16 faults at a time" "or are too many" xseg up \
 	bad.conf
 expect_err 4 "No such file" "a stack file that is not there is refused" xseg up nothing.conf
-expect_err 1 "Is a directory" "one that cannot be read is a failure" xseg up .
+expect_err 4 "Is a directory" "one that cannot be read is a failure" xseg up .
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
 expect_err 1 "up: filed did not start: [^:]*/dev/null" "up says which peer fails and why" xseg up \
 	bad.conf

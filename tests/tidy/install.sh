@@ -100,13 +100,25 @@ else
 	not_ok "$sentence" "$work/log"
 fi
 
-make_it uninstall
-if [ -z "$(find "$target" ! -type d)" ]; then
-	ok "make uninstall leaves no file"
+sentence="only commands for users are in the path, and they find the others"
+if [ "$(cd "$target/usr/bin" && echo *)" = "xbench xseg" ] && printf '[segment]\nmemory = 64M\n[peer memd]\nmemory = 16M\n' |
+		"$target/usr/libexec/xseg/xseg-host" --check=- >"$work/log" 2>&1 &&
+		{ "$target/usr/bin/xseg" -s "install-test-$$" up /dev/null 2>&1 || true; } |
+		tee "$work/log" | grep -q "no .peer NAME. section"; then
+	ok "$sentence"
 else
-	find "$target" ! -type d >"$work/log"
-	not_ok "make uninstall leaves no file" "$work/log"
+	not_ok "$sentence" "$work/log"
 fi
+
+mkdir "$target/of-others"
+make_it uninstall
+find "$target" >"$work/log"
+if [ "$(wc -l <"$work/log")" = 2 ] && [ -e "$target/of-others" ]; then
+	ok "make uninstall leaves nothing but what was there"
+else
+	not_ok "make uninstall leaves nothing but what was there" "$work/log"
+fi
+rmdir "$target/of-others"
 
 # files_of DIR: their names, relative to it
 files_of()
@@ -124,12 +136,40 @@ fi
 mkdir -p "$work/a"
 echo precious >"$work/a/file"
 make_it uninstall "$work/a root"
-is_gone=$(find "$work/a root" ! -type d 2>&1)
-if [ -z "$is_gone" ] && [ -e "$work/a/file" ]; then
+
+if [ ! -e "$work/a root" ] && [ -e "$work/a/file" ]; then
 	ok "and uninstall removes that, and nothing else"
 else
 	not_ok "and uninstall removes that, and nothing else" "$work/log"
 fi
+
+# in_home TARGET: for one user, without DESTDIR
+in_home()
+{
+	HOME=$work/home make --no-print-directory BUILD="${BUILD#"$root"/}" CC="$CC" PREFIX='~/xseg' "$1" >"$work/log" 2>&1
+}
+
+cat >"$work/stack.conf" <<'END'
+[segment]
+memory = 32M
+[peer memd]
+memory = 8M
+[peer volumed]
+downstream = memd
+END
+mkdir "$work/home"
+xseg=$work/home/xseg/bin/xseg
+sentence="it is installed in a home, and a stack runs from there"
+if in_home install && XDG_STATE_HOME=$work "$xseg" -s "install-test-$$" up "$work/stack.conf" >"$work/log" 2>&1 &&
+		"$xseg" -s "install-test-$$" volume create v --size 1M >"$work/log" 2>&1 &&
+		"$xseg" -s "install-test-$$" down >"$work/log" 2>&1; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+in_home uninstall
+find "$work/home" >"$work/log"
+if [ "$(wc -l <"$work/log")" = 1 ]; then ok "and leaves nothing there"; else not_ok "and leaves nothing there" "$work/log"; fi
 
 # looks_in DIR: a python3 of this machine does, for packages
 looks_in()

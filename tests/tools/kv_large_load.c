@@ -15,28 +15,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/rig/kv_wire_client.h"
+#include "tests/rig/kv_wire_link.h"
+#include "tests/rig/xorshift.h"
 
 #define PARTS	   6u				/* of a value, at most */
-#define SLOT_PAGES 257u
 #define KEYS_MAX   16u
-#define SECOND	   1000000000ull
 
-static struct xseg *seg;
-static struct xseg_peer *me;
-static struct xport *port;
-static uint32_t server, *pages, piece;
-static struct kw_log of_log;
 static uint8_t *record, *data;
-static uint64_t count[KEYS_MAX], nr_puts, rng = 88172645463325252ull;
-
-static uint32_t next_random(uint32_t below)
-{
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (uint32_t)(rng >> 11) % below;
-}
+static uint32_t piece;
+static uint64_t count[KEYS_MAX], nr_puts, rng = XORSHIFT_SEED;
 
 static void fail(const char *what, uint32_t key, int64_t rc)
 {
@@ -45,64 +32,14 @@ static void fail(const char *what, uint32_t key, int64_t rc)
 	exit(1);
 }
 
-static struct xreq *wait_one(void)
-{
-	struct xreq *r;
-
-	xseg_port_flush(port);
-	while (!xseg_port_replies(port, &r, 1))
-		xseg_port_wait(port, SECOND / 10);
-	return r;
-}
-
-static void submit(struct xreq *r)
-{
-	int rc = xseg_req_submit(port, r, server);
-
-	if (rc)
-		fail("submit", 0, rc);
-}
-
-static int64_t call(struct xreq *r)
-{
-	submit(r);
-	return wait_one()->result;
-}
-
-static uint32_t *slot(uint32_t i)
-{
-	return pages + i * SLOT_PAGES;
-}
-
 static void attach(const char *segment, const char *kvd)
 {
-	struct xseg_peer_params params = { .name = "kv_large_load", .kind = "client",
-		.nr_ports = 1, .nr_requests = 16 };
-	uint32_t nr = (PARTS + 1) * SLOT_PAGES;
-	struct xseg_error err;
-	struct kv_info info;
-	struct xreq *r;
-
-	if (xseg_attach(segment, 0, &seg, &err) || xseg_peer_open(seg, &params, &me, &err)) {
-		fprintf(stderr, "kv_large_load: %s\n", err.text);
-		exit(1);
-	}
-	port = xseg_peer_port(me, 0);
-	pages = malloc(xseg_pages_round(nr) * sizeof(*pages));
+	kw_attach(segment, kvd, 16, PARTS + 1);
+	piece = kw.piece_bytes;
 	record = malloc(XSEG_REQ_BYTES);
 	data = malloc(XSEG_REQ_BYTES);
-	server = xseg_peer_find(seg, kvd);
-	if (!pages || !record || !data || xseg_pages_take(me, nr, pages) || server == XSEG_NONE)
-		fail("no memory, or no kvd", 0, 0);
-	r = xseg_req_alloc(port);
-	kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_INFO }, NULL, pages, 1);
-	if (call(r) < 0)
-		fail("info", 0, r->result);
-	xseg_req_read_data(seg, r, 0, &info, sizeof(info));
-	of_log.id = info.id;
-	memcpy(of_log.uuid, info.uuid, sizeof(of_log.uuid));
-	piece = info.piece_bytes;
-	xseg_req_free(port, r);
+	if (!record || !data)
+		fail("no memory", 0, 0);
 }
 
 /* ---- values ---- */
@@ -147,14 +84,14 @@ static struct kw_change named(uint8_t kind, uint32_t key, char name[16])
 
 static int change(struct kw_change *c, bool fua)
 {
-	struct xreq *r = xseg_req_alloc(port);
+	struct xreq *r = xseg_req_alloc(kw.port);
 	int64_t rc;
 
-	kw_batch(seg, r, &of_log, c, 1, fua, slot(PARTS), SLOT_PAGES);
-	rc = call(r);
+	kw_batch(kw.seg, r, &kw.log, c, 1, fua, kw_slot(PARTS), KW_SLOT_PAGES);
+	rc = kw_call(r);
 	if (rc >= 0)
-		kw_outcomes(seg, r, c, 1);
-	xseg_req_free(port, r);
+		kw_outcomes(kw.seg, r, c, 1);
+	xseg_req_free(kw.port, r);
 	return rc < 0 ? (int)rc : c->result;
 }
 
@@ -173,20 +110,20 @@ static void send_parts(uint32_t key, uint64_t n, uint64_t handle)
 	uint32_t nr = nr_parts(length(key, n));
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct xreq *r = xseg_req_alloc(port);
+		struct xreq *r = xseg_req_alloc(kw.port);
 		uint32_t bytes = (uint32_t)kv_pages(part_bytes(length(key, n), i)) * KV_PAGE;
 
 		make(key, n, i);
-		kw_part(seg, r, &of_log, handle, (uint64_t)i * piece, bytes, slot(i));
-		xseg_req_write_data(seg, r, 0, data, bytes);
-		submit(r);
+		kw_part(kw.seg, r, &kw.log, handle, (uint64_t)i * piece, bytes, kw_slot(i));
+		xseg_req_write_data(kw.seg, r, 0, data, bytes);
+		kw_submit(r);
 	}
 	for (; nr; nr--) {
-		struct xreq *r = wait_one();
+		struct xreq *r = kw_wait();
 
 		if (r->result != r->size)
 			fail("a part", key, r->result);
-		xseg_req_free(port, r);
+		xseg_req_free(kw.port, r);
 	}
 }
 
@@ -199,16 +136,16 @@ static bool put(uint32_t key, uint64_t n)
 	struct kw_change c = named(KV_BEGIN, key, name);
 	int rc;
 
-	c.total = next_random(3) ? total : 0;
+	c.total = xorshift_below(&rng, 3) ? total : 0;
 	rc = change(&c, false);
 	if (rc == -ENOSPC)
 		return false;
 	if (rc)
 		fail("begin", key, rc);
 	handle = c.number;
-	for (uint32_t times = 1 + next_random(4) / 3; times; times--)
+	for (uint32_t times = 1 + xorshift_below(&rng, 4) / 3; times; times--)
 		send_parts(key, n, handle);
-	if (next_random(6) == 0) {
+	if (xorshift_below(&rng, 6) == 0) {
 		drop(key, handle);
 		return false;
 	}
@@ -222,7 +159,7 @@ static bool put(uint32_t key, uint64_t n)
 	c.total = total;
 	c.value = sums;
 	c.value_bytes = nr_parts(total) * (uint32_t)sizeof(*sums);
-	rc = change(&c, next_random(4) == 0);
+	rc = change(&c, xorshift_below(&rng, 4) == 0);
 	if (rc)
 		fail("commit", key, rc);
 	nr_puts++;
@@ -246,15 +183,18 @@ static void check(uint32_t key, uint64_t n, uint64_t handle)
 	uint64_t total = length(key, n);
 
 	for (uint32_t i = 0; i < nr_parts(total); i++) {
-		struct xreq *r = xseg_req_alloc(port);
+		struct xreq *r = xseg_req_alloc(kw.port);
 		uint32_t bytes = part_bytes(total, i);
 
-		kw_query(seg, r, &of_log, &(struct kv_query){ .kind = KV_PIECE, .held = handle,
-			.offset = (uint64_t)i * piece }, NULL, slot(PARTS), (uint32_t)kv_pages(bytes));
-		if (call(r) < 0)
+		kw_query(kw.seg, r, &kw.log,
+			&(struct kv_query){ .kind = KV_PIECE,
+				.held = handle,
+				.offset = (uint64_t)i * piece },
+			NULL, kw_slot(PARTS), (uint32_t)kv_pages(bytes));
+		if (kw_call(r) < 0)
 			fail("a piece", key, r->result);
-		xseg_req_read_data(seg, r, 0, record, bytes);
-		xseg_req_free(port, r);
+		xseg_req_read_data(kw.seg, r, 0, record, bytes);
+		xseg_req_free(kw.port, r);
 		make(key, n, i);
 		if (memcmp(record, data, bytes) != 0)
 			fail("another value in piece", key, i);
@@ -265,7 +205,7 @@ static void check(uint32_t key, uint64_t n, uint64_t handle)
 static void load(uint32_t nr, const char *over)
 {
 	while (access(over, F_OK)) {
-		uint32_t key = next_random(nr);
+		uint32_t key = xorshift_below(&rng, nr);
 		uint64_t before = count[key], handle = before ? hold(key) : 0;
 
 		if (put(key, before + 1))
@@ -311,7 +251,6 @@ int main(int argc, char **argv)
 				check(i, count[i], hold(i));
 	}
 	printf("puts=%" PRIu64 "\n", nr_puts);
-	xseg_peer_close(me, XSEG_CLOSE_FREE_ARENA);
-	xseg_detach(seg);
+	kw_detach();
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "peers/common/say/hint.h"
 #include "peers/common/options/owner.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/cmd/complete_cmd.h"
 #include "tools/xseg/text/cache_volume.h"
 
 #ifndef XSEG_VERSION
@@ -26,6 +27,8 @@
 
 #define MAX_WORDS 64
 #define ANY	  MAX_WORDS
+
+static int complete(struct tool *t, const void *opts, int argc, char **argv);
 
 static const struct command commands[] = {
 	{ "create", seg_create, seg_create_table, sizeof(struct seg_create_opts), 0, 0,
@@ -50,7 +53,8 @@ static const struct command commands[] = {
 	  "starts a peer as the stack file has it" },
 	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
 	  "stops a peer in order; refuses while others send to it" },
-	{ "peer restart", peer_restart, NULL, 0, 1, 1, "NAME",
+	{ "peer restart", peer_restart, peer_restart_table, sizeof(struct peer_restart_opts), 0, 1,
+	  "NAME|--all|--replaced",
 	  "stops a peer in order and starts it again, while others wait for it" },
 	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
 	  "sends SIGKILL to a peer's process" },
@@ -96,8 +100,8 @@ static const struct command commands[] = {
 	  "puts a value, from a file or standard input, under a key" },
 	{ "kv get", kv_get, kv_get_table, sizeof(struct kv_opts), 1, 2, "KEY [FILE|-]",
 	  "writes a key's value to a file or standard output" },
-	{ "kv delete", kv_delete, kv_key_table, sizeof(struct kv_opts), 1, 1, "KEY",
-	  "deletes a key and its value" },
+	{ "kv delete", kv_delete, kv_delete_table, sizeof(struct kv_opts), 0, 1, "[KEY]",
+	  "deletes a key and its value, or all of them" },
 	{ "kv exists", kv_exists, kv_key_table, sizeof(struct kv_opts), 1, 1, "KEY",
 	  "ends with 0 if the key is there, with 4 if it is not" },
 	{ "kv list", kv_list, kv_list_table, sizeof(struct kv_opts), 0, 0, "",
@@ -127,6 +131,8 @@ static const struct command commands[] = {
 	  "prints counters and latencies of each peer, cache and volume" },
 	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "",
 	  "the same, live, on a terminal" },
+	{ "complete", complete, NULL, 0, 1, ANY, "-- WORD...",
+	  "prints how the last word of a command line may go on; for a shell" },
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -148,7 +154,8 @@ static int check_segment(const char *name, struct xseg_error *err)
 static const struct opt global_table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
 	  .check = check_segment, .arg = "SEGMENT",
-	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
+	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else the only one there is, "
+		  "else xseg" },
 	OWNER_OPT(AT(owner)),
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
@@ -162,6 +169,14 @@ static const struct opt global_table[] = {
 	{ 0 },
 };
 #undef AT
+
+static int complete(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct complete_tables tables = { commands, NR_COMMANDS, global_table };
+
+	(void)opts;
+	return complete_words(t, &tables, argc, argv);
+}
 
 /* ---- help -------------------------------------------------------------------------------- */
 
@@ -276,6 +291,33 @@ static const char *nearest_command(const char *typed)
 	return found ? found->name : NULL;
 }
 
+/* What other tools call it, and what the command is called here. */
+static const char *known_elsewhere(const char *typed)
+{
+	static const struct {
+		const char *typed, *meant;
+	} names[] = {
+		{ "volume delete", "volume remove" }, { "volume destroy", "volume remove" },
+		{ "volume rm", "volume remove" }, { "volume ls", "volume list" },
+		{ "volume show", "volume info" }, { "volume grow", "volume resize" },
+		{ "volume sync", "volume flush" }, { "peer ls", "peer list" },
+		{ "peer status", "peer list" }, { "peer show", "peer list" },
+		{ "cache show", "cache status" }, { "cache list", "cache status" },
+		{ "cache info", "cache status" }, { "cache clear", "cache drop" },
+		{ "cache sync", "cache flush" }, { "kv set", "kv put" }, { "kv rm", "kv delete" },
+		{ "kv remove", "kv delete" }, { "kv del", "kv delete" }, { "kv ls", "kv list" },
+		{ "kv sync", "kv flush" }, { "rm", "volume remove" }, { "ls", "volume list" },
+		{ "start", "up" }, { "stop", "down" }, { "ps", "peer list" },
+		{ "import", "volume import" }, { "resize", "volume resize" },
+		{ "iostat", "stat" }, { "stats", "stat" }, { "delete", "destroy" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(typed, names[i].typed))
+			return names[i].meant;
+	return NULL;
+}
+
 static int unknown_command(int argc, char **argv)
 {
 	char typed[48], follow[256];
@@ -284,7 +326,13 @@ static int unknown_command(int argc, char **argv)
 	if (group_words(argv[0], follow, sizeof(follow)) && argc == 1)
 		return tool_fail(TOOL_USAGE, "%s: it needs one more word: %s", argv[0], follow);
 	snprintf(typed, sizeof(typed), "%.20s %.20s", argv[0], argc > 1 ? argv[1] : "");
-	near = argc > 1 ? nearest_command(typed) : NULL;
+	near = known_elsewhere(typed);
+	if (!near && known_elsewhere(argv[0])) {
+		near = known_elsewhere(argv[0]);
+		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
+	}
+	if (!near && argc > 1)
+		near = nearest_command(typed);
 	if (!near && !group_words(argv[0], follow, sizeof(follow))) {
 		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
 		near = nearest_command(typed);
@@ -327,9 +375,15 @@ static int read_words(const struct cli_group *groups, int argc, char **argv, cha
 	return nr;
 }
 
-static int set_segment(struct tool *t, const struct global_opts *g)
+static bool makes_segment(const struct command *cmd)
 {
-	const char *name = g->segment[0] ? g->segment : hint_default_segment();
+	return cmd->run == seg_create || cmd->run == stack_up;
+}
+
+static int set_segment(struct tool *t, const struct global_opts *g, const struct command *cmd)
+{
+	const char *without = makes_segment(cmd) ? hint_segment_to_make() : hint_default_segment();
+	const char *name = g->segment[0] ? g->segment : without;
 	const char *variable = getenv("XSEG_SEGMENT");
 
 	t->segment_given = g->segment[0] || (variable && *variable);
@@ -356,7 +410,8 @@ static int empty_word(int argc, char **words)
 static int check_words(const struct command *cmd, const void *opts, int argc, char **words)
 {
 	const char *missing = cmd->opts ? opt_missing(cmd->opts, opts) : NULL;
-	int empty = empty_word(argc, words);
+	/* of a line that is being typed the last word may be empty */
+	int empty = cmd->run == complete ? 0 : empty_word(argc, words);
 
 	if (argc < cmd->min_args)
 		return tool_fail(TOOL_USAGE, "%s: a word is missing; usage: xseg %s %s",
@@ -386,7 +441,7 @@ static int run_command(const struct command *cmd, const struct global_opts *g, c
 		return print_version();
 	rc = check_words(cmd, opts, argc, words);
 	if (!rc)
-		rc = set_segment(&t, g);
+		rc = set_segment(&t, g, cmd);
 	if (rc)
 		return rc;
 	owner_use(g->owner);
@@ -528,8 +583,19 @@ static int run(int argc, char **argv)
 	return read_command(cmd, used, argc, argv);
 }
 
+/* For errors in the command line itself, too. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], "--json"))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	cli_begin();
+	if (wants_json(argc, argv))
+		tool_errors_as_json();
 	return cli_end("xseg", run(argc, argv));
 }

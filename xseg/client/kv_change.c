@@ -8,7 +8,8 @@
  * Invariants
  *   W1  The CRC is of the bytes in the request's pages, which nobody changes any more. A caller
  *       that writes to its value meanwhile gets the old bytes or the new ones, and no damaged
- *       value.
+ *       value. With XSEG_KV_GIVE the caller has written to these pages, and must not go on.
+ *   W3  What follows a value of BIG bytes in its last page is zeroes, as it is written below.
  *   W2  The outcome of a change is input: a change of which kvd said nothing is -EPROTO.
  *
  * Contract: the queue's thread. Nothing here blocks, allocates or sends; states are kv_queue.c's.
@@ -20,6 +21,7 @@
 #include "xtypes/xcrc.h"
 
 #define BIG	  32768u
+#define LINE	  64u		/* where a value begins that the caller writes to the room */
 #define UNTOLD	  INT32_MIN	/* what kvd writes over */
 #define MAX_PAGES (XSEG_REQ_BYTES / KV_PAGE)
 
@@ -63,6 +65,8 @@ static uint64_t lay_out(const struct xseg_kv_io *io, struct kv_change *change)
 		bytes = value_of(io, i);
 		if (bytes >= BIG)
 			continue;
+		if (io->flags & XSEG_KV_GIVE)
+			at = (at + LINE - 1) / LINE * LINE;
 		if (change)
 			change[i].value_at = (uint32_t)at;
 		at += bytes;
@@ -87,6 +91,8 @@ static bool may_be_many(uint32_t op)
 
 static int check_item(const struct xseg_kv *kv, const struct xseg_kv_item *item, uint32_t op)
 {
+	if (op == XSEG_KV_DELETE_ALL)
+		return item->key_bytes || item->condition ? -EINVAL : 0;
 	if (op < XSEG_KV_PUT || op > XSEG_KV_TOUCH || item->condition > XSEG_KV_IF_VERSION)
 		return -EINVAL;
 	if (!item->key || item->key_bytes == 0 || item->key_bytes > KV_KEY_MAX)
@@ -112,7 +118,7 @@ int xs_kv_change_check(const struct xseg_kv *kv, const struct xseg_kv_io *io)
 {
 	int rc = 0;
 
-	if (io->flags & ~(XSEG_KV_FORCE | (io->op == XSEG_KV_PUT ? XSEG_KV_ONCE : 0)))
+	if (io->flags & ~(XSEG_KV_FORCE | (io->op == XSEG_KV_PUT ? XSEG_KV_ONCE | XSEG_KV_GIVE : 0)))
 		return -EINVAL;
 	if (io->op != XSEG_KV_BATCH)
 		return check_one(kv, io);
@@ -133,6 +139,14 @@ uint32_t xs_kv_change_pages(const struct xseg_kv_io *io)
 	return (uint32_t)kv_pages(lay_out(io, NULL));
 }
 
+uint32_t xs_kv_change_value_at(const struct xseg_kv_io *io)
+{
+	struct kv_change c = { 0 };
+
+	lay_out(io, &c);
+	return c.value_at;
+}
+
 /* ---- the request ------------------------------------------------------------------------- */
 
 static uint8_t kind_of(uint32_t op)
@@ -144,7 +158,8 @@ static uint8_t kind_of(uint32_t op)
 		[XSEG_KV_PREPEND] = KV_PREPEND,
 		[XSEG_KV_INCR] = KV_INCR,
 		[XSEG_KV_DECR] = KV_DECR,
-		[XSEG_KV_TOUCH] = KV_TOUCH
+		[XSEG_KV_TOUCH] = KV_TOUCH,
+		[XSEG_KV_DELETE_ALL] = KV_DELETE_ALL
 	};
 
 	return kinds[op];
@@ -166,10 +181,15 @@ static void write_change(
 	c->key_bytes = item->key_bytes;
 	c->value_bytes = (uint32_t)value;
 	c->result = UNTOLD;
-	memcpy(mem + c->key_at, item->key, item->key_bytes);
+	if (item->key_bytes)
+		memcpy(mem + c->key_at, item->key, item->key_bytes);
 	c->data_crc = xcrc32c(0, mem + c->key_at, item->key_bytes);
-	if (value)
+	if (value && item->value)
 		c->data_crc = xcrc32c_copy(c->data_crc, mem + c->value_at, item->value, value);
+	else if (value)				/* XSEG_KV_GIVE */
+		c->data_crc = xcrc32c(c->data_crc, mem + c->value_at, value);
+	if (value >= BIG)			/* W3 */
+		memset(mem + c->value_at + value, 0, kv_pages(value) * KV_PAGE - value);
 }
 
 void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_io *io)

@@ -46,6 +46,13 @@ int xseg_kv_delete(struct xseg_kv_queue *q, const void *key, uint32_t key_bytes)
 	return (int)run(q, XSEG_KV_DELETE, key, key_bytes, NULL, 0);
 }
 
+int xseg_kv_delete_all(struct xseg_kv_queue *q, uint32_t ttl_s)
+{
+	struct xseg_kv_io io = { .op = XSEG_KV_DELETE_ALL, .item = { .ttl_s = ttl_s } };
+
+	return (int)xseg_kv_run(q, &io);
+}
+
 int xseg_kv_exists(struct xseg_kv_queue *q, const void *key, uint32_t key_bytes)
 {
 	return (int)run(q, XSEG_KV_EXISTS, key, key_bytes, NULL, 0);

@@ -53,7 +53,8 @@ struct kv_slot {
 	struct kv_room own;
 	struct kv_room *room;			/* the slot's own, or a large one of the queue's */
 	struct xseg_kv_io *io;			/* not IDLE, LOST: the operation */
-	uint32_t value_at, value_bytes;		/* KEPT: in the pages of the answer */
+	struct xseg_kv_io prepared;		/* KEPT: what the room was taken for */
+	uint32_t value_at, value_bytes;		/* KEPT: in the pages of the answer, or the room */
 };
 
 /* ---- kv_guess.c ---- */
@@ -111,6 +112,8 @@ void xs_kv_put(struct xseg_kv *kv);
 int xs_kv_change_check(const struct xseg_kv *kv, const struct xseg_kv_io *io);
 /* The pages of memory that its request needs. */
 uint32_t xs_kv_change_pages(const struct xseg_kv_io *io);
+/* Where the value of a change stands in its request. Without a value it is there already. */
+uint32_t xs_kv_change_value_at(const struct xseg_kv_io *io);
 void xs_kv_change_fill(struct xseg_kv_queue *q, struct kv_slot *s, struct xseg_kv_io *io);
 enum kv_step xs_kv_change_end(struct xseg_kv_queue *q, struct kv_slot *s);
 
@@ -213,7 +216,7 @@ static inline bool xs_kv_is_query(const struct xseg_kv_io *io)
 
 static inline bool xs_kv_is_stream(enum xseg_kv_op op)
 {
-	return op >= XSEG_KV_BEGIN;
+	return op >= XSEG_KV_BEGIN && op <= XSEG_KV_CLOSE;
 }
 
 #endif

@@ -423,7 +423,7 @@ uint32_t xseg_kv_data(struct xseg_kv_queue *q, const struct xseg_kv_io *io, stru
 	const struct kv_slot *s = io->own.slot;
 	uint32_t at, left, n, nr = 0;
 
-	if (!s || xs_is_forked(q->client.seg))
+	if (!s || io->op != XSEG_KV_GET || xs_is_forked(q->client.seg))
 		return 0;
 	at = s->value_at;
 	for (left = s->value_bytes; left; at += n, left -= n) {

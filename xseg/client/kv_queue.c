@@ -7,6 +7,8 @@
  *
  *   slot   to     when                                                  by
  *   IDLE   OUT    its operation is sent                                 op_send
+ *   IDLE   KEPT   the caller is to write a value to its room            xseg_kv_prepare
+ *   KEPT   OUT    it has, and the operation is submitted                submit_prepared
  *   OUT    OUT    it has to be asked once more                          op_end
  *   OUT    KEPT   a get was answered, and the caller reads its pages    op_end
  *   OUT    IDLE   it was answered, or needs the large room              op_end
@@ -15,6 +17,9 @@
  *
  *   op     to     when                                                  by
  *   REST   OUT    it is submitted                                       xseg_kv_submit
+ *   REST   KEPT   the caller is to write its value                      xseg_kv_prepare
+ *   KEPT   OUT    it has, and the operation is submitted                submit_prepared
+ *   KEPT   REST   it is not to be sent after all                        xseg_kv_release
  *   OUT    BACK   it is done, and in the list of those                  op_back
  *   OUT    REST   xseg_kv_run() would wait for it for ever              op_home
  *   BACK   REST   the caller has it                                     op_home
@@ -41,7 +46,7 @@
 #include "xseg/client/kv_inside.h"
 #include "xtypes/xstate.h"
 
-enum op_state { OP_REST, OP_OUT, OP_BACK, OP_LENT, OP_NR_STATES };
+enum op_state { OP_REST, OP_OUT, OP_BACK, OP_KEPT, OP_LENT, OP_NR_STATES };
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
@@ -86,18 +91,19 @@ static struct xseg_kv_io *list_pop(struct kv_list *l)
 #define TO(s) (1u << KV_SLOT_##s)
 static const struct xstates slot_states = {
 	.what = "slot of a queue of a store",
-	XSTATE(KV_SLOT_, IDLE, TO(OUT)),
+	XSTATE(KV_SLOT_, IDLE, TO(OUT) | TO(KEPT)),
 	XSTATE(KV_SLOT_, OUT, TO(OUT) | TO(KEPT) | TO(IDLE) | TO(LOST)),
-	XSTATE(KV_SLOT_, KEPT, TO(IDLE)),
+	XSTATE(KV_SLOT_, KEPT, TO(IDLE) | TO(OUT)),
 };
 #undef TO
 
 #define TO(s) (1u << OP_##s)
 static const struct xstates op_states = {
 	.what = "operation of a store",
-	XSTATE(OP_, REST, TO(OUT)),
+	XSTATE(OP_, REST, TO(OUT) | TO(KEPT)),
 	XSTATE(OP_, OUT, TO(BACK) | TO(REST)),
 	XSTATE(OP_, BACK, TO(REST) | TO(LENT)),
+	XSTATE(OP_, KEPT, TO(OUT) | TO(REST)),
 	XSTATE(OP_, LENT, TO(REST)),
 };
 #undef TO
@@ -464,10 +470,102 @@ static bool is_whole(const struct xseg_kv_queue *q, const struct xseg_kv_io *io)
 	       xseg_kv_is_large(q->kv, io->item.key_bytes, io->item.value_bytes);
 }
 
+/* ---- values that the caller writes where they are sent from ---- */
+
+/* As it will be when the value is there. */
+static int check_prepared(const struct xseg_kv_queue *q, const struct xseg_kv_io *io)
+{
+	struct xseg_kv_io full = *io;
+	uint8_t there;
+
+	if ((io->op != XSEG_KV_PUT && io->op != XSEG_KV_PART) || !(io->flags & XSEG_KV_GIVE) ||
+		io->item.value || io->item.value_bytes == 0)
+		return -EINVAL;
+	full.state = OP_REST;
+	full.item.value = &there;
+	return check(q, &full);
+}
+
+static bool is_of(const struct xseg_kv_queue *q, const struct kv_slot *s)
+{
+	return s >= q->slots && s < q->slots + q->depth;
+}
+
+static bool is_same(const struct xseg_kv_io *io, const struct xseg_kv_io *prepared)
+{
+	return io->op == prepared->op && io->item.value_bytes == prepared->item.value_bytes &&
+	       (io->op == XSEG_KV_PUT ? io->item.key_bytes == prepared->item.key_bytes
+				      : io->stream == prepared->stream && io->offset == prepared->offset);
+}
+
+static int submit_prepared(struct xseg_kv_queue *q, struct xseg_kv_io *io)
+{
+	struct kv_slot *s = io->own.slot;
+	int rc;
+
+	if (q->client.lost || xs_is_forked(q->client.seg))
+		return -ENOTCONN;
+	if (!is_of(q, s) || !is_same(io, &s->prepared))
+		return -EINVAL;
+	rc = check_prepared(q, io);
+	if (rc)
+		return rc;
+	memset(&io->own, 0, sizeof(io->own));
+	io->result = 0;
+	op_fill(q, s, io);
+	if (!op_send(q, s)) {
+		io->own.slot = s;
+		queue_lose(q);
+		xseg_kv_release(q, io);
+		return -ENOTCONN;
+	}
+	op_set(io, OP_OUT);
+	if (xs_kv_is_stream(io->op))
+		xs_kv_stream_goes(io);
+	q->nr_ios++;
+	return 0;
+}
+
+int xseg_kv_prepare(struct xseg_kv_queue *q, struct xseg_kv_io *io, struct iovec *piece,
+	uint32_t max)
+{
+	uint8_t key = 0;
+	struct xseg_kv_io full = *io;
+	struct kv_slot *s;
+	int rc;
+
+	if (io->state != OP_REST)
+		return -EBUSY;
+	if (!full.item.key)
+		full.item.key = &key;
+	rc = check_prepared(q, &full);
+	if (rc)
+		return rc;
+	if (is_whole(q, io))
+		return -EFBIG;
+	s = slot_take(q, pages_of(q, io));
+	if (!s)
+		return -EAGAIN;
+	s->io = io;
+	s->prepared = *io;
+	s->value_at = io->op == XSEG_KV_PUT ? xs_kv_change_value_at(io) : 0;
+	s->value_bytes = (uint32_t)io->item.value_bytes;
+	slot_set(q, s, KV_SLOT_KEPT);
+	op_set(io, OP_KEPT);
+	memset(&io->own, 0, sizeof(io->own));
+	io->own.slot = s;
+	if (max)
+		*piece = (struct iovec){ s->room->mem + s->value_at, s->value_bytes };
+	return max ? 1 : 0;
+}
+
 int xseg_kv_submit(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 {
-	int rc = check(q, io);
+	int rc;
 
+	if (io->state == OP_KEPT)
+		return submit_prepared(q, io);
+	rc = check(q, io);
 	if (rc)
 		return rc;
 	memset(&io->own, 0, sizeof(io->own));
@@ -488,7 +586,7 @@ void xseg_kv_release(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 {
 	struct kv_slot *s = io->own.slot;
 
-	if (io->state != OP_LENT || s < q->slots || s >= q->slots + q->depth)
+	if ((io->state != OP_LENT && io->state != OP_KEPT) || !is_of(q, s))
 		return;
 	op_set(io, OP_REST);
 	io->own.slot = NULL;

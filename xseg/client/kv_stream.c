@@ -195,7 +195,7 @@ static bool is_piece(const struct xseg_kv_io *io)
 int xs_kv_stream_check(const struct xseg_kv_queue *q, const struct xseg_kv_io *io)
 {
 	static const uint32_t flags[] = {
-		[XSEG_KV_PART] = XSEG_KV_ONCE,
+		[XSEG_KV_PART] = XSEG_KV_ONCE | XSEG_KV_GIVE,
 		[XSEG_KV_COMMIT] = XSEG_KV_FORCE,
 		[XSEG_KV_OPEN] = XSEG_KV_ONCE,
 		[XSEG_KV_PIECE] = XSEG_KV_ONCE | XSEG_KV_UNCHECKED,
@@ -372,7 +372,8 @@ static void fill_part(struct kv_slot *s, struct xseg_kv_io *io)
 		.offset = io->offset };
 	uint8_t *mem = s->room->mem;
 
-	memcpy(mem, io->item.value, bytes);
+	if (io->item.value)			/* else XSEG_KV_GIVE */
+		memcpy(mem, io->item.value, bytes);
 	memset(mem + bytes, 0, n * KV_PAGE - bytes);
 	memcpy(mem + n * KV_PAGE, &part, sizeof(part));
 	io->own.place = sum_word(xcrc32c(0, mem, bytes), bytes);

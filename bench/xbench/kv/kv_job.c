@@ -10,6 +10,7 @@
 #include "peers/common/options/hex.h"
 
 #define IDLE_LOOKS 256u	/* looks in vain before the queue's own wait is used, as in job.c */
+#define LINE	   64u
 #define BATCH	   16u				/* answers taken at once */
 #define MAX_PIECES (XSEG_REQ_BYTES / XSEG_PAGE_SIZE + 2)
 
@@ -279,6 +280,29 @@ static uint32_t flags_of(const struct xb_kv_job *job, const struct xb_kv_place *
 	return o->kv.force && (kinds[p->io.op].changes || p->io.op == XB_INCR) ? XSEG_KV_FORCE : 0;
 }
 
+/* Where the value of a put is written: by loan where it is sent from, if that is free. Without
+ * verify the first line of each page is, as job.c does. */
+static void take_room(struct xb_kv_job *job, struct xb_kv_place *p)
+{
+	struct xseg_kv_item *item = &p->kio.item;
+	struct iovec piece = { 0 };
+
+	item->value_bytes = p->io.bytes;
+	p->data = p->value;
+	if (job->base.by_loan && p->io.bytes) {
+		p->kio.flags |= XSEG_KV_GIVE;
+		if (xseg_kv_prepare(job->queue, &p->kio, &piece, 1) == 1)
+			p->data = piece.iov_base;
+	}
+	if (p->data == p->value) {
+		item->value = p->value;
+		return;
+	}
+	for (uint32_t at = 0; at < p->io.bytes && !job->base.shared->kv->keys; at += XSEG_PAGE_SIZE)
+		memset((char *)p->data + at, (int)p->io.seq,
+			p->io.bytes - at < LINE ? p->io.bytes - at : LINE);
+}
+
 static void build(struct xb_kv_job *job, struct xb_kv_place *p, enum xb_op *judged)
 {
 	const struct xb_options *o = job->base.shared->opts;
@@ -296,8 +320,7 @@ static void build(struct xb_kv_job *job, struct xb_kv_place *p, enum xb_op *judg
 	if (kinds[p->io.op].changes)
 		choose_condition(job, p, judged);
 	if (kinds[p->io.op].value) {
-		item->value = p->value;
-		item->value_bytes = p->io.bytes;
+		take_room(job, p);
 	} else if (p->io.op == XB_READ && !(p->kio.flags & XSEG_KV_LOAN)) {
 		item->value = p->value;
 		item->value_bytes = o->kv.value_max;
@@ -315,7 +338,7 @@ static void verify_begin(struct xb_kv_job *job, struct xb_kv_place *p, enum xb_o
 	if (kinds[p->io.op].changes) {
 		xb_keys_change_begin(keys, &p->t, judged, p->io.key, tag, p->kio.item.version);
 		if (kinds[p->io.op].value)
-			xb_keys_stamp(keys, p->value, p->io.bytes, p->io.key, tag);
+			xb_keys_stamp(keys, p->data, p->io.bytes, p->io.key, tag);
 	} else if (p->io.op == XB_INCR) {
 		xb_keys_incr_begin(keys, &p->t, p->io.key);
 	} else if (p->io.op != XB_FLUSH && !is_counter(job, p->io.key)) {
@@ -343,6 +366,7 @@ static void issue(struct xb_kv_job *job, uint64_t *stamp)
 	rc = xseg_kv_submit(job->queue, &p->kio);
 	if (!rc)
 		return;
+	xseg_kv_release(job->queue, &p->kio);
 	p->kio.result = rc;
 	complete(job, p);
 }

@@ -11,6 +11,7 @@ struct xb_kv_place {
 	struct xb_try t;
 	uint64_t submit_ns;
 	void *value;				/* value_max bytes, aligned to 64 */
+	void *data;				/* of a put: that, or where it is sent from */
 	char *key;				/* key_size bytes */
 };
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
@@ -112,6 +113,19 @@ static void add_full(const struct cport *ps, struct kv_text *t)
 	kv_add(t, "full.volumes=%u\n", nr);
 }
 
+static void add_trouble(const struct cport *ps, enum trouble_kind kind, const char *name,
+	struct kv_text *t)
+{
+	uint64_t ns;
+	int error;
+
+	if (!trouble_get(ps, kind, &error, &ns))
+		return;
+	kv_add(t, "%s.errno=%d\n", name, -error);
+	kv_add(t, "%s.error=%s\n", name, strerror(-error));
+	kv_add(t, "%s.ms=%" PRIu64 "\n", name, ns / 1000000);
+}
+
 static void add_resizing(struct cached *k, struct kv_text *t)
 {
 	kv_add(t, "resizing.to_bytes=%" PRIu64 "\n",
@@ -140,6 +154,8 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	if (resizing(k))
 		add_resizing(k, &t);
 	add_full(ps, &t);
+	add_trouble(ps, TROUBLE_FLUSH, "flushes_fail", &t);
+	add_trouble(ps, TROUBLE_LOAD, "loads_fail", &t);
 	kv_add(&t, "state=%s\n", off ? "drained" : draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)
 		if (i != CC_POLICY && i != CC_OBJECTS)

@@ -137,6 +137,15 @@ void dirty_unlist(struct cport *ps, struct object *o)
 		object_put(ps, o);
 }
 
+/* Under dirty_lock. */
+static bool none_failed(struct cached *k)
+{
+	for (uint32_t i = 0; i < NR_PAUSES; i++)
+		if (!cds_list_empty(&flush_of(k)->failed[i]))
+			return false;
+	return cds_list_empty(&flush_of(k)->again);
+}
+
 void dirty_unfail(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
@@ -147,6 +156,8 @@ void dirty_unfail(struct cport *ps, struct object *o)
 		o->dirty_ns = 0;
 		list_place(ps, o, true);
 	}
+	if (none_failed(k))
+		trouble_over(k, TROUBLE_FLUSH);
 	pthread_mutex_unlock(&flush_of(k)->dirty_lock);
 }
 

@@ -448,6 +448,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		throttle_flush_back(ps, error ? 0 : bytes);
 	if (error) {
 		back_off(ps, o);
+		trouble_note(ps, TROUBLE_FLUSH, error);
 		if (error == -ENOSPC)
 			full_begin(ps, o);
 	} else {

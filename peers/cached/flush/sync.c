@@ -197,6 +197,7 @@ void sync_done(struct cport *ps, struct child *ch, int64_t result)
 	XKILL(SYNC_ANSWERED);
 	if (result < 0) {
 		c->error = (int)result;
+		trouble_note(ps, TROUBLE_FLUSH, c->error);
 		sync_lost(ps, epoch, c);
 	} else if (!begins_again(ps, c)) {
 		sync_answer(ps, c);
@@ -373,6 +374,7 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 	s->error = result < 0 && result != -ENOTCONN ? (int)result : 0;
 	s->told = false;
 	if (s->error) {
+		trouble_note(ps, TROUBLE_FLUSH, s->error);
 		sync_lost(ps, sent, NULL);
 	} else {
 		synced_note(k, 0, sent);

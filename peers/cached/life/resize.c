@@ -115,18 +115,22 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 {
 	uint32_t want = pages_asked(k), have = nr_owned(k),
 		 free = xseg_nr_free_pages(peer_of(k)->seg);
+	char asked[32], more[32], left[32];
 	int rc;
 
 	if (want == target_of(k)) {
 		options_of(k)->memory = (uint64_t)want * BUCKET_SIZE;
 		return 0;
 	}
-	if (want > have && want - have > free)
+	if (want > have && want - have > free) {
+		opt_human_size((uint64_t)want * BUCKET_SIZE, asked, sizeof(asked));
+		opt_human_size((uint64_t)(want - have) * BUCKET_SIZE, more, sizeof(more));
+		opt_human_size((uint64_t)free * BUCKET_SIZE, left, sizeof(left));
 		return xseg_fail(err, -ENOMEM,
-			"memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM "
-			"left; ask for %uM at most, or make the segment with more --memory",
-			(unsigned long long)want >> 8, (want - have) >> 8, peer_of(k)->name,
-			free >> 8, (have + free) >> 8);
+			"memory=%s needs %s more than cache '%s' has, and the segment has %s left; "
+			"ask for %uM at most, or make the segment with more --memory",
+			asked, more, peer_of(k)->name, left, (have + free) >> 8);
+	}
 	pthread_mutex_lock(&volume_of(k)->volume_lock);
 	rc = check_minima(k, want, err);
 	if (rc == 0)

@@ -425,7 +425,10 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 	o->loads_out--;
 	if (error) {
 		count(ps, CC_LOAD_ERRORS, 1);
+		trouble_note(ps, TROUBLE_LOAD, error);
 		fail_readers(ps, ch, error);
+	} else {
+		trouble_over(ps->cache, TROUBLE_LOAD);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint32_t b = ch->first + i, page = ch->r->page[i];

@@ -470,6 +470,7 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 	if (result < (int64_t)BUCKET_SIZE) {
 		count(ps, CC_LOAD_ERRORS, 1);
 		c->error = result < 0 ? (int)result : -EIO;
+		trouble_note(ps, TROUBLE_LOAD, c->error);
 		if (is_ours(ps, c, i))
 			bucket_set(ps, o, ch->first, slot_word(BUCKET_INVALID, 0, 0));
 	} else if (is_ours(ps, c, i)) {

@@ -33,7 +33,18 @@ struct child {
 	struct child *next;			/* on its way back to its port */
 };
 
+enum trouble_kind { TROUBLE_FLUSH, TROUBLE_LOAD, NR_TROUBLES };
+
+/* What the store fails (trouble.c). Written by any thread; it begins anew with the process. */
+struct trouble {
+	_Atomic int error;
+	_Atomic uint64_t since_ns, last_ns;	/* since_ns 0: it does not fail */
+};
+/* A failure as old as this says nothing of now. */
+#define TROUBLE_STALE_NS 60000000000ull
+
 struct store_room {
+	struct trouble trouble[NR_TROUBLES];
 	struct child *children;			/* by request */
 	_Atomic uint32_t nr_orphans;		/* CHILD_ORPHANs; any thread */
 	bool adopted;		/* all of a predecessor's children are; set before serving */
@@ -51,6 +62,11 @@ struct store_port {
 	uint32_t sent;				/* children since the last poll */
 	bool request_freed; /* a request of its own came free since the last requests_signal() */
 };
+
+void trouble_note(struct cport *ps, enum trouble_kind kind, int error);
+void trouble_over(struct cached *k, enum trouble_kind kind);
+/* Whether it fails now: the last error, and for how long it has. */
+bool trouble_get(const struct cport *ps, enum trouble_kind kind, int *error, uint64_t *ns);
 
 struct store_room *store_of(const struct cached *k);
 struct store_port *store_port(const struct cport *ps);

@@ -29,6 +29,11 @@ static void put_date(char *at, uint64_t days)
 	put_digits(at + 8, 2, in_year - (153 * month + 2) / 5 + 1);
 }
 
+void log_date(struct timespec *now)
+{
+	clock_gettime(CLOCK_REALTIME, now);
+}
+
 void log_format_time(const struct timespec *at, char text[LOG_TIME_CHARS + 1])
 {
 	uint64_t second = at->tv_sec > 0 ? (uint64_t)at->tv_sec : 0;
@@ -49,6 +54,6 @@ void log_format_now(char text[LOG_TIME_CHARS + 1])
 	text[0] = '\0';
 	if (fstat(STDERR_FILENO, &st) || !S_ISREG(st.st_mode))
 		return;
-	clock_gettime(CLOCK_REALTIME, &now);
+	log_date(&now);
 	log_format_time(&now, text);
 }

@@ -12,6 +12,8 @@
 
 /* A time in UTC, as it stands in front of lines. */
 void log_format_time(const struct timespec *at, char text[LOG_TIME_CHARS + 1]);
+/* The date, which can jump: for people only. */
+void log_date(struct timespec *now);
 /* What stands in front of a line that is written now; "" where no time is wanted. */
 void log_format_now(char text[LOG_TIME_CHARS + 1]);
 

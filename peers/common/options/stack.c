@@ -19,11 +19,15 @@
 /* A kind, as far as a stack must know it without its code. */
 struct stack_kind {
 	const char *name;
-	bool sends;
+	bool sends;				/* has a downstream */
+	const char *over;			/* of this kind only, and its key */
 };
+
 static const struct stack_kind stack_kinds[] = {
-	{ "volumed", true }, { "cached", true }, { "filed", false },
-	{ "memd", false },   { "sosd", false },	 { "kvd", true },
+	{ .name = "volumed", .sends = true }, { .name = "cached", .sends = true },
+	{ .name = "filed" }, { .name = "memd" }, { .name = "sosd" },
+	{ .name = "kvd", .sends = true },
+	{ .name = "memcached", .sends = true, .over = "kvd" },
 	{ 0 },
 };
 
@@ -99,6 +103,11 @@ static const struct stack_kind *find_kind(const char *name)
 	return NULL;
 }
 
+const char *stack_program(const char *kind)
+{
+	return strcmp(kind, "memcached") ? kind : "xseg-memcached";
+}
+
 bool stack_kind_is_store(const char *kind)
 {
 	const struct stack_kind *k = find_kind(kind);
@@ -111,7 +120,7 @@ static int check_kind(const char *text, struct xseg_error *err)
 	if (!find_kind(text))
 		return xseg_fail(err, -EINVAL,
 				 "kind: '%.60s' is not one of volumed, cached, filed, memd, sosd, "
-				 "kvd",
+				 "kvd, memcached",
 				 text);
 	return 0;
 }
@@ -120,6 +129,9 @@ static int check_kind(const char *text, struct xseg_error *err)
 static const struct opt peer_opts[] = {
 	{ .name = "kind", .kind = OPT_STR, .off = PEER(kind), .len = 16, .check = check_kind },
 	{ .name = "downstream", .kind = OPT_STR, .off = PEER(downstream_name), .len = XSEG_NAME_MAX,
+	  .check = cli_check_name },
+	/* the same, of a peer that serves a kvd to others */
+	{ .name = "kvd", .kind = OPT_STR, .off = PEER(downstream_name), .len = XSEG_NAME_MAX,
 	  .check = cli_check_name },
 	{ .name = "threads", .kind = OPT_UINT, .off = PEER(threads), .min = 1,
 	  .max = PEER_MAX_THREADS, .def = "1" },
@@ -293,6 +305,7 @@ static int set_peer(struct reading *in, const char *key, const char *value)
 	if (o) {
 		if (o->off == PEER(downstream_name))
 			p->downstream_line = in->line;
+		p->names_kvd |= opt_same_name(key, "kvd");
 		return set_own(in, peer_opts, o, p, value);
 	}
 	if (p->nr_options == STACK_MAX_OPTIONS)
@@ -378,8 +391,11 @@ static int resolve_peer(struct reading *in, struct stack_peer *p)
 		memcpy(p->kind, find_kind(p->name)->name, strlen(find_kind(p->name)->name) + 1);
 	if (!p->kind[0])
 		return fail_name(in, p->line, "peer ", p->name,
-				 " has no kind; add kind = volumed, cached, filed, memd, sosd "
-				 "or kvd");
+				 " has no kind; add kind = volumed, cached, filed, memd, sosd, "
+				 "kvd or memcached");
+	if (p->names_kvd && !find_kind(p->kind)->over)
+		return fail_name(in, p->downstream_line, "a ", p->kind,
+				 " has no key kvd; downstream = names the peer that it sends to");
 	if (!p->downstream_name[0])
 		return 0;
 	if (!find_kind(p->kind)->sends)
@@ -389,6 +405,24 @@ static int resolve_peer(struct reading *in, struct stack_peer *p)
 	if (p->downstream == STACK_NONE)
 		return fail_name(in, p->downstream_line, "downstream: there is no peer ",
 				 p->downstream_name, " in this file");
+	return 0;
+}
+
+/* When all kinds are known. */
+static int check_below(struct reading *in, const struct stack_peer *p)
+{
+	const char *over = find_kind(p->kind)->over;
+	const struct stack_peer *below;
+
+	if (p->downstream == STACK_NONE)
+		return 0;
+	below = &in->stack->peers[p->downstream];
+	if (over && strcmp(below->kind, over))
+		return fail_name(in, p->downstream_line, "kvd: ", below->name,
+				 " is no kvd; name a peer of that kind");
+	if (find_kind(below->kind)->over)
+		return fail_name(in, p->downstream_line, "downstream: ", below->name,
+				 " serves clients only; name the peer below it");
 	return 0;
 }
 
@@ -482,6 +516,8 @@ static int resolve(struct reading *in)
 		resolve_peer(in, &stack->peers[i]);
 	for (i = 0; i < stack->nr_peers && !in->rc; i++)
 		find_loop(in, &stack->peers[i]);
+	for (i = 0; i < stack->nr_peers && !in->rc; i++)
+		check_below(in, &stack->peers[i]);
 	for (i = 0; i < stack->nr_peers && !in->rc; i++)
 		resolve_cache(in, &stack->peers[i]);
 	for (i = 0; i < stack->nr_groups && !in->rc; i++)

@@ -57,6 +57,7 @@ struct stack_peer {
 	uint32_t downstream;			/* index in peers[], or STACK_NONE */
 	/* a cache that nobody names, beside others above its downstream: waits to be plugged */
 	bool waits;
+	bool names_kvd;				/* by the key kvd, in place of downstream */
 	uint32_t threads;
 	char cpus[64];
 	bool restart;
@@ -94,6 +95,9 @@ int stack_set_options(const struct stack_peer *peer, const struct opt *table, vo
 void stack_order(const struct stack *stack, uint32_t order[STACK_MAX_PEERS]);
 /* What it is started with as its downstream; "" for none. */
 const char *stack_downstream(const struct stack_peer *p);
+/* The program of a peer of that kind in a process of its own. Its name is that of the kind, but for memcached,
+ * which is another program's. */
+const char *stack_program(const char *kind);
 /* Whether peers of that kind keep data themselves, and have no peer below. False of one that is not
  * known. */
 bool stack_kind_is_store(const char *kind);

@@ -19,6 +19,7 @@
 #include "peers/common/runtime/kill.h"
 #include "peers/common/log/log.h"
 #include "peers/common/options/owner.h"
+#include "peers/common/options/stack.h"
 #include "peers/common/runtime/reactor.h"
 
 #ifndef XSEG_VERSION
@@ -34,7 +35,7 @@
 static const struct opt main_opts[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = P(segment), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
-	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },
+	  .help = "segment to serve, also -s; else $XSEG_SEGMENT, else the only one, else xseg" },
 	{ .name = "name", .kind = OPT_STR, .off = P(name), .len = XSEG_NAME_MAX, .arg = "NAME",
 	  .check = cli_check_name, .help = "name of this peer (else its kind)" },
 	{ .name = "downstream", .kind = OPT_STR, .off = P(downstream_name), .len = XSEG_NAME_MAX,
@@ -76,7 +77,8 @@ static bool any_is_live(const struct opt *table)
 
 static void print_help(const struct peer_class *cls)
 {
-	printf("usage: %s [OPTIONS]\n%s\n\nOptions:\n", cls->kind, cls->summary);
+	printf("usage: %s [OPTIONS]\n%s\n\nOptions:\n", stack_program(cls->kind),
+		cls->summary);
 	cli_print_options(stdout, general_opts);
 	printf("\nOptions of every peer:\n");
 	cli_print_options(stdout, main_opts);

@@ -35,7 +35,7 @@ int peer_main(const struct peer_class *cls, int argc, char **argv);
  * */
 int main_serve(struct peer **peers, unsigned nr, const char *segment, const char *cpus);
 
-/* Writes the segment's name that holds without -s: $XSEG_SEGMENT or "xseg". */
+/* Writes the segment's name that holds without -s: hint_default_segment(). */
 void main_default_segment(char *segment);
 /* Attaches; prints the reason and the remedy, and returns an exit code, when it cannot. Waits for
  * locks of the segment end when a signal asks to stop (main_block_signals()), and are told in the

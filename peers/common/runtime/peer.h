@@ -219,6 +219,7 @@ bool peer_has_nothing(struct peer *p);
  * it). */
 void peer_port_kick(struct peer_port *pp);
 
-extern const struct peer_class volumed_class, cached_class, filed_class, memd_class, kvd_class;
+extern const struct peer_class volumed_class, cached_class, filed_class, memd_class, kvd_class,
+	memcached_class;
 
 #endif

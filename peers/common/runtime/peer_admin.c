@@ -218,6 +218,26 @@ static int64_t admin_set(struct peer_port *pp, char *rest, struct kv_text *t)
 	return rc;
 }
 
+/* ---- keys -------------------------------------------------------------------------------- */
+
+/* What may be set, with the values where these are few: KEY=A|B. For the completion of commands. */
+static int64_t admin_keys(struct peer_port *pp, char *rest, struct kv_text *t)
+{
+	const struct opt *o;
+	uint32_t i;
+
+	(void)rest;
+	for (o = pp->peer->cls->opts; o->name; o++) {
+		if (!(o->flags & OPT_LIVE))
+			continue;
+		kv_add(t, "%s=%s", o->name, o->kind == OPT_BOOL ? "yes|no" : "");
+		for (i = 0; o->kind == OPT_ENUM && o->names[i]; i++)
+			kv_add(t, "%s%s", i ? "|" : "", o->names[i]);
+		kv_add(t, "\n");
+	}
+	return 0;
+}
+
 /* ---- the table --------------------------------------------------------------------------- */
 
 static int64_t admin_ping(struct peer_port *pp, char *rest, struct kv_text *t)
@@ -240,7 +260,8 @@ static const struct admin_command {
 	const char *word;
 	int64_t (*run)(struct peer_port *pp, char *rest, struct kv_text *t);
 } commands[] = {
-	{ "ping", admin_ping }, { "get", admin_get }, { "set", admin_set }, { "stop", admin_stop },
+	{ "ping", admin_ping }, { "get", admin_get },	{ "set", admin_set },
+	{ "keys", admin_keys }, { "stop", admin_stop },
 };
 
 static const struct admin_command *find_command(const char *line, size_t *len)

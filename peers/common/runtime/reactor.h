@@ -61,10 +61,10 @@ void reactor_set_destroy(struct reactor_set *set);
 
 /* ---- for the kinds ---- */
 
-/* Wakes the reactor of this port, if it sleeps, when the eventfd becomes readable; the counter is
- * read by the reactor's helper and need not be read by the kind. Nothing is called while the
- * reactor is awake. The port stays at home. No effect without a reactor (the simulator). From
- * init(); ends when the peer leaves. */
+/* Wakes the reactor of this port, if it sleeps, when the eventfd, or the epoll descriptor, becomes
+ * readable. An eventfd's counter is read by the reactor's helper and need not be read by the kind.
+ * Nothing is called while the reactor is awake. The port stays at home. No effect without a reactor
+ * (the simulator). From init(); ends when the peer leaves. */
 int reactor_watch(struct peer_port *pp, int eventfd) XSEG_MUST_CHECK;
 
 #endif

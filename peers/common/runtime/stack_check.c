@@ -24,7 +24,7 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 			       why.text);
 	/* one that keeps what is below waits to be plugged; any other has nothing to do without */
 	if (!missing && cls->sends && !cls->keeps && peer->downstream == STACK_NONE)
-		missing = "downstream";
+		missing = opt_find(cls->opts, "kvd") ? "kvd" : "downstream";
 	if (!rc && missing)
 		rc = xseg_fail(err, -EINVAL, "line %u: peer '%s' needs %s =", peer->line,
 			       peer->name, missing);

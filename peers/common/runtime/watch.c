@@ -36,7 +36,17 @@ static void wait_readable(struct watch *w)
 	poll(fds, nr + 1, -1);
 }
 
-/* Reads all counters, which do not block; true when there was something in one of the list. */
+/* Takes one event of a descriptor, without blocking. One that has none to be read, such as an epoll
+ * descriptor, is readable until the reactor has seen to it. */
+static bool take_event(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	eventfd_t events;
+
+	return !eventfd_read(fd, &events) || (errno == EINVAL && poll(&p, 1, 0) > 0);
+}
+
+/* True when there was something in one of the list. */
 static bool ring_all(struct watch *w)
 {
 	bool rang = false;
@@ -45,7 +55,7 @@ static bool ring_all(struct watch *w)
 
 	pthread_mutex_lock(&w->lock);
 	for (i = 0; i < w->nr; i++)
-		if (!eventfd_read(w->entry[i].fd, &events)) {
+		if (take_event(w->entry[i].fd)) {
 			w->ring(w->entry[i].arg);
 			rang = true;
 		}

@@ -1,5 +1,5 @@
 /* watch - wakes a sleeping reactor when a file descriptor becomes readable: an eventfd of the
- * kernel's asynchronous I/O, which cannot ring a doorbell.
+ * kernel's asynchronous I/O, or an epoll descriptor, which cannot ring a doorbell.
  *
  * A helper thread sleeps on a futex. The reactor arms it on its own way to sleep; then the helper
  * sleeps in poll(2). While the reactor is awake nothing is called, and the descriptors are not
@@ -13,7 +13,8 @@
  * Invariants
  *   W1  A descriptor that becomes readable after the reactor's announcement ends its sleep: the
  *       helper polls levels, not edges.
- *   W2  The helper reads the event that it reports, so an event ends one sleep, not all.
+ *   W2  The helper reads the event of an eventfd that it reports, so an event ends one sleep, not
+ *       all. An epoll descriptor is left as it is: the reactor that is woken sees to its events.
  *   W3  A descriptor is read only while it is in the list, under the lock. The helper may still
  *       poll one that has been taken out of it, which ends no sleep but its own.
  *

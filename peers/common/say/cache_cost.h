@@ -34,7 +34,7 @@
 #define CACHE_LISTS	    128u	/* lists of pages for large writes */
 #define CACHE_GIFTS	    1024u	/* pages that each port may have lent to write in */
 /* cached itself, with its ports and streams; twice, as options are tried on a copy */
-#define CACHE_PEER_BYTES    43008u
+#define CACHE_PEER_BYTES    43520u
 
 /* What it is made for; segment_bytes: the pages of the segment that it is in. */
 struct cache_size {

@@ -7,11 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hint_default_segment(void)
+#include "xseg/xseg.h"
+
+const char *hint_segment_to_make(void)
 {
 	const char *given = getenv("XSEG_SEGMENT");
 
 	return given && *given ? given : "xseg";
+}
+
+struct only {
+	char *name;				/* of the last one seen */
+	unsigned nr;
+};
+
+static void see_segment(const char *name, void *arg)
+{
+	struct only *only = arg;
+
+	only->nr++;
+	snprintf(only->name, XSEG_NAME_MAX, "%s", name);
+}
+
+const char *hint_default_segment(void)
+{
+	static _Thread_local char name[XSEG_NAME_MAX];
+	const char *given = getenv("XSEG_SEGMENT");
+	struct only only = { .name = name };
+
+	if (given && *given)
+		return given;
+	return xseg_list(see_segment, &only) >= 0 && only.nr == 1 ? name : "xseg";
 }
 
 /* Of the words of a command. */

@@ -11,8 +11,11 @@
 
 #include <stddef.h>
 
-/* The segment that programs take without -s: $XSEG_SEGMENT, else xseg. */
+/* The segment that programs take without -s: $XSEG_SEGMENT, else the only one of this machine, else
+ * xseg. The text stays until this thread's next call. */
 const char *hint_default_segment(void);
+/* The name that a new segment gets without -s: $XSEG_SEGMENT, else xseg. */
+const char *hint_segment_to_make(void);
 
 /* As hint_name_segment(), for who is to type the commands where he has called this program: as they
  * are, where xseg would take that segment by itself. */

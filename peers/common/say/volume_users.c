@@ -54,16 +54,25 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 			add_program(&t, &p);
 }
 
+/* Its process serves a peer, or supervises: what it has of its own ends with that. */
+static bool is_part_of_a_peer(struct xseg *seg, const struct xseg_peer_info *client)
+{
+	struct xseg_peer_info p;
+
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && p.member == client->member &&
+			strcmp(p.kind, "client"))
+			return true;
+	return false;
+}
+
 void volume_users_any(struct xseg *seg, char *out, size_t size)
 {
-	struct xseg_peer_info p, supervisor = { .member = XSEG_NONE };
+	struct xseg_peer_info p;
 	struct kv_text t;
 
-	/* the supervisor has a client, too, while it stops all, and no volume */
-	(void)xseg_peer_get_info(seg, xseg_peer_find(seg, XSEG_SUPERVISOR_KIND), &supervisor);
 	kv_init(&t, out, size);
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
-			p.member != supervisor.member)
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) && !is_part_of_a_peer(seg, &p))
 			add_program(&t, &p);
 }

@@ -23,7 +23,7 @@ void volume_users_but(struct xseg *seg, uint32_t volumed, uint32_t volume, uint3
 /* The same of each process that has any volume of this volumed open. */
 void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size);
 
-/* The same of each process that has a client. */
+/* The same of each process that has a client, and serves no peer with it. */
 void volume_users_any(struct xseg *seg, char *out, size_t size);
 
 #endif

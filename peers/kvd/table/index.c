@@ -89,6 +89,7 @@ int index_begin(struct index *ix)
 	if (ix->used)
 		memset(ix->slots, 0, ix->nr_slots * SLOT_BYTES);
 	ix->used = ix->keys = ix->tombstones = ix->live_bytes = ix->newest = 0;
+	index_clear_end(ix);
 	if (!ix->sequence)
 		ix->sequence = map(ix->nr_slots * sizeof(uint64_t));
 	return ix->sequence ? 0 : -ENOMEM;
@@ -190,6 +191,12 @@ static uint64_t zone_of(const struct index *ix, uint64_t low)
 	return id > ix->newest ? id - span : id;
 }
 
+static bool is_cleared(const struct index *ix, const struct index_entry *e)
+{
+	return e->zone < ix->clear_zone ||
+	       (e->zone == ix->clear_zone && e->place < ix->clear_place);
+}
+
 void index_get(const struct index *ix, uint64_t slot, struct index_entry *e)
 {
 	uint64_t w = word_of(ix, slot);
@@ -200,6 +207,11 @@ void index_get(const struct index *ix, uint64_t slot, struct index_entry *e)
 		.bytes = (w >> 19 & 0x7ffff) * 8, .count = w >> 38 & INDEX_COUNT_MAX,
 		.type = w >> 58 & 3, .expires = w >> 60 & 1, .hit = w >> 61 & 1,
 		.bad = w >> 62 & 1, .large = w >> 57 & 1 };
+	if (!ix->clear_zone || !is_cleared(ix, e))
+		return;
+	e->cleared = true;
+	e->has_record = e->type != INDEX_GHOST;
+	e->type = INDEX_GHOST;
 }
 
 static void count(struct index *ix, const struct index_entry *e, int64_t by)
@@ -276,6 +288,18 @@ void index_remove(struct index *ix, uint64_t slot)
 	move(ix, slot, slot + 1, end - slot - 1);
 	memset(at(ix, end - 1), 0, SLOT_BYTES);
 	ix->used--;
+}
+
+void index_clear(struct index *ix, uint64_t zone, uint32_t place)
+{
+	ix->clear_zone = zone;
+	ix->clear_place = place;
+	ix->keys = ix->tombstones = ix->live_bytes = 0;
+}
+
+void index_clear_end(struct index *ix)
+{
+	ix->clear_zone = ix->clear_place = 0;
 }
 
 uint64_t index_room(const struct index *ix)

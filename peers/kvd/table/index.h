@@ -14,10 +14,13 @@
  * Invariants
  *   X1  Slots in use are sorted by identity. Between the home of an entry and its slot no slot is
  *       empty.
- *   X2  `count` of an entry is the number of records of its identity in zones that are not emptied.
- *       At INDEX_COUNT_MAX it stays, and such a tombstone stays until the next opening.
+ *   X2  `count` of an entry is the number of records of its identity in zones that are not emptied,
+ *       but for those that a clear has made dead (E2 of clear.c). At INDEX_COUNT_MAX it
+ *       stays, and such a tombstone stays until the next opening.
  *   X3  keys + tombstones + ghosts is the number of slots in use. A ghost has no record that
  *       counts, and waits until its count is 0.
+ *   X4  Between index_clear() and index_clear_end() an entry whose record stands before the place
+ *       of the clear is `cleared`. It looks like a ghost, and is not counted in X3.
  */
 #ifndef PEERS_KVD_TABLE_INDEX_H
 #define PEERS_KVD_TABLE_INDEX_H
@@ -40,6 +43,8 @@ struct index_entry {
 	bool hit;				/* a get found it since it was last looked at */
 	bool bad;				/* the record does not verify, and that was told */
 	bool large;				/* the value has zones of its own */
+	bool cleared;				/* X4 */
+	bool has_record;			/* cleared: it was no ghost before */
 };
 
 struct index {
@@ -50,6 +55,8 @@ struct index {
 	uint64_t keys, tombstones;
 	uint64_t live_bytes;			/* of records of keys */
 	uint64_t newest;			/* the highest zone that it was told */
+	uint64_t clear_zone;			/* X4; 0: no entry is cleared */
+	uint32_t clear_place;
 };
 
 /* Bytes for so many keys; and how many more while the log is opened. */
@@ -71,6 +78,10 @@ void index_set(struct index *ix, uint64_t slot, const struct index_entry *e);
 /* A new entry; the identity is not there. INDEX_NONE: it has no room. */
 uint64_t index_insert(struct index *ix, const uint64_t id[2], const struct index_entry *e);
 void index_remove(struct index *ix, uint64_t slot);
+/* All entries become cleared. Each has its record before this place; those to come have it there or
+ * behind. */
+void index_clear(struct index *ix, uint64_t zone, uint32_t place);
+void index_clear_end(struct index *ix);	/* no entry is cleared any more */
 /* How many more it is sure to have room for. */
 uint64_t index_room(const struct index *ix);
 

@@ -195,6 +195,18 @@ void large_gone(struct large *l, const uint64_t id[2])
 	be_gone(l, run);
 }
 
+void large_clear(struct large *l)
+{
+	for (uint32_t i = 0; i < l->nr && l->named; i++) {
+		if (l->run[i].state != LARGE_NAMED)
+			continue;
+		l->named--;
+		be_gone(l, &l->run[i]);
+	}
+	l->named_bytes = 0;
+	memset(l->by_id, 0xff, ((size_t)l->mask + 1) * sizeof(*l->by_id));
+}
+
 struct large_run *large_leaving(struct large *l)
 {
 	return l->kept || l->leaving == LARGE_NONE ? NULL : &l->run[l->leaving];
@@ -239,6 +251,17 @@ struct large_run *large_expired(struct large *l, uint64_t time_s)
 			l->run[i].expiry <= time_s)
 			return &l->run[i];
 	return NULL;
+}
+
+uint32_t large_next_expiry(const struct large *l)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < l->nr && l->named; i++)
+		if (l->run[i].state == LARGE_NAMED && l->run[i].expiry &&
+			(!next || l->run[i].expiry < next))
+			next = l->run[i].expiry;
+	return next;
 }
 
 /* ---- handles ---- */

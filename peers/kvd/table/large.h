@@ -118,6 +118,7 @@ struct large_run *large_by_id(struct large *l, const uint64_t id[2]);	/* the NAM
 void large_name(struct large *l, struct large_run *run, const uint64_t id[2]);
 /* The record of the identity does not count any more. */
 void large_gone(struct large *l, const uint64_t id[2]);
+void large_clear(struct large *l);		/* the same of all identities */
 void large_hold(struct large_run *run);
 void large_let_go(struct large *l, struct large_run *run);
 /* The next run that is to be given back (G1). NULL: none. */
@@ -129,6 +130,9 @@ bool large_may_leave(const struct large *l);	/* there are some, though they may 
 struct large_run *large_victim(struct large *l);
 /* The next NAMED run that has expired at this time. NULL: none. */
 struct large_run *large_expired(struct large *l, uint64_t time_s);
+
+/* The earliest expiry of those that are NAMED. 0: none has one. */
+uint32_t large_next_expiry(const struct large *l);
 
 /* ---- handles ---- */
 

@@ -13,7 +13,7 @@
 
 #define VPORTS	   2u
 #define VDEPTH	   6u
-#define VPAGES	   20u				/* of a request: a record, and a query */
+#define VPAGES	   24u				/* of a request: a record, and a query */
 #define VCHANGES   3u				/* of a key that are out */
 #define KEY_ROOM   1024u
 #define VALUE_ROOM 16384u
@@ -46,8 +46,8 @@ struct vlarge {
 struct vio {
 	struct xreq *r;				/* NULL: none */
 	enum value_op op;
-	uint32_t port, nr, key[VERSION_BATCH], change[VERSION_BATCH];
-	struct kw_change c[VERSION_BATCH];
+	uint32_t port, nr, key[VERSION_KEYS], change[VERSION_KEYS];
+	struct kw_change c[VERSION_BATCH];	/* DELETE_ALL: c[0] is of all keys */
 	uint8_t *value[VERSION_BATCH];		/* VALUE_ROOM */
 	uint64_t begin, issued_ns;
 	bool fua, resolves, lends;

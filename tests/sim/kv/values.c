@@ -274,6 +274,31 @@ static bool send_change(struct sim *s, struct rng *g, bool batch)
 	return true;
 }
 
+/* A change of each key at once. */
+static bool send_delete_all(struct sim *s, struct rng *g)
+{
+	struct values *w = s->values;
+	struct vio *io = free_io(s);
+
+	for (uint32_t i = 0; i < VERSION_KEYS; i++)
+		if (w->alone[i] || w->unsure[i] || w->v.key[i].out >= VCHANGES)
+			return false;
+	take(s, io, VALUE_DELETE_ALL);
+	io->fua = rng_one_in(g, 3);
+	io->c[0] = (struct kw_change){ .kind = KV_DELETE_ALL };
+	sim_log(s, "values: %td: delete all%s", io - w->io, io->fua ? ", FUA" : "");
+	for (; io->nr < VERSION_KEYS; io->nr++) {
+		io->key[io->nr] = io->nr;
+		io->change[io->nr] = versions_begin(
+			&w->v, io->nr, &(struct vchange){ .kind = KV_DELETE_ALL });
+		w->v.key[io->nr].out++;
+	}
+	if (!kw_batch(s->seg, io->r, &w->log, io->c, 1, io->fua, io->page, VPAGES))
+		sim_fail(s, "values: a batch is too large for the test");
+	value_submit(s, io);
+	return true;
+}
+
 /* All that the answer of a batch may be, if none was done. */
 bool value_is_refusal(struct sim *s, int64_t result)
 {
@@ -326,16 +351,16 @@ int value_changed(struct sim *s, struct vio *io)
 {
 	struct values *w = s->values;
 	int64_t result = io->r->result;
-	bool any = false, may_fail = false;
+	bool any = false, may_fail = false, all = io->op == VALUE_DELETE_ALL;
 
 	for (uint32_t i = 0; i < io->nr && result == -EIO; i++)
 		may_fail |= value_may_fail(s, io, io->key[i]);
 	if (result != io->r->size && !may_fail && !value_is_refusal(s, result))
 		sim_fail(s, "values: a change of key %u was answered %" PRIi64, io->key[0], result);
 	if (result == io->r->size)
-		kw_outcomes(s->seg, io->r, io->c, io->nr);
+		kw_outcomes(s->seg, io->r, io->c, all ? 1 : io->nr);
 	for (uint32_t i = 0; i < io->nr; i++) {
-		struct kw_change *c = &io->c[i];
+		struct kw_change *c = &io->c[all ? 0 : i];
 
 		sim_log(s,
 			"values: %td: key %u -> %" PRIi64 ", %d, version %" PRIu64
@@ -697,6 +722,7 @@ bool values_replies(struct sim *s)
 			if (!io || io->r != r)
 				sim_fail(s, "values: an answer came twice");
 			switch (io->op) {
+			case VALUE_DELETE_ALL:
 			case VALUE_CHANGE: change_answered(s, io); break;
 			case VALUE_GET: get_answered(s, io); break;
 			case VALUE_EXISTS: exists_answered(s, io); break;
@@ -766,6 +792,7 @@ void values_send(struct sim *s, const struct item *it)
 			send_change(s, &g, false);
 		break;
 	case VALUE_BATCH: send_change(s, &g, true); break;
+	case VALUE_DELETE_ALL: send_delete_all(s, &g); break;
 	case VALUE_SCAN: send_scan(s, &g); break;
 	case VALUE_FLUSH: send_flush(s); break;
 	case VALUE_DATE: date(s, &g); break;
@@ -797,7 +824,8 @@ void values_dump(const struct sim *s)
 {
 	static const char *const names[] = { [VALUE_CHANGE] = "change", [VALUE_GET] = "get",
 		[VALUE_EXISTS] = "exists", [VALUE_SCAN] = "scan", [VALUE_FLUSH] = "flush",
-		[VALUE_INFO] = "info", [VALUE_RENEW] = "put anew", [VALUE_LARGE] = "large value" };
+		[VALUE_INFO] = "info", [VALUE_DELETE_ALL] = "delete all",
+		[VALUE_RENEW] = "put anew", [VALUE_LARGE] = "large value" };
 
 	for (uint32_t i = 0; s->values && i < VPORTS * VDEPTH; i++) {
 		const struct vio *io = &s->values->io[i];
@@ -855,6 +883,7 @@ void values_open(struct sim *s)
 	name_keys();
 	versions_init(&w->v);
 	w->v.always = s->plan.always;
+	w->log.paged_least = s->plan.paged_least;
 	w->v.evicts = s->plan.evicts;
 	evicted_watch(s);
 	bad_watch(s);

@@ -92,6 +92,8 @@ static struct vbytes count(const struct vbytes *old, const struct vchange *c, ui
 
 static enum need need_of(const struct vchange *c)
 {
+	if (c->kind == KV_DELETE_ALL)
+		return NEED_NOTHING;
 	if (c->condition == KV_IF_ABSENT)
 		return NEED_ABSENT;
 	return c->condition != KV_ALWAYS || c->kind != KV_PUT ? NEED_PRESENT : NEED_NOTHING;
@@ -132,7 +134,8 @@ static bool can_do(const struct versions *v, const struct vchange *c, const stru
 /* What it makes of the state. Its value is the caller's. */
 static struct vstate make(const struct vchange *c, const struct vstate *st, uint64_t *number)
 {
-	struct vstate to = { .version = c->version, .present = c->kind != KV_DELETE,
+	struct vstate to = { .version = c->version,
+		.present = c->kind != KV_DELETE && c->kind != KV_DELETE_ALL,
 		.promised = c->promised, .expiry = st->expiry, .client = st->client,
 		.large = c->kind == KV_PUT ? c->large : c->kind == KV_TOUCH && st->large,
 		.gone_at = VERSION_NONE, .batch = c->batch };

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "peers/alog/alog.h"
+#include "tests/rig/xorshift.h"
 #include "xtypes/xcrc.h"
 
 #define ZONES	   256u
@@ -39,10 +40,7 @@ static uint64_t random_state;
 
 static double random_unit(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (double)(random_state >> 11) / 9007199254740992.0;
+	return (double)(xorshift_next(&random_state) >> 11) / 9007199254740992.0;
 }
 
 /* Which key is put next. For zipf the inverse of the sum, near enough, over scattered keys. */

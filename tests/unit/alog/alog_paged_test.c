@@ -12,11 +12,13 @@ static uint32_t lent_pages_out(void)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < rig->nr_out; i++)
-		for (uint32_t p = 0; p < rig->out[i].io->nr_pages; p++) {
-			assert_int_equal(LENT(rig->out[i].io->page[p]), rig->out[i].io->lent);
-			nr += rig->out[i].io->lent;
-		}
+	for (uint32_t i = 0; i < rig->nr_out; i++) {
+		uint32_t before = nr;
+
+		for (uint32_t p = 0; p < rig->out[i].io->nr_pages; p++)
+			nr += LENT(rig->out[i].io->page[p]);
+		assert_int_equal(nr > before, rig->out[i].io->lent);
+	}
 	return nr;
 }
 
@@ -239,7 +241,7 @@ static void what_a_kill_has_undone_stays_so_when_a_repair_drops_the_filler(void 
 	assert_int_equal(ar_put_paged(rig, 1, 9000, true), 0);
 	alog_push(rig->log, alog_end(rig->log));
 	ar_poll(rig);
-	assert_int_equal(out_of(XSEG_OP_WRITE), 3);
+	assert_int_equal(out_of(XSEG_OP_WRITE), 2);
 	fail_first_write();
 	write_all();
 	ar_kill(rig);

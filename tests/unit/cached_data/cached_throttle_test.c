@@ -5,6 +5,7 @@
  * writes in flight.
  */
 #include "tests/rig/cached_rig.h"
+#include "tests/rig/xorshift.h"
 
 #define STEP_NS 100000ull
 
@@ -150,12 +151,9 @@ static void the_store_s_rate_follows_the_store_within_tenths_of_a_second(void **
 
 static uint32_t random_next(uint32_t below)
 {
-	static uint64_t x = 88172645463325252ull;
+	static uint64_t x = XORSHIFT_SEED;
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return (uint32_t)(x % below);
+	return (uint32_t)(xorshift_next(&x) % below);
 }
 
 /* Sends again in the place of each that was answered; returns how many were. */

@@ -143,8 +143,8 @@ static void more_than_the_segment_has_is_refused_in_one_line_and_changes_nothing
 	crig_up("");
 	assert_int_equal(xseg_nr_free_pages(crig.seg), 5 * EXTENT);
 	assert_int_equal(crig_admin("set memory=16M policy=write-through"), -ENOMEM);
-	assert_true(crig_says("memory=16M needs 12M more") &&
-		    crig_says("the segment has 10M left") && crig_says("14M at most"));
+	assert_true(crig_says("memory=16.0M needs 12.0M more") &&
+		    crig_says("the segment has 10.0M left") && crig_says("14M at most"));
 	assert_false(strchr(crig.text, '\n'));
 	expect_size(4);
 	crig_admin("get policy");

@@ -520,6 +520,7 @@ static void set_changes_all_or_nothing(void **state)
 	assert_string_equal(toys_admin(&g, "toy", "set words=a level=3 words=b", &result),
 		"words=a\nwords=b\nlevel=3\n");
 	assert_string_equal(toys_admin(&g, "toy", "get words", &result), "words=a\nwords=b\n");
+	assert_string_equal(toys_admin(&g, "toy", "keys", &result), "level=\nwords=\n");
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		text = toys_admin(&g, "toy", wrong[i].line, &result);
 		assert_int_equal(result, -EINVAL);

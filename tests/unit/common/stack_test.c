@@ -177,6 +177,11 @@ static void errors_name_their_line(void **state)
 			"a\n",
 			"line 3: ", "loop" },
 		{ "[peer cached]\ndownstream = cached\n", "line 2: ", "loop" },
+		{ "[peer memd]\n[peer memcached]\nkvd = memd\n", "line 3: ", "is no kvd" },
+		{ "[peer memd]\n[peer volumed]\nkvd = memd\n", "line 3: ", "no key kvd" },
+		{ "[peer memd]\n[peer kvd]\ndownstream = memd\n[peer memcached]\nkvd = kvd\n"
+		  "[peer cached]\ndownstream = memcached\n",
+			"line 7: ", "serves clients only" },
 		{ "[peer memd]\n[run]\ntogether = memd filed\n", "line 3: ", "no peer 'filed'" },
 		{ "[peer memd]\n[run]\ntogether = memd memd\n", "line 3: ", "twice" },
 		{ "[run]\ntogether =\n", "line 2: ", "at least one" },

@@ -281,6 +281,25 @@ static void a_batch_that_cannot_be_is_never_sent(void **state)
 	assert_int_equal(xseg_kv_run(g->q, &io), -E2BIG);
 }
 
+static void all_are_deleted_at_once(void **state)
+{
+	struct kvrig *g = *state;
+	struct xseg_kv_io io = { .op = XSEG_KV_DELETE_ALL };
+
+	assert_int_equal(kvrig_put(g, "a", "1", 1), 0);
+	assert_int_equal(kvrig_put(g, "b", "2", 1), 0);
+	assert_int_equal(xseg_kv_delete_all(g->q, 0), 0);
+	assert_int_equal(xseg_kv_exists(g->q, "a", 1), -ENOENT);
+	assert_int_equal(xseg_kv_exists(g->q, "b", 1), -ENOENT);
+	assert_int_equal(xseg_kv_run(g->q, &io), 0);
+	assert_true(io.item.version > 0);
+	io.item.key = "a";
+	io.item.key_bytes = 1;
+	assert_int_equal(xseg_kv_run(g->q, &io), -EINVAL);
+	io.item = (struct xseg_kv_item){ .condition = XSEG_KV_IF_PRESENT };
+	assert_int_equal(xseg_kv_run(g->q, &io), -EINVAL);
+}
+
 static void force_and_flush_are_sent(void **state)
 {
 	struct kvrig *g = *state;
@@ -520,6 +539,7 @@ int main(void)
 		KV_TEST(values_expire),
 		KV_TEST(a_batch_is_done_as_a_whole_or_not_at_all),
 		KV_TEST(a_batch_that_cannot_be_is_never_sent),
+		KV_TEST(all_are_deleted_at_once),
 		KV_TEST(force_and_flush_are_sent),
 		KV_TEST(a_scan_tells_each_key_once),
 		KV_TEST(a_scan_of_a_prefix_tells_no_other_key),

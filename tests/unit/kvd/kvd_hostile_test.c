@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/rig/kvd_rig.h"
+#include "tests/rig/xorshift.h"
 
 #define REQUESTS 3000u
 
@@ -21,10 +22,7 @@ static uint64_t random_state, seed;
 
 static uint32_t rnd(uint32_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % below;
+	return xorshift_below(&random_state, below);
 }
 
 static uint64_t handle;				/* the last that was given */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "peers/kvd/table/index.h"
+#include "tests/rig/xorshift.h"
 
 #define KEYS 500u
 #define ALL  1500u
@@ -18,10 +19,7 @@ static uint64_t random_state;
 
 static uint64_t rnd(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
+	return xorshift_next(&random_state);
 }
 
 struct model {

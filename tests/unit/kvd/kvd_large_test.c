@@ -12,29 +12,10 @@
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
 #include "tests/rig/long.h"
+#include "tests/rig/xorshift.h"
 
 #define PIECE (256u << 10)
 #define MAX   (16u * PIECE)			/* of a value here */
-
-static int begin(void **state)
-{
-	(void)state;
-	kr_begin("track_flush=yes");
-	kr_start("");
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	kr_end();
-	return 0;
-}
-
-static struct kvd *kvd(void)
-{
-	return (struct kvd *)kr.kvd;
-}
 
 /* ---- what the store and the log have ---- */
 
@@ -52,13 +33,13 @@ static uint32_t zones(void)
 {
 	struct alog_stats s;
 
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	return s.own_zones;
 }
 
 static uint32_t handles(void)
 {
-	return kvd()->large.t.nr_handles;
+	return kr_kvd()->large.t.nr_handles;
 }
 
 /* What may be deleted is deleted, and that is stable. */
@@ -317,7 +298,7 @@ static void many_parts_are_out_at_a_time(void **state)
 	kr.store_stands = true;
 	for (uint32_t i = 0; i < 50; i++)
 		kr_step();
-	assert_int_equal(kvd()->large.parts_out, KR_SLOTS - 1);
+	assert_int_equal(kr_kvd()->large.parts_out, KR_SLOTS - 1);
 	assert_int_equal(kr_change(&c, 1, false), -EINVAL);	/* parts are out */
 	kr.store_stands = false;
 	for (uint32_t nr = 0; nr < KR_SLOTS - 1;) {
@@ -586,19 +567,19 @@ static void the_parts_are_flushed_before_the_record(void **state)
 	assert_int_equal(begin_value("key", 2 * PIECE, &handle), 0);
 	put_parts(handle, 1, 2 * PIECE);
 	before = flushes();
-	end_before = alog_end(kvd()->log);
+	end_before = alog_end(kr_kvd()->log);
 	c = commit("key", handle, 1, 2 * PIECE);
 	assert_true(kw_batch(kr.seg, r, &kr.log, &c, 1, false, kr_slot(0), KR_PAGES) > 0);
 	kr.store_stands = true;
 	kr_submit(r);
 	for (uint32_t i = 0; i < 50; i++)
 		kr_step();
-	assert_int_equal(alog_end(kvd()->log), end_before);
+	assert_int_equal(alog_end(kr_kvd()->log), end_before);
 	assert_null(kr_reply());
 	kr.store_stands = false;
 	kr_settle();
 	assert_true(flushes() > before);
-	assert_true(alog_end(kvd()->log) > end_before);
+	assert_true(alog_end(kr_kvd()->log) > end_before);
 	assert_ptr_equal(kr_reply(), r);
 	xseg_req_free(kr.port, r);
 	/* its record was not flushed: the cut takes all of it, or nothing */
@@ -911,8 +892,8 @@ static void nothing_goes_if_a_record_cannot_be_read(void **state)
 
 	(void)state;
 	assert_int_equal(put_large("key", 1, 2 * PIECE, true), 0);
-	kvd_identity(kvd(), "key", 3, id);
-	index_get(&kvd()->index, index_find(&kvd()->index, id), &e);
+	kvd_identity(kr_kvd(), "key", 3, id);
+	index_get(&kr_kvd()->index, index_find(&kr_kvd()->index, id), &e);
 	memset(text, 't', 4000);
 	for (uint32_t i = 0; i < 200; i++) {	/* its zone is sealed, and a later one says so */
 		snprintf(name, sizeof(name), "k%u", i);
@@ -949,7 +930,7 @@ static void a_value_without_room_is_refused_before_its_data(void **state)
 	struct kv_large l;
 
 	(void)state;
-	assert_int_equal(begin_value("key", kvd_value_max(kvd()) + 1, &handle), -EFBIG);
+	assert_int_equal(begin_value("key", kvd_value_max(kr_kvd()) + 1, &handle), -EFBIG);
 	assert_int_equal(begin_value("key", 20 * PIECE, &handle), 0);
 	assert_int_equal(begin_value("two", 20 * PIECE, &other), -ENOSPC);
 	assert_int_equal(kr_put("small", "x"), 0);
@@ -980,7 +961,7 @@ static void no_other_change_waits_for_a_value_without_room(void **state)
 		kr_step();
 	assert_int_equal(kr_put("small", "x"), 0);
 	assert_true(kr_has("small", "x"));
-	assert_non_null(kvd()->q.begins.first);
+	assert_non_null(kr_kvd()->q.begins.first);
 	kr.store_stands = false;
 	wait_reply();
 	kw_outcomes(kr.seg, r, &c, 1);
@@ -1055,16 +1036,16 @@ static void compaction_moves_the_record_and_not_the_zones(void **state)
 	(void)state;
 	memset(text, 't', 4000);
 	assert_int_equal(put_large("key", 8, 4 * PIECE, false), 0);
-	kvd_identity(kvd(), "key", 3, id);
-	index_get(&kvd()->index, index_find(&kvd()->index, id), &e);
+	kvd_identity(kr_kvd(), "key", 3, id);
+	index_get(&kr_kvd()->index, index_find(&kr_kvd()->index, id), &e);
 	for (uint32_t i = 0; i < 8000; i++) {
 		n = n * 1103515245 + 12345;
 		snprintf(key, sizeof(key), "k%u", (n >> 16) % 600);
 		assert_int_equal(kr_put(key, text), 0);
 	}
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_true(s.zones_deleted > 20);
-	index_get(&kvd()->index, index_find(&kvd()->index, id), &now);
+	index_get(&kr_kvd()->index, index_find(&kr_kvd()->index, id), &now);
 	assert_int_not_equal(e.zone, now.zone);
 	assert_true(now.large);
 	assert_true(is_value("key", 8, 4 * PIECE));
@@ -1140,7 +1121,7 @@ static void verify_reads_the_pieces(void **state)
 	assert_int_equal(verify_says("\nbad_pieces="), 0);
 	assert_int_equal(verify_says("\nbad="), 0);
 	assert_int_equal(get_large("key", &v, &l), 0);
-	alog_own_target(kvd()->log, l.zone + 2, name);
+	alog_own_target(kr_kvd()->log, l.zone + 2, name);
 	page = (uint8_t *)(uintptr_t)memd_page(kr.store, name, 3);
 	page[17] ^= 1;
 	assert_int_equal(verify_says("\nbad_pieces="), 1);
@@ -1222,7 +1203,7 @@ static void a_backup_has_large_values_as_they_were(void **state)
 		assert_int_equal(back_up(&f, 2, total), 200 * KV_PAGE);
 	assert_int_equal(f.larges, 1);
 	assert_true(f.whole);
-	assert_false(kvd()->large.t.kept);
+	assert_false(kr_kvd()->large.t.kept);
 	assert_int_equal(read_piece(&(struct kv_query){ .cursor = 2, .zone = 1 }, NULL, KV_PAGE),
 		-ESTALE);
 	clean_up();
@@ -1258,10 +1239,7 @@ static uint64_t random_state, test_seed;
 
 static uint32_t rnd(uint32_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % below;
+	return xorshift_below(&random_state, below);
 }
 
 static uint64_t total_of(uint32_t seed)
@@ -1434,7 +1412,7 @@ static void whatever_happens_large_values_are_whole(void **state)
 		live(s);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, kr_setup, kr_teardown)
 
 int main(int argc, char **argv)
 {

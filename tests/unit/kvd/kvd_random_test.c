@@ -1,5 +1,5 @@
-/* kvd_random_test - kvd under random changes, gets, kills, stops and losses of power, against a
- * model that knows what each key may hold.
+/* kvd_random_test - kvd under random changes, deletes of all, gets, kills, stops and losses of
+ * power, against a model that knows what each key may hold.
  *
  * Several changes of different keys are out at a time when kvd is killed. The model has of each key
  * all values since the last that is known to be stable. After a loss of power one of them shows,
@@ -16,11 +16,13 @@
 #include <cmocka.h>
 
 #include "tests/rig/kvd_rig.h"
+#include "tests/rig/xorshift.h"
 
 #define KEYS	40u
 #define HISTORY 4000u
 #define OUT	6u
-#define VALUE_MAX 6000u
+#define VALUE_MAX 42000u
+#define PAGED	8u				/* one of so many values is not copied to the tail */
 
 struct key {
 	uint32_t value[HISTORY];		/* 0: it is not there */
@@ -34,7 +36,7 @@ struct out {
 	struct xreq *r;
 	struct kw_change c[3];
 	uint32_t key[3], value[3], nr;
-	bool fua, flush;
+	bool fua, flush, all;			/* all: DELETE_ALL */
 	uint32_t sent[KEYS];	/* FLUSH, FUA: how many values each key had when it was sent */
 	char name[3][16], text[3][VALUE_MAX];
 };
@@ -44,10 +46,7 @@ static uint64_t random_state, seed;
 
 static uint32_t rnd(uint32_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % below;
+	return xorshift_below(&random_state, below);
 }
 
 static void fail_key(uint32_t k, const char *what, uint32_t value)
@@ -61,6 +60,8 @@ static void make_value(uint32_t k, uint32_t value, char *to)
 	uint32_t n = (uint32_t)snprintf(to, VALUE_MAX, "%u:%u:", k, value),
 		 bytes = value * 2654435761u % 5000;
 
+	if (value / HISTORY % PAGED == 1)
+		bytes += 33000;
 	for (; n < bytes; n++)
 		to[n] = (char)('a' + (value + n) % 26);
 	to[n] = '\0';
@@ -138,6 +139,8 @@ static void begin_change(struct out *o)
 		key[k].out = true;
 		o->key[i] = k;
 		o->value[i] = rnd(4) ? key[k].nr + 1 + rnd(1000) * HISTORY : 0;
+		if (o->nr > 1 && o->value[i] / HISTORY % PAGED == 1)
+			o->value[i] += HISTORY;
 		snprintf(o->name[i], sizeof(o->name[i]), "key%u", k);
 		*c = (struct kw_change){ .kind = o->value[i] ? KV_PUT : KV_DELETE,
 			.key = o->name[i], .key_bytes = (uint32_t)strlen(o->name[i]) };
@@ -154,6 +157,24 @@ static void begin_change(struct out *o)
 	assert_true(kw_batch(kr.seg, o->r, &kr.log, o->c, o->nr, o->fua, kr_slot(slot),
 		KR_PAGES) > 0);
 	kr_submit(o->r);
+}
+
+/* It changes each key, so no other change is out. */
+static bool begin_delete_all(struct out *o)
+{
+	for (uint32_t k = 0; k < KEYS; k++)
+		if (key[k].out)
+			return false;
+	for (uint32_t k = 0; k < KEYS; k++)
+		key[k].out = true;
+	o->all = true;
+	o->fua = rnd(3) == 0;
+	note_sent(o);
+	o->c[0] = (struct kw_change){ .kind = KV_DELETE_ALL };
+	assert_true(kw_batch(kr.seg, o->r, &kr.log, o->c, 1, o->fua,
+		kr_slot((uint32_t)(o - out) + 1), KR_PAGES) > 0);
+	kr_submit(o->r);
+	return true;
 }
 
 static void begin_flush(struct out *o)
@@ -200,6 +221,24 @@ static void end_change(struct out *o)
 		promise(o->sent);
 }
 
+static void end_delete_all(struct out *o)
+{
+	bool full = o->r->result == -ENOSPC;
+
+	if (o->r->result != o->r->size && !full)
+		fail_key(0, "a delete of all fails", (uint32_t)-o->r->result);
+	for (uint32_t k = 0; k < KEYS; k++) {
+		key[k].out = false;
+		if (full)
+			continue;
+		assert_true(key[k].nr < HISTORY);
+		key[k].value[key[k].nr++] = 0;
+		if (o->fua)
+			key[k].stable = key[k].nr - 1;
+	}
+	o->all = false;
+}
+
 static bool take_replies(void)
 {
 	struct xreq *r;
@@ -209,7 +248,9 @@ static bool take_replies(void)
 		struct out *o = r->cookie;
 
 		any = true;
-		if (!o->flush)
+		if (o->all)
+			end_delete_all(o);
+		else if (!o->flush)
 			end_change(o);
 		else if (r->result)
 			fail_key(0, "a flush fails", (uint32_t)-r->result);
@@ -235,6 +276,14 @@ static void drain(void)
 		}
 }
 
+static bool all_are_out(void)
+{
+	for (uint32_t k = 0; k < KEYS; k++)
+		if (!key[k].out)
+			return false;
+	return true;
+}
+
 static void begin_some(void)
 {
 	struct out *o = &out[rnd(OUT)];
@@ -243,7 +292,9 @@ static void begin_some(void)
 		return;
 	o->r = xseg_req_alloc(kr.port);
 	o->r->cookie = o;
-	if (rnd(30))
+	if (rnd(20) == 0 && begin_delete_all(o))
+		return;
+	if (rnd(30) && !all_are_out())
 		begin_change(o);
 	else
 		begin_flush(o);

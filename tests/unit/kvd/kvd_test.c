@@ -10,26 +10,6 @@
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
 
-static int begin(void **state)
-{
-	(void)state;
-	kr_begin("track_flush=yes");
-	kr_start("");
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	kr_end();
-	return 0;
-}
-
-static struct kvd *kvd(void)
-{
-	return (struct kvd *)kr.kvd;
-}
-
 static uint64_t stored(enum peer_stat what)	/* what memd has counted */
 {
 	return xseg_stats_get(kr.store->ports[0].stats, what);
@@ -416,10 +396,10 @@ static void a_flush_is_answered_when_all_is_stable(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(kr_put("a", "1"), 0);
-		end = alog_end(kvd()->log);
-		assert_true(alog_stable(kvd()->log) < end);
+		end = alog_end(kr_kvd()->log);
+		assert_true(alog_stable(kr_kvd()->log) < end);
 		assert_int_equal(kr_flush(), 0);
-		assert_true(alog_stable(kvd()->log) >= end);
+		assert_true(alog_stable(kr_kvd()->log) >= end);
 	}
 }
 
@@ -436,7 +416,7 @@ static void a_stop_leaves_no_arena(void **state)
 	assert_int_equal(info.arena_bytes, 0);
 	kr_start("");
 	assert_true(kr_has("filler3", "x"));
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_true(s.zones > 0);
 	assert_int_equal(s.opened_by_hints, s.zones);
 }
@@ -453,7 +433,7 @@ static void a_kvd_whose_requests_are_out_is_not_quiet(void **state)
 	assert_int_equal(kr_open(""), 0);
 	for (int i = 0; i < 20; i++)
 		kr_step();
-	assert_true(kvd()->log_out > 0);
+	assert_true(kr_kvd()->log_out > 0);
 	peer_stop(kr.kvd);
 	assert_false(kr.kvd->cls->quiesced(kr.kvd, &left));
 	kr.store_stands = false;
@@ -473,7 +453,7 @@ static void ids_that_were_not_used_are_no_zones(void **state)
 		kr_kill();
 		kr_start("");
 	}
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_in_range(s.zones, 1, 3);
 }
 
@@ -750,12 +730,12 @@ static void empty_zones(void)
 	char name[16];
 
 	make_text(text, 4000, 'g');
-	alog_stats(kvd()->log, &before);
+	alog_stats(kr_kvd()->log, &before);
 	for (uint32_t i = 0; i < 6000; i++) {
 		snprintf(name, sizeof(name), "g%u", i * 7919 % 300);
 		assert_int_equal(kr_put(name, text), 0);
 	}
-	alog_stats(kvd()->log, &after);
+	alog_stats(kr_kvd()->log, &after);
 	assert_true(after.zones_deleted > before.zones_deleted + 20);
 }
 
@@ -1045,7 +1025,7 @@ static void a_full_index_evicts_too(void **state)
 		assert_int_equal(kr_put(name, text), 0);
 	}
 	assert_true(kr_has("k999", text));
-	assert_true(kvd()->index.used <= 100);
+	assert_true(kr_kvd()->index.used <= 100);
 }
 
 /* ---- SCAN: K23 ---- */
@@ -1117,6 +1097,84 @@ static void a_scan_names_each_key_once_while_others_change(void **state)
 
 /* ---- starts that are refused: K13 ---- */
 
+static struct xreq *begin_scan(uint32_t slot)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+
+	kw_query(kr.seg, r, &kr.log, &(struct kv_query){ .kind = KV_SCAN }, "", kr_slot(slot), 4);
+	kr_submit(r);
+	return r;
+}
+
+static uint32_t entries_of(struct xreq *r)
+{
+	struct kv_scan_head head;
+
+	assert_int_equal(r->result, r->size);
+	xseg_req_read_data(kr.seg, r, 0, &head, sizeof(head));
+	assert_int_equal(head.next, 0);
+	xseg_req_free(kr.port, r);
+	return head.nr;
+}
+
+/* Two at a time: the second one may have no read ahead. */
+static void a_scan_reads_many_records_at_a_time(void **state)
+{
+	struct xreq *r[2];
+	char name[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(kr_put(name, "value"), 0);
+	}
+	push_out_of_the_tail();
+	kr_settle();
+	kr.store_stands = true;
+	r[0] = begin_scan(0);
+	r[1] = begin_scan(1);
+	kr_settle();
+	assert_in_range(kr_kvd()->reads.out, KVD_AHEAD_READS / 2, KVD_AHEAD_READS + 1);
+	kr.store_stands = false;
+	kr_settle();
+	assert_non_null(kr_reply());
+	assert_non_null(kr_reply());
+	assert_int_equal(entries_of(r[0]), 60 + 13);
+	assert_int_equal(entries_of(r[1]), 60 + 13);
+	assert_int_equal(kr_kvd()->reads.out, 0);
+	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
+		assert_null(kr_kvd()->ahead[i].read);
+}
+
+/* Keys are put, deleted and moved while records are read ahead. */
+static void a_scan_drops_what_is_not_next(void **state)
+{
+	struct xreq *r;
+	char name[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(kr_put(name, "value"), 0);
+	}
+	push_out_of_the_tail();
+	kr_settle();
+	kr.store_stands = true;
+	r = begin_scan(1);
+	kr_settle();
+	for (uint32_t i = 0; i < 100; i += 2) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(i % 4 ? kr_put(name, "new") : kr_delete(name), 0);
+	}
+	kr.store_stands = false;
+	kr_settle();
+	assert_ptr_equal(kr_reply(), r);
+	assert_int_equal(entries_of(r), 75 + 13);
+	assert_int_equal(kr_kvd()->reads.out, 0);
+	for (uint32_t i = 0; i < KVD_AHEAD_READS; i++)
+		assert_null(kr_kvd()->ahead[i].read);
+}
+
 static void a_prefix_has_one_kvd(void **state)
 {
 	struct peer *first = kr.kvd;
@@ -1133,7 +1191,7 @@ static void a_prefix_has_one_kvd(void **state)
 	assert_int_not_equal(opt_set(opt_find(kvd_class.opts, "prefix"), first, "volumed", NULL),
 		0);
 	kr.kvd = first;
-	assert_true((kvd()->id & 0xffff) >= KVD_ID_FROM);
+	assert_true((kr_kvd()->id & 0xffff) >= KVD_ID_FROM);
 	assert_int_equal(kr_put("a", "1"), 0);
 }
 
@@ -1163,7 +1221,7 @@ static void overwrites_are_compacted_and_all_values_stay(void **state)
 		make_text(text, 1000 + i % 3000, (char)('a' + i % 26));
 		assert_int_equal(kr_put(name, text), 0);
 	}
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_true(s.zones_deleted > 20);
 	for (uint32_t i = 7400; i < 8000; i++) {
 		snprintf(name, sizeof(name), "k%u", i * 7919 % 600);
@@ -1174,14 +1232,14 @@ static void overwrites_are_compacted_and_all_values_stay(void **state)
 		snprintf(name, sizeof(name), "k%u", i);
 		assert_int_equal(kr_delete(name), 0);
 	}
-	assert_int_equal(kvd()->index.keys, 0);
+	assert_int_equal(kr_kvd()->index.keys, 0);
 	kr_kill();
 	kr_start("");
-	assert_int_equal(kvd()->index.keys, 0);
+	assert_int_equal(kr_kvd()->index.keys, 0);
 	assert_true(kr_has("k5", NULL));
 }
 
-#define T(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define T(test) cmocka_unit_test_setup_teardown(test, kr_setup, kr_teardown)
 
 int main(void)
 {
@@ -1225,6 +1283,8 @@ int main(void)
 		T(a_get_that_keeps_nothing_saves_no_value),
 		T(a_full_index_evicts_too),
 		T(a_scan_names_each_key_once_while_others_change),
+		T(a_scan_reads_many_records_at_a_time),
+		T(a_scan_drops_what_is_not_next),
 		T(a_prefix_has_one_kvd),
 		T(another_geometry_is_refused_while_values_are_in_the_tail),
 		T(overwrites_are_compacted_and_all_values_stay),

@@ -29,6 +29,7 @@
 #include "tests/rig/files.h"
 #include "tests/rig/long.h"
 #include "tests/rig/tree.h"
+#include "tests/rig/xorshift.h"
 
 #define NR_OBJECTS  FK_FILES
 #define OBJECT_SIZE (FK_PIECES * FK_PIECE)
@@ -424,12 +425,9 @@ static uint32_t nr_beside, nr_good[3];		/* good: FLUSH, FUA, plain writes */
 
 static uint32_t chance(uint32_t below)
 {
-	static uint64_t state = 88172645463325252;
+	static uint64_t state = XORSHIFT_SEED;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state % below);
+	return (uint32_t)(xorshift_next(&state) % below);
 }
 
 /* Of all, or of one object's volume. */

@@ -70,9 +70,19 @@ class Segment:
         return values if len(values) > 1 else values[0] if values else None
 
     @staticmethod
+    def _said(line: str) -> str:
+        """The line that xseg would print without --json."""
+        try:
+            said = json.loads(line)["error"]
+        except (ValueError, KeyError, TypeError):
+            return line
+        why = f": {said['why']}" if said["why"] else ""
+        return f"xseg: {said['what']}{why}" + (f"; {said['next']}" if said["next"] else "")
+
+    @staticmethod
     def _error(done: "subprocess.CompletedProcess[str]") -> _lib.XsegError:
         lines = done.stderr.strip().splitlines() or [f"xseg ended with {done.returncode}"]
-        error = _lib.fail(_ERRNO.get(done.returncode, errno.EIO), lines[-1])
+        error = _lib.fail(_ERRNO.get(done.returncode, errno.EIO), Segment._said(lines[-1]))
         error.code = done.returncode
         return error
 

@@ -16,7 +16,7 @@ import re
 from ctypes import POINTER, c_char, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Optional
 
-SONAME = "libxseg.so.0"
+SONAME = "libxseg.so.1"
 SECTOR = 512
 SECOND_NS = 10**9
 
@@ -44,7 +44,8 @@ IO_FUA = 1
     KV_OPEN,
     KV_PIECE,
     KV_CLOSE,
-) = range(20)
+    KV_DELETE_ALL,
+) = range(21)
 KV_ALWAYS, KV_IF_ABSENT, KV_IF_PRESENT, KV_IF_VERSION = range(4)
 KV_FORCE, KV_ONCE = 1, 8
 UNKNOWN = 2**64 - 1  # XSEG_KV_UNKNOWN

@@ -5,8 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +19,13 @@
 #include <unistd.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/log/log_time.h"
 #include "peers/common/runtime/main.h"
+#include "peers/common/say/words.h"
 #include "tools/xseg/base/tool.h"
 
 #define LOG_TAIL_BYTES (64 << 10)
+#define ARGS_MAX       32
 
 static int signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
 			siginfo_t *info)
@@ -74,14 +80,65 @@ int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int si
 	return signal_peer(seg, peer, sig, NULL);
 }
 
-int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
+static int send_value(struct xseg *seg, const struct xseg_peer_info *peer, int sig, uint32_t value)
 {
-	siginfo_t info = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
 
 	info.si_pid = getpid();
 	info.si_uid = getuid();
-	info.si_value.sival_int = (int)peer->index;
-	return signal_peer(seg, peer, MAIN_STOP_SIGNAL, &info);
+	info.si_value.sival_int = (int)value;
+	return signal_peer(seg, peer, sig, &info);
+}
+
+int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	return send_value(seg, peer, MAIN_STOP_SIGNAL, peer->index);
+}
+
+int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor, uint32_t place)
+{
+	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL, place);
+}
+
+/* Its name before that; "": it has another one, or cannot be told. */
+static void replaced_name(uint32_t pid, char *path, size_t size)
+{
+	static const char gone[] = " (deleted)";
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	len = readlink(link, path, size - 1);
+	if (len < 0)
+		len = 0;
+	path[len] = '\0';
+	len -= (ssize_t)strlen(gone);
+	path[len > 0 && !strcmp(path + len, gone) ? len : 0] = '\0';
+}
+
+bool proc_is_replaced(uint32_t pid)
+{
+	char path[PATH_MAX];
+
+	replaced_name(pid, path, sizeof(path));
+	return path[0];
+}
+
+void proc_become_new(void)
+{
+	char path[PATH_MAX], args[4096], *argv[ARGS_MAX + 1] = { NULL };
+	FILE *in = fopen("/proc/self/cmdline", "re");
+	size_t len = in ? fread(args, 1, sizeof(args) - 1, in) : 0, at = 0;
+	int nr = 0;
+
+	if (in)
+		fclose(in);
+	args[len] = '\0';
+	for (; at < len && nr < ARGS_MAX; at += strlen(args + at) + 1)
+		argv[nr++] = args + at;
+	replaced_name((uint32_t)getpid(), path, sizeof(path));
+	if (path[0] && nr && at >= len)
+		(void)execv(path, argv);
 }
 
 static bool supervises(const char *pid)
@@ -98,40 +155,69 @@ static bool supervises(const char *pid)
 	return len > 0 && memmem(args, (size_t)len, "\0--supervise", sizeof("\0--supervise"));
 }
 
-static bool has_mapped(const char *pid, const char *file)
+/* The segment that a process has mapped; gone: its file was removed. False: it has none. */
+static bool mapped_segment(const char *pid, char name[XSEG_NAME_MAX], bool *gone)
 {
-	char path[300], *line = NULL;
-	bool found = false;
-	size_t room = 0;
+	static const char dir[] = "/dev/shm/xseg.", deleted[] = " (deleted)";
+	char path[300], *line = NULL, *at = NULL;
+	size_t room = 0, len;
 	FILE *in;
 
 	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
 	in = fopen(path, "re");
-	while (in && !found && getline(&line, &room, in) > 0) {
+	while (in && !at && getline(&line, &room, in) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		found = strchr(line, '/') && !strcmp(strchr(line, '/'), file);
+		at = strstr(line, dir);
+	}
+	if (at) {
+		at += sizeof(dir) - 1;
+		len = strlen(at);
+		*gone = len >= sizeof(deleted) && !strcmp(at + len - sizeof(deleted) + 1, deleted);
+		snprintf(name, XSEG_NAME_MAX, "%.*s",
+			(int)(len - (*gone ? sizeof(deleted) - 1 : 0)), at);
 	}
 	free(line);
 	if (in)
 		fclose(in);
-	return found;
+	return at != NULL;
+}
+
+void proc_each_supervisor(
+	void (*seen)(const char *segment, bool has_name, uint32_t pid, void *arg), void *arg)
+{
+	DIR *all = opendir("/proc");
+	char segment[XSEG_NAME_MAX];
+	struct dirent *e;
+	bool gone;
+
+	while (all && (e = readdir(all)))
+		if (isdigit((unsigned char)e->d_name[0]) && supervises(e->d_name) &&
+			mapped_segment(e->d_name, segment, &gone))
+			seen(segment, !gone, (uint32_t)strtoul(e->d_name, NULL, 10), arg);
+	if (all)
+		closedir(all);
+}
+
+struct wanted {
+	const char *segment;
+	bool has_name;
+	uint32_t pid;
+};
+
+static void is_wanted(const char *segment, bool has_name, uint32_t pid, void *arg)
+{
+	struct wanted *w = arg;
+
+	if (has_name == w->has_name && !strcmp(segment, w->segment))
+		w->pid = pid;
 }
 
 uint32_t proc_find_supervisor(const char *segment, bool has_name)
 {
-	DIR *all = opendir("/proc");
-	struct dirent *e;
-	uint32_t pid = 0;
-	char file[128];
+	struct wanted w = { .segment = segment, .has_name = has_name };
 
-	snprintf(file, sizeof(file), "/dev/shm/xseg.%s%s", segment, has_name ? "" : " (deleted)");
-	while (all && !pid && (e = readdir(all)))
-		if (isdigit((unsigned char)e->d_name[0]) && supervises(e->d_name) &&
-			has_mapped(e->d_name, file))
-			pid = (uint32_t)strtoul(e->d_name, NULL, 10);
-	if (all)
-		closedir(all);
-	return pid;
+	proc_each_supervisor(is_wanted, &w);
+	return w.pid;
 }
 
 /* In the child: errors go to the parent through the pipe, which closes when the program starts, as
@@ -268,6 +354,29 @@ bool proc_errors_path(uint32_t pid, char *path, size_t size)
 		return false;
 	path[len] = '\0';
 	return true;
+}
+
+void proc_log_note(uint32_t pid, const char *fmt, ...)
+{
+	char path[PATH_MAX], time[LOG_TIME_CHARS + 1], said[512];
+	struct timespec now;
+	struct stat st;
+	va_list ap;
+	int fd;
+
+	if (!proc_errors_path(pid, path, sizeof(path)))
+		return;
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
+	log_date(&now);
+	log_format_time(&now, time);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		dprintf(fd, "%s%s\n", time, said);
+	close(fd);
 }
 
 void proc_each_line(const char *path, off_t from, const char *word,

@@ -23,11 +23,23 @@ int proc_signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int s
 int proc_fail_named(struct xseg *seg, const struct xseg_peer_info *peer, const char *what);
 /* Has this peer, and no other of its process, stop in an orderly way. */
 int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUST_CHECK;
+/* Tells the supervisor to start the process of a peer again when it has ended: once. place: the
+ * peer's in the stack. */
+int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor,
+		      uint32_t place) XSEG_MUST_CHECK;
 
+/* Whether the file of a process's program has been removed, or has another one in its place. */
+bool proc_is_replaced(uint32_t pid);
+/* Becomes the program that is in that place now, with the arguments of this one. Returns if that
+ * cannot be. */
+void proc_become_new(void);
 /* The supervisor of a segment that cannot be asked, by what /proc tells: has_name, whether its file
  * is still in /dev/shm. 0: there is none, or it is another user's. To be told of, not to be
  * signalled. */
 uint32_t proc_find_supervisor(const char *segment, bool has_name);
+/* The same, of all segments. */
+void proc_each_supervisor(
+	void (*seen)(const char *segment, bool has_name, uint32_t pid, void *arg), void *arg);
 
 /* Starts a program in a session of its own, input from /dev/null, output and errors to the
  * descriptor log; it gets no other descriptor. Returns its pid or -errno (the program could not be
@@ -46,6 +58,9 @@ int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_
 void proc_log_path(const char *segment, char *path, size_t size);
 /* Where that process writes its errors; false when it has ended or is somebody else's. */
 bool proc_errors_path(uint32_t pid, char *path, size_t size);
+/* Appends a line, with its time, to the file in which that process writes its errors; to nothing
+ * else, and not where it may not be written. */
+void proc_log_note(uint32_t pid, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Each line of a file from offset `from` on, or of its last 64 KiB, that contains `word` (NULL:
  * any), without its time. */
 void proc_each_line(const char *path, off_t from, const char *word,

@@ -2,6 +2,7 @@
 #include "tools/xseg/base/tool.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static bool progress_shown, muted;
 static uint64_t line_due_ns;
 static const char *named_segment;		/* NULL: not known yet */
 static const char *named_volumed = "";
+static bool errors_as_json;
 
 /* ---- time and signals -------------------------------------------------------------------- */
 
@@ -152,10 +154,58 @@ const char *tool_hints(char *buf, size_t size, const char *text)
 			      named_segment ? named_segment : hint_default_segment());
 }
 
-static void print_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+void tool_errors_as_json(void)
+{
+	errors_as_json = true;
+}
 
-/* Line breaks inside become spaces, those at the end vanish (T1). */
-static void print_line(const char *fmt, va_list ap)
+/* A name in a message may be of any bytes, and JSON has UTF-8 only: then U+FFFD is for each byte
+ * that is not ASCII. */
+static json_t *any_text(const char *text)
+{
+	json_t *j = json_string(text);
+	char utf8[3 * HINT_BYTES];
+	size_t used = 0;
+
+	if (j)
+		return j;
+	for (; *text; text++)
+		used += (size_t)snprintf(utf8 + used, sizeof(utf8) - used, "%.*s",
+			(unsigned char)*text < 0x80 ? 1 : 3,
+			(unsigned char)*text < 0x80 ? text : "\xef\xbf\xbd");
+	return json_string(utf8);
+}
+
+/* Cuts an error's line at its first ": " and at the "; " behind that (T1). */
+static void print_json_error(enum tool_exit code, char *line)
+{
+	char *why = strstr(line, ": "), *next = strstr(why ? why : line, "; ");
+	json_t *error = json_object(), *j = json_object();
+
+	if (next) {
+		*next = '\0';
+		next += 2;
+	}
+	if (why) {
+		*why = '\0';
+		why += 2;
+	}
+	json_object_set_new(error, "code", json_integer(code));
+	json_object_set_new(error, "what", any_text(line));
+	json_object_set_new(error, "why", why ? any_text(why) : json_null());
+	json_object_set_new(error, "next", next ? any_text(next) : json_null());
+	json_object_set_new(j, "error", error);
+	json_dumpf(j, stderr, JSON_COMPACT);
+	fputc('\n', stderr);
+	json_decref(j);
+}
+
+static void print_line(enum tool_exit code, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+/* code: TOOL_DONE for what is no error. Line breaks inside become spaces, those at the end vanish
+ * (T1). */
+static void print_line(enum tool_exit code, const char *fmt, va_list ap)
 {
 	char line[2048], hinted[HINT_BYTES];
 	size_t len;
@@ -172,7 +222,11 @@ static void print_line(const char *fmt, va_list ap)
 	for (c = line; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	fprintf(stderr, "xseg: %s\n", tool_hints(hinted, sizeof(hinted), line));
+	tool_hints(hinted, sizeof(hinted), line);
+	if (errors_as_json && code != TOOL_DONE)
+		print_json_error(code, hinted);
+	else
+		fprintf(stderr, "xseg: %s\n", hinted);
 }
 
 void tool_mute(bool mute)
@@ -185,7 +239,7 @@ int tool_fail(enum tool_exit code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_line(fmt, ap);
+	print_line(code, fmt, ap);
 	va_end(ap);
 	return code;
 }
@@ -197,6 +251,7 @@ static enum tool_exit exit_of(int64_t rc)
 		enum tool_exit code;
 	} codes[] = {
 		{ EEXIST, TOOL_REFUSED },   { ENOENT, TOOL_REFUSED }, { EBUSY, TOOL_REFUSED },
+		{ EISDIR, TOOL_REFUSED },   { ENOTDIR, TOOL_REFUSED },
 		{ ENOTEMPTY, TOOL_REFUSED }, { ELOOP, TOOL_REFUSED },  { ENOTCONN, TOOL_REFUSED },
 		{ EINVAL, TOOL_USAGE },	    { ENAMETOOLONG, TOOL_USAGE }, { ENOSYS, TOOL_USAGE },
 		{ ERANGE, TOOL_USAGE },	    { ETIMEDOUT, TOOL_LATER }, { EINTR, TOOL_LATER },
@@ -323,28 +378,48 @@ void tool_note(const struct tool *t, const char *fmt, ...)
 	if (t->quiet)
 		return;
 	va_start(ap, fmt);
-	print_line(fmt, ap);
+	print_line(TOOL_DONE, fmt, ap);
 	va_end(ap);
 }
 
 /* ---- places ------------------------------------------------------------------------------ */
 
-int tool_program(const char *name, char *path, size_t size)
+/* The directory of this program. */
+static int own_directory(char *path, size_t size)
 {
-	char own[4096];
-	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	ssize_t len = readlink("/proc/self/exe", path, size - 1);
 	char *slash;
 
 	if (len < 0)
 		return -errno;
-	own[len] = '\0';
-	slash = strrchr(own, '/');
+	path[len] = '\0';
+	slash = strrchr(path, '/');
 	if (!slash)
 		return -ENOENT;
 	*slash = '\0';
-	if ((size_t)snprintf(path, size, "%s/%s", own, name) >= size)
-		return -ENAMETOOLONG;
-	return access(path, X_OK) ? -errno : 0;
+	return 0;
+}
+
+int tool_file(const char *name, int how, char *path, size_t size)
+{
+	static const char *const places[] = { "", "../libexec/xseg/" };
+	char own[4096];
+	int rc = own_directory(own, sizeof(own));
+
+	for (size_t i = 0; !rc && i < sizeof(places) / sizeof(places[0]); i++) {
+		if ((size_t)snprintf(path, size, "%s/%s%s", own, places[i], name) >= size)
+			return -ENAMETOOLONG;
+		if (!access(path, how))
+			return 0;
+		if (errno != ENOENT)
+			return -errno;
+	}
+	return rc ? rc : -ENOENT;
+}
+
+int tool_program(const char *name, char *path, size_t size)
+{
+	return tool_file(name, X_OK, path, size);
 }
 
 bool tool_is_own_limit(int rc)
@@ -400,6 +475,35 @@ static int fail_attach_of_running(const struct tool *t, uint32_t pid, const stru
 		t->segment, (int)strcspn(err->text, ";"), err->text, pid);
 }
 
+struct names {
+	char *text;
+	size_t size, used;
+};
+
+static void add_name(const char *name, void *arg)
+{
+	struct names *n = arg;
+
+	if (n->used < n->size)
+		n->used += (size_t)snprintf(n->text + n->used, n->size - n->used, " %s", name);
+}
+
+static int fail_no_segment(const struct tool *t)
+{
+	char text[512] = "";
+	struct names names = { .text = text, .size = sizeof(text) };
+
+	if (xseg_list(add_name, &names) >= 0 && names.used)
+		return tool_fail(TOOL_REFUSED,
+			"segment %s: there is none of that name, but there are:%s; name one with "
+			"-s, or make it with 'xseg create' or 'xseg up STACK.conf'",
+			t->segment, text);
+	return tool_fail(TOOL_REFUSED,
+		"segment %s: there is none of that name; make it with 'xseg create' or 'xseg up "
+		"STACK.conf'",
+		t->segment);
+}
+
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	uint32_t pid = rc == -ENOENT || rc == -EPROTO
@@ -408,10 +512,7 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 	if (pid)
 		return fail_attach_of_running(t, pid, rc == -ENOENT ? NULL : err);
 	if (rc == -ENOENT)
-		return tool_fail(TOOL_REFUSED,
-			"segment %s: there is none of that name; make it with 'xseg create' or "
-			"'xseg up STACK.conf', or name another with -s",
-			t->segment);
+		return fail_no_segment(t);
 	if (rc == -EPERM)
 		return tool_fail(TOOL_REFUSED, "%s", err->text);
 	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);

@@ -90,6 +90,9 @@ void tool_name_volumed(const char *volumed);
 /* T5; copies text, and returns buf. */
 const char *tool_hints(char *buf, size_t size, const char *text);
 
+/* From now on an error is one line of JSON: {"error": {"code", "what", "why", "next"}}, with null
+ * for what the error does not say. */
+void tool_errors_as_json(void);
 /* Prints "xseg: ..." as one line and returns code. */
 int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be
@@ -119,7 +122,10 @@ void tool_note(const struct tool *t, const char *fmt, ...) __attribute__((format
 /* A line for people on stdout: not with --json or --quiet. */
 void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The program `name` in the directory of this one. -ENOENT when it is not there. */
+/* The file `name` in the directory of this program, where it was built, or in ../libexec/xseg, where
+ * it was installed, if it can be read (how: R_OK) or run (X_OK). -ENOENT: it is in neither. */
+int tool_file(const char *name, int how, char *path, size_t size) XSEG_MUST_CHECK;
+/* That of a program. */
 int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;
 
 /* Whether an error of making a segment, or of attaching to one, says something of the limits that

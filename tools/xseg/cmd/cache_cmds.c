@@ -259,6 +259,25 @@ static void hint_of_set(const struct cache_opts *o, int argc, char **argv, char 
 			o->volumed[0] ? " --volumed " : "", o->volumed);
 }
 
+/* " KEY=VALUE" of each; "KEY=" of a volume, whose value is the cache's from now on, in words. */
+static void print_set(const struct tool *t, const char *cache, const char *volume, char *settings)
+{
+	char *name, *value, set[2048] = "";
+	struct kv_text follows, text;
+	char like[256] = "";
+
+	kv_init(&text, set, sizeof(set));
+	kv_init(&follows, like, sizeof(like));
+	while ((name = kv_next_word(&settings, &value)))
+		if (value && *value)
+			kv_add(&text, " %s=%s", name, value);
+		else
+			kv_add(&follows, "%s %s", follows.used ? "," : "", name);
+	tool_say(t, "cache %s%s%s:%s%s%s%s%s", cache, *volume ? ", volume " : "", volume,
+		text.used ? " set" : "", set, text.used && follows.used ? ";" : "", like,
+		!follows.used ? "" : strchr(like, ',') ? " follow the cache" : " follows the cache");
+}
+
 /* argv: the cache, and what is to be set */
 static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
 	       int argc, char **argv)
@@ -281,7 +300,7 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 	if (t->json)
 		return get(t, c, peer, id, name);
 	client_settings_done(c, argc - 1, argv + 1, settings, sizeof(settings));
-	tool_say(t, "cache %s%s%s: set%s", name, id ? ", volume " : "", o->volume, settings);
+	print_set(t, name, o->volume, settings);
 	return TOOL_DONE;
 }
 

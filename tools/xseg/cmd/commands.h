@@ -30,7 +30,7 @@ command_fn seg_create, seg_destroy, seg_list, seg_info, seg_check;
 
 /* ---- stack_cmds.c ---- */
 struct stack_up_opts {
-	bool foreground;
+	bool foreground, service;
 };
 struct stack_down_opts {
 	bool force, cancel;
@@ -45,10 +45,13 @@ command_fn stack_status;
 struct peer_stop_opts {
 	bool force;
 };
+struct peer_restart_opts {
+	bool all, replaced;
+};
 struct peer_kill_opts {
 	bool force;
 };
-extern const struct opt peer_stop_table[], peer_kill_table[];
+extern const struct opt peer_stop_table[], peer_restart_table[], peer_kill_table[];
 command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
 
 /* ---- volume_cmds.c ---- */
@@ -79,11 +82,11 @@ command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 #define KV_PREFIX_BYTES 1024
 struct kv_opts {
 	char kvd[XSEG_NAME_MAX], prefix[KV_PREFIX_BYTES];
-	uint64_t ttl_ns;
+	uint64_t ttl_ns, in_ns;
 	uint32_t client;
-	bool force, stable, if_absent, details, encoded, flat, follow;
+	bool all, force, stable, if_absent, details, encoded, flat, follow;
 };
-extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[];
+extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[], kv_delete_table[];
 command_fn kv_put, kv_get, kv_delete, kv_exists, kv_info;
 
 /* ---- kv_all_cmds.c ---- */

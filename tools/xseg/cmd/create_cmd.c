@@ -183,7 +183,7 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 	struct xseg_error err = { "" };
 	struct xseg_config cfg;
 	struct xseg_plan plan;
-	int rc;
+	int rc, made = 0;
 
 	(void)argc;
 	(void)argv;
@@ -193,14 +193,17 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return tool_fail_errno(rc, &err, "see 'xseg create --help'", "create");
 	rc = plan_cache(o, &plan, &cache);
-	/* that is all that a dry run is for */
-	if (!rc && !t->json && (o->dry_run || !t->quiet))
+	if (rc)
+		return rc;
+	if (!o->dry_run)
+		made = xseg_create(t->segment, &cfg, &err);
+	/* that is all that a dry run is for; of a name that is taken no price is asked */
+	if (made != -EEXIST && !t->json && (o->dry_run || !t->quiet))
 		rc = print_plan(&plan, &cache);
+	if (made)
+		return tool_fail_errno(made, &err, create_hint(made), "create");
 	if (rc || o->dry_run)
 		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, false));
-	rc = xseg_create(t->segment, &cfg, &err);
-	if (rc)
-		return tool_fail_errno(rc, &err, create_hint(rc), "create");
 	tool_say(t, "segment %s is made", t->segment);
 	return t->json ? out_json(plan_json(t, &plan, &cache, true)) : TOOL_DONE;
 }

@@ -209,6 +209,11 @@ static int name_socket(struct server *s)
 	char dir[PATH_MAX] = "", *path = s->address.sun_path;
 	size_t used;
 
+	if (strspn(nbd, "0123456789") == strlen(nbd) || strchr(nbd, ':'))
+		return tool_fail(TOOL_USAGE,
+			"export: %s: it serves on a Unix socket and on no port; name the socket's "
+			"file, such as ./%s.sock",
+			nbd, s->volume);
 	if (*nbd != '/' && !getcwd(dir, sizeof(dir)))
 		return tool_fail_errno(
 			-errno, NULL, "give an absolute path", "export: this directory");
@@ -234,7 +239,7 @@ static void find_plugin(char *path, size_t size)
 	static const char *const places[] = { "../lib/" PLUGIN, "../lib/nbdkit/plugins/" PLUGIN };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (!tool_program(places[i], path, size))
+		if (!tool_file(places[i], R_OK, path, size))
 			return;
 	snprintf(path, size, "xseg");
 }
@@ -243,8 +248,10 @@ static void find_plugin(char *path, size_t size)
 static int open_guard(struct server *s)
 {
 	char path[PATH_MAX];
-	int rc = tool_program("../lib/" GUARD, path, sizeof(path));
+	int rc = tool_file("../lib/" GUARD, R_OK, path, sizeof(path));
 
+	if (rc == -ENOENT)
+		rc = tool_file(GUARD, R_OK, path, sizeof(path));
 	if (!rc) {
 		s->guard = open(path, O_RDONLY | O_CLOEXEC);
 		rc = s->guard < 0 ? -errno : 0;
@@ -252,8 +259,9 @@ static int open_guard(struct server *s)
 	if (!rc)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
-		"export %s: " GUARD " cannot be read in ../lib beside this program (%s), and "
-		"without it one client can end all others; put it there, or a link to it",
+		"export %s: " GUARD " cannot be read in ../lib or ../libexec/xseg beside this "
+		"program (%s), and without it one client can end all others; put it there, or a "
+		"link to it",
 		s->volume, strerror(-rc));
 }
 

@@ -63,6 +63,18 @@ const struct opt kv_get_table[] = {
 	  .help = "replace a file, or overwrite a device" },
 	{ 0 },
 };
+const struct opt kv_delete_table[] = {
+	OPT_KVD,
+	OPT_ENCODED,
+	{ .name = "all", .kind = OPT_BOOL, .off = AT(all),
+	  .help = "delete all values of the store, in one step" },
+	{ .name = "in", .kind = OPT_TIME, .off = AT(in_ns), .min = TOOL_SECOND,
+	  .max = TTL_MAX_NS, .arg = "TIME",
+	  .help = "with --all: delete what is there after that time, in whole seconds" },
+	{ .name = "stable", .kind = OPT_BOOL, .off = AT(stable),
+	  .help = "return when the deletion is on stable storage" },
+	{ 0 },
+};
 #undef AT
 
 /* ---- keys -------------------------------------------------------------------------------- */
@@ -289,13 +301,15 @@ int kv_get(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- delete and exists ------------------------------------------------------------------- */
 
-static int run_one(struct kv_store *s, enum xseg_kv_op op, const struct key *key, const char *state,
-	const char *said)
+static int run_one(struct kv_store *s, enum xseg_kv_op op, bool stable, const struct key *key,
+	const char *state, const char *said)
 {
 	struct xseg_kv_io io = io_of(op, key);
-	int64_t rc = kv_store_run(s, &io);
+	int64_t rc;
 	json_t *j;
 
+	io.flags = stable ? XSEG_KV_FORCE : 0;
+	rc = kv_store_run(s, &io);
 	if (rc < 0)
 		return kv_store_fail(s, rc, key->data, key->bytes);
 	if (!s->t->json) {
@@ -310,15 +324,44 @@ static int run_one(struct kv_store *s, enum xseg_kv_op op, const struct key *key
 static int delete (struct kv_store *s, const struct kv_opts *o, const struct key *key,
 	const char *file)
 {
-	(void)o;
 	(void)file;
-	return run_one(s, XSEG_KV_DELETE, key, "deleted", "is deleted");
+	return run_one(s, XSEG_KV_DELETE, o->stable, key, "deleted", "is deleted");
+}
+
+static int delete_all(struct tool *t, const struct kv_opts *o)
+{
+	uint32_t in_s = (uint32_t)(o->in_ns / TOOL_SECOND);
+	struct xseg_kv_io io = { .op = XSEG_KV_DELETE_ALL, .flags = o->stable ? XSEG_KV_FORCE : 0,
+		.item = { .ttl_s = in_s } };
+	struct kv_store s;
+	int rc = kv_store_open(&s, t, "kv delete", o->kvd);
+	int64_t n = rc ? 0 : kv_store_run(&s, &io);
+
+	if (n < 0)
+		rc = kv_store_fail(&s, n, "--all", 5);
+	if (!rc && in_s)
+		tool_say(t, "all values will be deleted in %u seconds", in_s);
+	else if (!rc)
+		tool_say(t, "all values are deleted");
+	if (!rc && t->json)
+		rc = out_state(s.info.kvd, in_s ? "waits" : "deleted");
+	kv_store_close(&s);
+	return rc;
 }
 
 int kv_delete(struct tool *t, const void *opts, int argc, char **argv)
 {
-	(void)argc;
-	return with_key(t, "kv delete", opts, argv[0], NULL, delete);
+	const struct kv_opts *o = opts;
+
+	if (o->all == (argc > 0))
+		return tool_fail(TOOL_USAGE, "kv delete: %s; see 'xseg help kv delete'",
+			o->all ? "--all takes no KEY" : "give a KEY, or --all for all of them");
+	if (o->in_ns && !o->all)
+		return tool_fail(TOOL_USAGE,
+			"kv delete: --in goes with --all; a value alone expires with 'xseg kv put "
+			"--ttl'");
+	return o->all ? delete_all(t, o)
+		      : with_key(t, "kv delete", opts, argv[0], NULL, delete);
 }
 
 static int exists(struct kv_store *s, const struct kv_opts *o, const struct key *key,
@@ -326,7 +369,7 @@ static int exists(struct kv_store *s, const struct kv_opts *o, const struct key 
 {
 	(void)o;
 	(void)file;
-	return run_one(s, XSEG_KV_EXISTS, key, "exists", "is there");
+	return run_one(s, XSEG_KV_EXISTS, false, key, "exists", "is there");
 }
 
 int kv_exists(struct tool *t, const void *opts, int argc, char **argv)

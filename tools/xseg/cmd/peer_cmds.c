@@ -15,6 +15,7 @@
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/flow/launch.h"
+#include "tools/xseg/flow/restart.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
@@ -24,6 +25,16 @@
 const struct opt peer_stop_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
 	  .help = "even if peers send to it, or clients have its volumes open" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct peer_restart_opts, field)
+const struct opt peer_restart_table[] = {
+	{ .name = "all", .kind = OPT_BOOL, .off = AT(all),
+	  .help = "all peers one after the other, then the supervisor" },
+	{ .name = "replaced", .kind = OPT_BOOL, .off = AT(replaced),
+	  .help = "the same of those whose program was replaced, as by an upgrade" },
 	{ 0 },
 };
 #undef AT
@@ -68,8 +79,16 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 	return rc;
 }
 
-static int not_running(const struct xseg_peer_info *info)
+static int not_running(struct xseg *seg, const struct xseg_peer_info *info)
 {
+	struct xseg_peer_info supervisor;
+
+	if (info->state == XSEG_PEER_DEAD && view_supervisor(seg, &supervisor) &&
+		view_in_stack(seg, info->name) && !xseg_peer_is_gone(seg, info))
+		return tool_fail(TOOL_REFUSED,
+			"%s: it is dead already, and is being started again; 'xseg peer list' "
+			"shows when it runs",
+			info->name);
 	return tool_fail(TOOL_REFUSED, "%s: it is %s already; start it with 'xseg peer start %s'",
 			 info->name, view_state_name(info->state), info->name);
 }
@@ -166,7 +185,7 @@ static int refuse_users(const struct one_peer *p)
 static int may_be_stopped(const struct one_peer *p)
 {
 	if (!view_peer_alive(p->info))
-		return not_running(p->info);
+		return not_running(p->seg, p->info);
 	if (view_peer_is_client(p->info))
 		return tool_fail(TOOL_REFUSED,
 				 "%s: it is a client, which ends by itself; end its process %u",
@@ -174,12 +193,12 @@ static int may_be_stopped(const struct one_peer *p)
 	return TOOL_DONE;
 }
 
-static int ask_to_stop(struct tool *t, const struct one_peer *p, const char *what)
+static int ask_to_stop(struct tool *t, const struct one_peer *p)
 {
 	int rc = proc_stop_peer(p->seg, p->info);
 
 	if (rc && rc != -ESRCH)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s %s", what,
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer stop %s",
 				       p->info->name);
 	return ending_wait_stopped(t, p->seg, p->info);
 }
@@ -194,7 +213,7 @@ static int stop_one(struct tool *t, const struct one_peer *p, bool force)
 		return refuse_stop(info, names);
 	if (!rc && !force)
 		rc = refuse_users(p);
-	return rc ? rc : ask_to_stop(t, p, "peer stop");
+	return rc ? rc : ask_to_stop(t, p);
 }
 
 int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
@@ -217,45 +236,57 @@ int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- restart ----------------------------------------------------------------------------- */
 
-/* Nobody else starts a peer that was stopped, so what cannot be started again is not stopped.
- * Clients wait for a stopped peer for some seconds (params.gone_ns of volume.h), and the next one
- * is begun at once. */
 static int restart_one(struct tool *t, const struct one_peer *p)
 {
 	const char *name = p->info->name;
-	int rc = view_peer_alive(p->info) ? may_be_stopped(p) : TOOL_DONE;
+	bool alive = view_peer_alive(p->info);
+	int rc = alive ? may_be_stopped(p) : TOOL_DONE;
 
 	if (!rc && !view_in_stack(p->seg, name))
 		rc = tool_fail(TOOL_REFUSED,
 			"peer restart %s: it is not in the stack of segment %s, so it could not be "
 			"started again; stop it, and start it as it was started before",
 			name, t->segment);
-	if (!rc && view_peer_alive(p->info))
-		rc = ask_to_stop(t, p, "peer restart");
-	if (rc == TOOL_LATER)
-		tool_note(t,
-			"peer restart %s: it is not started again; 'xseg peer start %s' does that "
-			"when it has stopped",
-			name, name);
-	return rc ? rc : launch_peer(t, p->seg, name);
+	if (rc)
+		return rc;
+	return alive ? restart_peer(t, p->seg, p->info) : launch_peer(t, p->seg, name);
 }
 
-int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
+static int restart_named(struct tool *t, const char *name)
 {
 	struct one_peer p;
-	int rc;
+	int rc = one_peer_open(t, name, &p);
 
-	(void)opts;
-	(void)argc;
-	rc = one_peer_open(t, argv[0], &p);
 	if (rc)
 		return rc;
 	rc = restart_one(t, &p);
 	one_peer_close(&p);
 	if (rc)
 		return rc;
-	tool_say(t, "%s is running again", argv[0]);
-	return t->json ? out_state(argv[0], "running") : TOOL_DONE;
+	tool_say(t, "%s is running again", name);
+	return t->json ? out_state(name, "running") : TOOL_DONE;
+}
+
+static int restart_stack(struct tool *t, bool if_replaced)
+{
+	struct xseg *seg;
+	int rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+
+	if (rc)
+		return rc;
+	rc = restart_all(t, seg, if_replaced);
+	xseg_detach(seg);
+	return rc || !t->json ? rc : out_state(t->segment, "running");
+}
+
+int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct peer_restart_opts *o = opts;
+
+	if (o->all + o->replaced + argc != 1)
+		return tool_fail(TOOL_USAGE,
+			"peer restart: give the NAME of a peer, --all or --replaced");
+	return argc ? restart_named(t, argv[0]) : restart_stack(t, o->replaced);
 }
 
 /* ---- kill -------------------------------------------------------------------------------- */
@@ -264,16 +295,20 @@ int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
 static int kill_one(const struct one_peer *p, bool force, char *others, size_t size)
 {
 	const struct xseg_peer_info *info = p->info;
+	struct xseg_peer_info supervisor;
 	int rc;
 
 	if (!view_peer_alive(info))
-		return not_running(info);
+		return not_running(p->seg, info);
 	if (view_peer_names(&p->peers, view_shares_process, info, others, size) && !force)
 		return tool_fail(
 			TOOL_REFUSED,
 			"peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
 			info->name, info->pid, others);
 	rc = proc_signal_named(p->seg, info, SIGKILL);
+	if (!rc && view_supervisor(p->seg, &supervisor))
+		proc_log_note(supervisor.pid, "xseg: peer kill: process %u of %s%s is killed",
+			info->pid, info->name, others);
 	if (rc == -EPROTO)
 		return proc_fail_named(p->seg, info, "peer kill");
 	if (rc == -ESRCH)

@@ -180,6 +180,26 @@ static void list_one(const char *name, void *arg)
 	json_array_append_new(l->array, j);
 }
 
+/* One whose file was removed, while its stack runs on. */
+static void list_removed(const char *name, bool has_name, uint32_t pid, void *arg)
+{
+	static const char reason[] = "its file was removed, the stack runs on";
+	struct listing *l = arg;
+	json_t *j;
+
+	if (has_name)
+		return;
+	l->nr++;
+	out_table_row(l->table, "%s\tremoved\t-\t-\t-\t-\t%s; 'kill %u' stops that in order", name,
+		reason, pid);
+	j = json_object();
+	out_set_text(j, "name", name);
+	out_set_text(j, "state", "removed");
+	out_set_text(j, "reason", reason);
+	out_set_int(j, "supervisor_pid", pid);
+	json_array_append_new(l->array, j);
+}
+
 int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct listing l = { .array = json_array(),
@@ -191,6 +211,8 @@ int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	rc = xseg_list(list_one, &l);
+	if (rc >= 0)
+		proc_each_supervisor(list_removed, &l);
 	if (rc < 0)
 		rc = tool_fail_errno(rc, NULL, "is /dev/shm mounted?", "list");
 	else if (t->json)

@@ -13,9 +13,7 @@
  *       those that it would start still sends to that.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,16 +24,18 @@
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/flow/launch.h"
+#include "tools/xseg/flow/stay.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
-
-#define TAIL_NS		 (TOOL_SECOND / 10)
 
 #define AT(field) offsetof(struct stack_up_opts, field)
 const struct opt stack_up_table[] = {
 	{ .name = "foreground", .kind = OPT_BOOL, .off = AT(foreground),
 	  .help = "stay and show the log; Ctrl-C stops all peers" },
+	{ .name = "service", .kind = OPT_BOOL, .off = AT(service),
+	  .help = "the same for systemd: tell it when all peers serve; at the end remove the "
+		  "segment" },
 	{ 0 },
 };
 #undef AT
@@ -62,6 +62,7 @@ struct upping {
 	struct view_peers before;		/* what was there */
 	struct launch launch;
 	bool taken_back;	/* the stack serves, as a stop of it was taken back */
+	bool again;		/* the stack serves, and this program was its predecessor (stay.h) */
 };
 
 static int read_text(struct upping *u)
@@ -99,7 +100,7 @@ static int check_file(struct upping *u)
 
 	rc = tool_program("xseg-host", path, sizeof(path));
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program xseg-host");
 	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, STDIN_FILENO, NULL,
 		said, sizeof(said));
@@ -151,6 +152,9 @@ static int make_segment(struct upping *u)
 	if (!u->stack->segment.memory)
 		return tool_fail(TOOL_USAGE, "up: %s: [segment] has no memory; add memory = SIZE",
 				 u->file);
+	/* it has the stores' files open */
+	if (proc_find_supervisor(u->t->segment, false))
+		return tool_fail_attach(u->t, -ENOENT, NULL);
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
@@ -252,6 +256,14 @@ static int take_stop_back(struct upping *u, bool *again)
 	return TOOL_DONE;
 }
 
+static int go_on(struct upping *u)
+{
+	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
+	u->launch.log_from = (off_t)strtoll(getenv(STAY_AGAIN), NULL, 10);
+	u->taken_back = true;
+	return TOOL_DONE;
+}
+
 static int open_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
@@ -265,7 +277,7 @@ static int open_segment(struct upping *u)
 	else
 		tool_be_patient(u->t, u->seg);
 	if (!rc && !u->made && xseg_supervisor_alive(u->seg))
-		rc = take_stop_back(u, &again);
+		rc = u->again ? go_on(u) : take_stop_back(u, &again);
 	if (!rc && again) {
 		xseg_detach(u->seg);
 		u->seg = NULL;
@@ -310,69 +322,6 @@ static void undo(struct upping *u)
 			&(struct ending_stop){ .spare = was_there, .arg = u });
 	if (!rc)
 		undo_segment(u);
-}
-
-/* ---- up: the foreground ------------------------------------------------------------------ */
-
-/* Copies what was added to the log to stderr. */
-static void show_log(const struct launch *l, off_t *from)
-{
-	int fd = open(l->log, O_RDONLY | O_CLOEXEC);
-	char buf[4096];
-	ssize_t len;
-
-	while (fd >= 0 && (len = pread(fd, buf, sizeof(buf), *from)) > 0) {
-		fwrite(buf, 1, (size_t)len, stderr);
-		*from += len;
-	}
-	if (fd >= 0)
-		close(fd);
-}
-
-/* True: Ctrl-C has asked it to stop all, and it has taken that back since `before`. */
-static bool took_back(const struct xseg_peer_info *supervisor, bool asked, uint32_t before)
-{
-	return asked && peer_word_undone(supervisor).nr != before &&
-	       !peer_word_stopping(supervisor);
-}
-
-/* Until Ctrl-C, then until all has stopped. A time limit was for the start. A stop that is taken
- * back is told, and the next Ctrl-C begins another. */
-static int stay(struct upping *u)
-{
-	struct xseg_peer_info supervisor;
-	off_t shown = u->launch.log_from;
-	bool alive, asked = false;
-	uint32_t before = 0;
-	int rc;
-
-	while ((alive = view_supervisor(u->seg, &supervisor)) && !(asked && tool_interrupted())) {
-		show_log(&u->launch, &shown);
-		if (took_back(&supervisor, asked, before)) {
-			(void)ending_fail_undone(u->t, u->seg, peer_word_undone(&supervisor));
-			asked = false;
-		}
-		if (!asked && tool_interrupted()) {
-			asked = true;
-			before = peer_word_undone(&supervisor).nr;
-			tool_clear_interrupt();
-			rc = proc_signal_peer(u->seg, &supervisor, SIGTERM);
-			if (rc && rc != -ESRCH)
-				return tool_fail_errno(rc, NULL, "use 'xseg down'",
-						       "the supervisor");
-		}
-		tool_sleep_ns(TAIL_NS);
-	}
-	show_log(&u->launch, &shown);
-	if (alive)
-		return tool_later("the stack of segment %s is still stopping; see 'xseg status'",
-				  u->t->segment);
-	/* it leaves what it cannot stop, also when Ctrl-C has asked it to */
-	if (!launch_ended_in_order(u->seg))
-		return tool_fail(TOOL_FAILED,
-				 "up: the supervisor went away; see %s and 'xseg status'",
-				 u->launch.log);
-	return TOOL_DONE;
 }
 
 /* ---- up ---------------------------------------------------------------------------------- */
@@ -432,7 +381,8 @@ static void note_damage(const struct upping *u)
 int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct stack_up_opts *o = opts;
-	struct upping u = { .t = t, .file = argv[0] };
+	struct upping u = { .t = t, .file = argv[0], .again = o->service && getenv(STAY_AGAIN) };
+	bool stays = o->foreground || o->service;
 	int rc;
 
 	(void)argc;
@@ -443,12 +393,15 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 		rc = bring_up(&u);
 	if (!rc)
 		rc = say_up(&u);
-	if (!rc && !o->foreground && !u.taken_back)
+	if (!rc && !stays && !u.taken_back)
 		launch_note_warnings(&u.launch);
 	if (!rc)
 		note_damage(&u);
-	if (!rc && o->foreground)
-		rc = stay(&u);
+	unsetenv(STAY_AGAIN);
+	u.launch.t = t;
+	u.launch.seg = u.seg;
+	if (!rc && stays)
+		rc = stay_until_stopped(&u.launch, o->service);
 	view_peers_fini(&u.before);
 	if (u.seg)
 		xseg_detach(u.seg);

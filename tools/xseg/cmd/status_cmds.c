@@ -196,7 +196,8 @@ static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_p
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
 					    "used_bytes", "dirty_bytes", "draining",
 					    "peer_state", "answers",
-					    "flush_errors", "load_errors", "store_full", "full" };
+					    "flush_errors", "load_errors", "store_full", "full",
+					    "flushes_fail", "loads_fail" };
 	struct client *c = asker_client(a);
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
@@ -294,6 +295,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	json_object_set_new(j, "supervisor", supervisor_json(seg));
 	json_object_set_new(j, "peers", peer_text_json(peers));
 	json_object_set_new(j, "chains", peer_text_chains(peers));
+	json_object_set_new(j, "off_path", peer_text_off_path(peers));
 	while ((p = view_peer_of_kind(peers, "cached", p)))
 		json_array_append_new(caches, cache_json(&a, seg, p));
 	json_object_set_new(j, "caches", caches);
@@ -393,6 +395,7 @@ static void print_segment(const json_t *j)
 static void print_chains(const json_t *j)
 {
 	json_t *chains = json_object_get(j, "chains"), *chain;
+	json_t *off = json_object_get(j, "off_path"), *name;
 	size_t i, k;
 
 	json_array_foreach(chains, i, chain) {
@@ -402,6 +405,10 @@ static void print_chains(const json_t *j)
 				json_string_value(json_array_get(chain, k)));
 		putchar('\n');
 	}
+	json_array_foreach(off, i, name)
+		printf("%s%s", i ? ", " : "off path    ", json_string_value(name));
+	if (json_array_size(off))
+		putchar('\n');
 }
 
 static void print_caches(const json_t *j)
@@ -416,7 +423,7 @@ static void print_caches(const json_t *j)
 		       out_size(out_int(c, "memory_bytes"), memory),
 		       out_size(out_int(c, "dirty_bytes"), dirty));
 		printf("            %s: %s\n", out_text(c, "policy"), out_text(c, "promise"));
-		cache_text_print_errors(c, "            ");
+		cache_text_print_troubles(c, "            ");
 	}
 }
 

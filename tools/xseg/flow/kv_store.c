@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/say/kv.h"
+#include "tools/xseg/base/client.h"
 #include "tools/xseg/text/key_text.h"
 
 #define WAIT_NS	 (TOOL_SECOND / 10)
@@ -130,11 +132,32 @@ int kv_store_run_all(struct kv_store *s, struct xseg_kv_io *io, uint32_t nr)
 	return wait_all(s);
 }
 
-static const char *hint_of(int64_t rc)
+/* Whether kvd says that it has as many keys as it can. Deleted ones count for a while. */
+static bool is_full_of_keys(const struct kv_store *s)
+{
+	char *key, *value, *text;
+	bool full = false;
+	struct client *c;
+	uint32_t peer;
+
+	if (client_open(s->t, &c))
+		return false;
+	if (!client_find_peer(c, "kvd", s->info.kvd, &peer) && client_ask(c, peer, "info") >= 0) {
+		text = c->text;
+		while ((key = kv_next_line(&text, &value)))
+			full |= value && !strcmp(key, "keys_left") && !strcmp(value, "0");
+	}
+	client_close(c);
+	return full;
+}
+
+static const char *hint_of(const struct kv_store *s, int64_t rc)
 {
 	switch (rc) {
 	case -ENOSPC:
-		return "delete values, or give kvd a larger size";
+		return is_full_of_keys(s) ? "it has as many keys as it may: delete some, or start "
+					    "kvd with a larger keys="
+					  : "delete values, or start kvd with a larger size=";
 	case -EIO:
 		return "the value or the store is damaged: 'xseg kv verify' shows which";
 	case -EFBIG:
@@ -166,7 +189,7 @@ int kv_store_fail(const struct kv_store *s, int64_t rc, const void *key, uint32_
 		return tool_fail(TOOL_REFUSED,
 			"%s: the key '%s%s' is there already; leave --if-absent out to replace it",
 			s->what, text, shown < bytes ? "..." : "");
-	return tool_exit_of_store(tool_fail_errno(rc, NULL, hint_of(rc), "%s %s%s", s->what, text,
+	return tool_exit_of_store(tool_fail_errno(rc, NULL, hint_of(s, rc), "%s %s%s", s->what, text,
 		shown < bytes ? "..." : ""));
 }
 

@@ -83,12 +83,12 @@ static void add_group(struct args *a, struct xseg *seg, const struct stack *stac
 static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack,
 			   const struct stack_peer *p, struct args *a)
 {
-	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
+	const char *program = p->group == STACK_NONE ? stack_program(p->kind) : "xseg-host";
 	char path[PATH_MAX];
 	int rc = tool_program(program, path, sizeof(path));
 
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program %s", program);
 	args_add(a, "%s", path);
 	args_add(a, "--segment=%s", t->segment);
@@ -213,33 +213,49 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 	return spawn_peer(t, seg, stack, &stack->peers[peer]);
 }
 
-int launch_peer(struct tool *t, struct xseg *seg, const char *name)
+int launch_stack(struct tool *t, struct xseg *seg, const char *what, struct stack **stack,
+		 char **text)
 {
-	struct stack *stack = stack_create();
-	char *text = malloc(STACK_TEXT_BYTES);
+	char *copy = malloc(STACK_TEXT_BYTES);
 	struct xseg_error err = { "" };
-	int rc;
+	int rc = TOOL_DONE;
 
-	if (!stack || !text)
+	*stack = stack_create();
+	if (!*stack || !copy)
 		rc = tool_fail(TOOL_FAILED, "no memory for a stack; free some");
 	else if (!xseg_is_own(seg))
 		rc = tool_fail(TOOL_REFUSED,
 			"%s: another user made segment %s, so nothing is started from its stack "
 			"file; that user can start the peer, or run its program yourself",
-			name, t->segment);
-	else if (!xseg_stack_get(seg, text, STACK_TEXT_BYTES))
+			what, t->segment);
+	else if (!xseg_stack_get(seg, copy, STACK_TEXT_BYTES))
 		rc = tool_fail(
 			TOOL_REFUSED,
 			"%s: segment %s holds no stack file; start one with 'xseg up STACK.conf'",
-			name, t->segment);
-	else if (stack_parse(text, stack, &err))
+			what, t->segment);
+	else if (stack_parse(copy, *stack, &err))
 		rc = tool_fail(TOOL_FAILED,
 			       "the stack file in segment %s: %s; give it another with 'xseg up "
 			       "STACK.conf'",
 			       t->segment, err.text);
+	if (rc) {
+		stack_destroy(*stack);
+		*stack = NULL;
+	}
+	if (rc || !text)
+		free(copy);
 	else
+		*text = copy;
+	return rc;
+}
+
+int launch_peer(struct tool *t, struct xseg *seg, const char *name)
+{
+	struct stack *stack;
+	int rc = launch_stack(t, seg, name, &stack, NULL);
+
+	if (!rc)
 		rc = start_from_stack(t, seg, stack, name);
-	free(text);
 	stack_destroy(stack);
 	return rc;
 }
@@ -305,12 +321,12 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	char path[PATH_MAX], said[LINE_BYTES] = "";
 	int rc, fd;
 
-	*l = (struct launch){ .t = t, .seg = seg, .stack = stack };
+	*l = (struct launch){ .t = t, .seg = seg, .stack = stack, .what = "up" };
 	proc_log_path(t->segment, l->log, sizeof(l->log));
 	l->log_from = log_size(l->log);
 	rc = tool_program("xseg-host", path, sizeof(path));
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program xseg-host");
 	fd = open_text(text);
 	if (fd < 0)
@@ -358,10 +374,10 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 			continue;
 		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
 		if (proc_last_line(l->log, l->log_from, word, NULL, line, sizeof(line)))
-			return tool_fail(code, "up: %s did not start: %s (log: %s)",
-					 l->stack->peers[i].name, line + strlen(word), l->log);
+			return tool_fail(code, "%s: %s did not start: %s (log: %s)",
+					 l->what, l->stack->peers[i].name, line + strlen(word), l->log);
 	}
-	return tool_fail(code, "up: %s (log: %s)", supervisor_line, l->log);
+	return tool_fail(code, "%s: %s (log: %s)", l->what, supervisor_line, l->log);
 }
 
 /* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash; or the
@@ -369,6 +385,7 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 struct crashes {
 	const char *name;
 	unsigned nr, nr_kills;
+	bool memory;				/* it ran out, as the log says */
 	int signal;				/* the last one */
 };
 
@@ -386,6 +403,7 @@ static void count_crash(const char *line, void *arg)
 	signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
 	if (signal == SIGKILL) {
 		c->nr_kills++;
+		c->memory |= strstr(line, "memory ran out") != NULL;
 		return;
 	}
 	c->nr++;
@@ -401,14 +419,15 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
 	text[0] = '\0';
 	if (c.nr_kills >= CRASHES_MAX)
-		snprintf(text, size, " (killed by signal %d %u times, perhaps by the kernel "
-			 "because memory ran out; see %s)", SIGKILL, c.nr_kills, l->log);
+		snprintf(text, size, " (killed by signal %d %u times%s; see %s)", SIGKILL,
+			 c.nr_kills, c.memory ? ", perhaps by the kernel because memory ran out" : "",
+			 l->log);
 	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
-			 "up: %s did not start: its process was killed by signal %d, the last of "
+			 "%s: %s did not start: its process was killed by signal %d, the last of "
 			 "%u times (log: %s)",
-			 name, c.signal, c.nr, l->log);
+			 l->what, name, c.signal, c.nr, l->log);
 }
 
 /* How many peers serve; *waiting is the name of one that does not. */
@@ -489,15 +508,16 @@ static int look_for_failure(const struct launch *l, const char *waiting, struct 
 		return TOOL_DONE;
 	if (!alive && launch_ended_in_order(l->seg))
 		return tool_fail(TOOL_FAILED,
-			"up: the stack was stopped before all of it served, by 'xseg down' or a "
+			"%s: the stack was stopped before all of it served, by 'xseg down' or a "
 			"signal to its supervisor; the log is %s",
-			l->log);
+			l->what, l->log);
 	if (found_failure(l, line, sizeof(line)))
 		return report_failure(l, line);
 	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
 		return TOOL_FAILED;
 	return alive ? TOOL_DONE
-		     : tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s", l->log);
+		     : tool_fail(TOOL_FAILED, "%s: the supervisor went away; see %s", l->what,
+				 l->log);
 }
 
 int launch_wait(struct launch *l)
@@ -525,6 +545,47 @@ int launch_wait(struct launch *l)
 		tool_progress(l->t, "%u of %u peers serve, %s %s%s%s", serving, nr,
 			      sight.stopping ? "the stack is being stopped, with" : "waiting for",
 			      waiting, why, sight.killed);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
+		  const char *what)
+{
+	struct xseg_peer_info supervisor;
+
+	*l = (struct launch){ .t = t, .seg = seg, .stack = stack, .what = what };
+	if (!view_supervisor(seg, &supervisor) ||
+		!proc_errors_path(supervisor.pid, l->log, sizeof(l->log)))
+		proc_log_path(t->segment, l->log, sizeof(l->log));
+	l->log_from = log_size(l->log);
+}
+
+int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old)
+{
+	struct ending_stall stall = ENDING_STALL_OF(old);
+	struct xseg_peer_info info;
+	struct sight sight;
+	char dirty[OUT_TEXT];
+	int rc;
+
+	while (!serves(l->seg, old->name, &info) || info.generation == old->generation) {
+		if (info.generation == old->generation && view_peer_alive(&info)) {
+			ending_look_for_stall(l->t, l->seg, &stall);
+			tool_progress(l->t, "stopping %s: %s dirty", old->name,
+				      out_size(dirty_bytes_of(l->seg, old->index), dirty));
+		} else {
+			rc = look_for_failure(l, old->name, &sight);
+			if (rc)
+				return rc;
+			tool_progress(l->t, "starting %s%s", old->name, sight.killed);
+		}
+		if (tool_out_of_time(l->t))
+			return tool_later("%s: %s does not serve yet, the restart goes on; see "
+					  "'xseg peer list'",
+					  l->what, old->name);
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();

@@ -16,12 +16,18 @@
 /* Starts one peer of the stack in the segment, with those of its group that are not alive; waits
  * until it serves. */
 int launch_peer(struct tool *t, struct xseg *seg, const char *name);
+/* The stack in the segment; `what` is what shall be done with it, for messages. *text: as it is
+ * there, to be freed; NULL: not wanted. Refuses one of another user's segment, whose text may start
+ * anything. */
+int launch_stack(struct tool *t, struct xseg *seg, const char *what, struct stack **stack,
+		 char **text);
 
 /* A stack on its way up. */
 struct launch {
 	struct tool *t;
 	struct xseg *seg;
 	const struct stack *stack;
+	const char *what;			/* the command, for messages */
 	char log[PATH_MAX];
 	off_t log_from;				/* where this start's lines begin */
 };
@@ -35,6 +41,12 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 /* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
  * refused what it is to serve, or the supervisor has gone; the reason is printed. */
 int launch_wait(struct launch *l);
+/* Waits until that incarnation of a peer has stopped, and the supervisor has started the next one,
+ * which serves. l: launch_watch()'s. */
+int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old);
+/* What the supervisor logs from now on. */
+void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
+		  const char *what);
 /* Whether a supervisor that has gone was asked to by somebody else, and has stopped all: one that
  * was killed stays listed, as dead, and one that had to leave leaves others alive. */
 bool launch_ended_in_order(struct xseg *seg);

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "peers/common/log/log_time.h"
 #include "peers/common/say/kv.h"
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/out.h"
@@ -159,6 +161,9 @@ static void fill_in_sum(json_t *j, const char *key, const char *group)
 		json_object_set_new(j, key, json_integer(sum));
 }
 
+/* What is null where all is well. */
+static const char *const troubles[] = { "full", "flushes_fail", "loads_fail" };
+
 static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *cache)
 {
 	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
@@ -181,8 +186,9 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 		json_object_set_new(draining, "eta_ms", json_null());
 	if (!json_object_get(j, "resizing"))
 		json_object_set_new(j, "resizing", json_null());
-	if (!json_object_get(j, "full"))
-		json_object_set_new(j, "full", json_null());
+	for (i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
+		if (!json_object_get(j, troubles[i]))
+			json_object_set_new(j, troubles[i], json_null());
 	if (xseg_peer_get_info(seg, cache->downstream, &below))
 		out_set_text(j, "downstream", below.name);
 	else
@@ -334,13 +340,47 @@ static void print_full(const json_t *s, const char *before)
 		strcmp(out_text(s, "store_full"), "fail") ? "wait when memory runs out" : "fail");
 }
 
-void cache_text_print_errors(const json_t *s, const char *before)
+/* "flushes fail since 18:03:07 (12s): No space left on device; ..." */
+static void print_trouble(const json_t *s, const char *key, const char *words, const char *next,
+	const char *before)
+{
+	const json_t *trouble = json_object_get(s, key);
+	uint64_t ms = out_int(trouble, "ms");
+	char age[OUT_TEXT], at[32] = "?";
+	struct timespec since;
+	struct tm tm;
+
+	if (!json_is_object(trouble))
+		return;
+	log_date(&since);
+	since.tv_sec -= (time_t)(ms / 1000);
+	if (localtime_r(&since.tv_sec, &tm))
+		strftime(at, sizeof(at), ms < 86400000 ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &tm);
+	printf("%s%s since %s (%s): %s; %s\n", before, words, at, out_time(ms * 1000000, age),
+		out_text(trouble, "error"), next);
+}
+
+void cache_text_print_troubles(const json_t *s, const char *before)
 {
 	print_full(s, before);
+	print_trouble(s, "flushes_fail", "the store fails flushes",
+		"each is tried again after 5s at most", before);
+	print_trouble(s, "loads_fail", "the store fails loads", "its log says of which object",
+		before);
+}
+
+/* What failed since the cache was made, also if all is well now. */
+static void print_errors(const json_t *s)
+{
+	bool now = json_is_object(json_object_get(s, "flushes_fail")) ||
+		   json_is_object(json_object_get(s, "loads_fail"));
+
 	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
-		printf("%s%" PRIu64 " flushes and %" PRIu64
-		       " loads that the store failed; its log says why\n",
-			before, out_int(s, "flush_errors"), out_int(s, "load_errors"));
+		printf("errors    %" PRIu64 " flushes and %" PRIu64
+		       " loads that the store failed%s\n",
+			out_int(s, "flush_errors"), out_int(s, "load_errors"),
+			now ? "" : "; none fails now");
+	cache_text_print_troubles(s, "trouble   ");
 }
 
 void cache_text_print(const json_t *s)
@@ -367,6 +407,6 @@ void cache_text_print(const json_t *s)
 	printf("flushed   %s\n", out_size(out_int(s, "flushed_bytes"), a));
 	print_group(s, " by", "flushed_by");
 	print_group(s, "waits", "waits_by");
-	cache_text_print_errors(s, "errors    ");
+	print_errors(s);
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

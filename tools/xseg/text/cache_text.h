@@ -1,6 +1,6 @@
 /* cache_text - a cache's status, as JSON for scripts and as text for people.
  *
- * Contract: pure but for cache_text_print() and cache_text_print_errors(), which write to stdout.
+ * Contract: pure but for cache_text_print() and cache_text_print_troubles(), which write to stdout.
  */
 #ifndef TOOLS_XSEG_CACHE_TEXT_H
 #define TOOLS_XSEG_CACHE_TEXT_H
@@ -21,8 +21,8 @@ void cache_text_put(json_t *j, const char *key, const char *value);
 void cache_text_put_counter(json_t *j, const char *key, uint64_t value);
 /* For people. */
 void cache_text_print(const json_t *status);
-/* The line, after `before`, of what the store has failed, if it ever did. */
-void cache_text_print_errors(const json_t *status, const char *before);
+/* Lines, each after `before`, of what the store fails now, or has no room for. */
+void cache_text_print_troubles(const json_t *status, const char *before);
 /* In a word: of one that no process serves, whether it was stopped or died. */
 const char *cache_text_state(const json_t *status);
 

@@ -10,6 +10,8 @@
 #include "tools/xseg/text/cache_text.h"
 #include "tools/xseg/base/out.h"
 
+#define OFF_PATH "off the path"			/* state of a volume in such a cache */
+
 /* ---- whose volumes they are -------------------------------------------------------------- */
 
 static bool passes(const struct view_peers *peers, const struct xseg_peer_info *p, uint32_t cache)
@@ -232,6 +234,16 @@ static void full_name_put(json_t *full, const json_t *volumes)
 			out_set_text(full, "volume", out_text(v, "name"));
 }
 
+/* Those of a cache that is off the path: it gets nothing of them, whatever their policy says. */
+static void volumes_are_off(json_t *volumes)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(volumes, i, v)
+		out_set_text(v, "state", OFF_PATH);
+}
+
 int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer_info *cache,
 	json_t **status)
 {
@@ -248,6 +260,8 @@ int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer
 	full_name_put(json_object_get(*status, "full"), volumes);
 	if (volumes)
 		json_object_set_new(*status, "volumes", volumes);
+	if (cache->downstream == XSEG_NONE)
+		volumes_are_off(volumes);
 	return 0;
 }
 
@@ -319,8 +333,12 @@ static void print_volume(const json_t *v, const char *cache)
 	const json_t *draining = json_object_get(v, "draining");
 	const char *policy = out_text(v, "policy"),
 		   *promise = cache_text_promise(policy, "the store", words);
+	bool off = !strcmp(out_text(v, "state"), OFF_PATH);
 
-	cache_text_except(v, words);
+	if (off)
+		promise = tool_hints(words, sizeof(words), "holds again after 'xseg plug'");
+	else
+		cache_text_except(v, words);
 	printf("volume    %s, in cache %s, %s", out_text(v, "name"), cache, out_text(v, "state"));
 	if (json_is_object(draining))
 		printf(" (%" PRIu64 "%%, %s dirty)", out_int(draining, "percent"),
@@ -340,12 +358,15 @@ static int show_volume(const struct tool *t, struct client *c, uint32_t peer, ui
 		       const char *cache, const struct cache_opts *o)
 {
 	int64_t rc = client_ask(c, peer, "volume-status id=%" PRIu32, id);
+	struct xseg_peer_info info;
 	json_t *j;
 
 	if (rc < 0)
 		return client_fail(c, rc, NULL, "cache status %s", cache);
 	j = volume_json(c->text, kv_next_line);
 	out_set_text(j, "name", o->volume);
+	if (xseg_peer_get_info(c->seg, peer, &info) && info.downstream == XSEG_NONE)
+		out_set_text(j, "state", OFF_PATH);
 	if (t->json)
 		return out_json(j);
 	print_volume(j, cache);

@@ -86,14 +86,31 @@ static json_t *chain_from(const struct view_peers *peers, const struct xseg_peer
 	return chain;
 }
 
+/* A cache without a store gets nothing: it waits to be plugged. */
+static bool is_off_path(const struct xseg_peer_info *p)
+{
+	return !strcmp(p->kind, "cached") && p->downstream == XSEG_NONE;
+}
+
 json_t *peer_text_chains(const struct view_peers *peers)
 {
 	json_t *chains = json_array();
 	uint32_t i;
 
 	for (i = 0; i < peers->nr; i++)
-		if (!view_peer_is_client(&peers->info[i]) &&
+		if (!view_peer_is_client(&peers->info[i]) && !is_off_path(&peers->info[i]) &&
 		    !is_sent_to(peers, peers->info[i].index))
 			json_array_append_new(chains, chain_from(peers, &peers->info[i]));
 	return chains;
+}
+
+json_t *peer_text_off_path(const struct view_peers *peers)
+{
+	json_t *names = json_array();
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (is_off_path(&peers->info[i]) && !is_sent_to(peers, peers->info[i].index))
+			json_array_append_new(names, json_string(peers->info[i].name));
+	return names;
 }

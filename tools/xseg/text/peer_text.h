@@ -13,7 +13,10 @@
 json_t *peer_text_json(const struct view_peers *peers);
 struct out_table *peer_text_table(const struct view_peers *peers);
 
-/* An array for each peer that nobody sends to: the names from it down. */
+/* An array for each peer that nobody sends to: the names from it down. Caches off the path are in
+ * none. */
 json_t *peer_text_chains(const struct view_peers *peers);
+/* The names of those caches. */
+json_t *peer_text_off_path(const struct view_peers *peers);
 
 #endif

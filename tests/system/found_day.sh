@@ -1,0 +1,135 @@
+#!/bin/bash
+# found_day.sh - messages of a day's work, as a user sees them: a segment that need not be named,
+# commands that other tools have, a peer that is killed twice, a store that fails, a cache off the
+# path, errors as JSON.
+#
+# timeout: 120
+. "$(dirname "$0")/../lib/system.sh"
+need xseg
+
+mkdir store
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 96M
+
+[peer filed]
+dir = $TMP/store
+
+[peer cached]
+downstream = filed
+memory = 16M
+
+[peer volumed]
+downstream = cached
+END
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create disk --size 16M
+
+# ---- what a person types ----
+
+expect_err 2 "did you mean 'volume remove'" "other tools say delete" xseg volume delete disk
+expect_err 2 "did you mean 'volume remove'" "or rm" xseg rm disk
+expect_err 2 "did you mean 'volume list'" "ls is a list" xseg ls
+expect_err 2 "did you mean 'kv put'" "a value is set" xseg kv set key
+expect_err 4 "is a directory|Is a directory" "a directory is no image" xseg volume import disk "$TMP"
+expect_err 4 "No such file" "a directory that is missing has the same code" \
+	xseg volume export disk "$TMP/none/file"
+expect_err 2 "serves on a Unix socket and on no port" "a port is no socket" \
+	xseg export disk --nbd 10809
+expect_err 2 "serves on a Unix socket and on no port" "nor is a host" \
+	xseg export disk --nbd localhost:10809
+
+refused_at_once()
+{
+	xseg create --memory 64M >out.txt 2>err.txt
+	[ $? -eq 4 ] && [ ! -s out.txt ] && grep -q 'exists already' err.txt
+}
+t "a name that is taken is refused before a price is told" refused_at_once
+
+is "a volume's policy of its own" "$(xseg cache set cached policy=write-through --volume disk)" \
+	"cache cached, volume disk: set policy=write-through"
+is "goes again" "$(xseg cache set cached policy= --volume disk)" \
+	"cache cached, volume disk: policy follows the cache"
+is "beside a setting that stays" "$(xseg cache set cached policy= min=4M --volume disk)" \
+	"cache cached, volume disk: set min=4M; policy follows the cache"
+expect_err 1 "memory=1.0T needs 1024G more than cache 'cached' has, and the segment has [0-9.]+M left" \
+	"sizes have the unit that a person takes" xseg cache set cached memory=1T
+
+# ---- errors as JSON ----
+
+expect_err 4 '^\{"error":\{"code":4,"what":"volume info none","why":"there is no volume .none.","next":".*shows the volumes"\}\}$' \
+	"an error is JSON, too" xseg --json volume info none
+expect_err 2 '^\{"error":\{"code":2,"what":"unknown command .*","why":null,"next":".*"\}\}$' \
+	"one of the command line as well" xseg --json nonsense
+expect_err 4 "^xseg: volume info none: there is no volume" "without --json it is a line" \
+	xseg volume info none
+
+# ---- killed twice ----
+
+t "the cache is killed" xseg peer kill cached
+killed_again()
+{
+	xseg peer kill cached 2>err.txt || grep -q 'is being started again' err.txt
+}
+t "at once again: it runs, or is being started" killed_again
+t "it serves again" wait_for 30 state_is cached running
+t "the log names the command" grep -qE \
+	'xseg: peer kill: process [0-9]+ of cached is killed$' "$TMP/xseg-$XSEG_SEGMENT.log"
+t "and no lack of memory" eval "! grep -q 'memory ran out' '$TMP/xseg-$XSEG_SEGMENT.log'"
+
+# ---- off the path ----
+
+t "the cache leaves the path" xseg unplug cached
+is "status has the chain without it" "$(xseg status | grep '^chain')" "chain       volumed -> filed"
+is "and says where it is" "$(xseg status | grep '^off path')" "off path    cached"
+expect_json '.chains == [["volumed", "filed"]] and .off_path == ["cached"]' "also as JSON" \
+	xseg --json status
+t "its volumes promise nothing" eval \
+	"xseg cache status cached --volume disk | grep -q \"holds again after 'xseg\""
+is "and their state says so" "$(xseg cache status cached --volume disk | head -1)" \
+	"volume    disk, in cache cached, off the path"
+t "it is on the path again" xseg plug cached --above filed --below volumed
+is "with the chain" "$(xseg status | grep '^chain')" "chain       volumed -> cached -> filed"
+
+# ---- a segment whose file is gone ----
+
+rm "/dev/shm/xseg.$XSEG_SEGMENT"
+t "list shows a stack whose segment's file was removed" eval \
+	"xseg list | grep -qE '^$XSEG_SEGMENT +removed .*its file was removed, the stack runs on'"
+expect_json '.[] | select(.name == env.XSEG_SEGMENT) | .state == "removed" and .supervisor_pid > 0' \
+	"also as JSON" xseg --json list
+expect_err 4 "its file was removed from /dev/shm, and its stack runs on; 'kill [0-9]+' stops that" \
+	"up says so, too" xseg up stack.conf
+kill "$(xseg --json list | jq '.[] | select(.name == env.XSEG_SEGMENT) | .supervisor_pid')"
+gone()
+{
+	! xseg list | grep -q "^$XSEG_SEGMENT "
+}
+t "it stops in order" wait_for 30 gone
+
+# ---- the only segment of a machine ----
+
+# In a /dev/shm of its own.
+alone()
+{
+	unshare --mount bash -c '
+		mount -t tmpfs none /dev/shm || exit 1
+		unset XSEG_SEGMENT
+		"$@"' - "$@"
+}
+
+only_one()
+{
+	xseg -s first create --memory 32M --quiet && xseg --json info | jq -e ".name == \"first\"" &&
+		xseg -s second create --memory 32M --quiet && ! xseg info 2>err.txt &&
+		grep -q "segment xseg: there is none of that name, but there are: .*first" err.txt &&
+		xseg create --memory 32M --quiet && xseg --json info | jq -e ".name == \"xseg\""
+}
+export -f only_one
+if alone true 2>/dev/null; then
+	t "the only segment need not be named, and of several the names are told" alone only_one
+else
+	skip "the only segment need not be named" "no mount namespace of one's own"
+fi
+finish

@@ -1,0 +1,93 @@
+#!/bin/bash
+# service.sh - `up --service` as a service manager runs it: it says when all serve, that it stops,
+# and that a stop goes on; it shows the log, also of one that was rotated; a supervisor may be
+# replaced meanwhile; at the end the segment is gone.
+# timeout: 120
+# shellcheck source=tests/lib/system.sh
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host volumed cached memd xbench jq python3
+
+cat >stack.conf <<END
+[segment]
+memory = 192M
+
+[peer memd]
+memory = 64M
+
+[peer cached]
+downstream = memd
+memory = 48M
+dirty_high = 90
+dirty_low = 80
+dirty_age = 1h
+
+[peer volumed]
+downstream = cached
+END
+
+# Writes what is sent to the socket $2 into $1, an end of line after each message.
+cat >listen.py <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[2])
+with open(sys.argv[1], "wb", buffering=0) as out:
+    while True:
+        out.write(s.recv(4096) + b"\n")
+END
+short=$(mktemp -d /tmp/xseg-notify.XXXXXX)	# a socket's path has at most 107 bytes
+start listen python3 listen.py notes "$short/socket"
+t "a manager listens" wait_for 20 test -S "$short/socket"
+log=$TMP/xseg-$XSEG_SEGMENT.log
+
+mkdir bin
+for program in xseg xseg-host volumed cached memd; do ln -s "$BUILD/bin/$program" bin; done
+rm bin/xseg && cp "$BUILD/bin/xseg" bin
+NOTIFY_SOCKET=$short/socket start front "$TMP/bin/xseg" up stack.conf --service
+front=$started
+t "the manager is told when all serve" wait_for 60 grep -qx READY=1 notes
+is "and not before" "$(xseg --json peer list | jq -c '[.[].state] | unique')" '["running"]'
+t "the log is shown" wait_for 10 grep -q "supervisor: started" front.log
+
+: >"$log"
+t "all are restarted" xseg peer restart --all
+t "a log that was cut is shown, too" wait_for 10 grep -q "memd is restarted, as asked" front.log
+is "the front stays" "$(kill -0 "$front" && echo yes)" yes
+cp bin/xseg bin/new && mv bin/new bin/xseg
+t "all are restarted once more" xseg peer restart --all
+is_new()
+{
+	[ "$(readlink "/proc/$front/exe")" = "$TMP/bin/xseg" ]
+}
+t "the front becomes the new program, and is the same process" wait_for 20 is_new
+t "the manager is told once more that all serve" wait_for 20 eval '[ "$(grep -cx READY=1 notes)" = 2 ]'
+is "no line of the log is shown twice" "$(grep -E '^[0-9]{4}-' front.log | sort | uniq -d)" ""
+is "the front stays" "$(kill -0 "$front" && echo yes)" yes
+t "a volume is made" xseg volume create v --size 32M
+t "and written, which stays dirty" xbench --volume=v --rw=write --bs=64k --iodepth=8 --size=32M --number_ios=512
+t "the store is slow" xseg peer set memd bandwidth=16M/s
+kill -TERM "$front"
+wait "$front"
+is "SIGTERM ends it in order" "$?" 0
+t "the manager is told that it stops" grep -qx STOPPING=1 notes
+t "and, while data is written, that it takes longer" \
+	test "$(grep -c '^EXTEND_TIMEOUT_USEC=60000000$' notes)" -ge 3
+t "with what is left" grep -q '^STATUS=stopping: .* dirty$' notes
+expect_exit 4 "the segment is gone" xseg info
+
+# ---- a start that fails, and no manager ----
+
+sed -i 's/^\[peer memd\]/&\nkind = filed\ndir = \/proc\/none/; /memory = 64M/d' stack.conf
+: >notes
+NOTIFY_SOCKET=$short/socket expect_err 1 "memd did not start" "a start that fails is a failed start" \
+	xseg up stack.conf --service
+is "the manager is not told that all serve" "$(grep -c READY notes)" 0
+expect_exit 4 "and nothing is left" xseg info
+sed -i '/^kind = filed/d; /^dir = /d; s/^\[peer memd\]/&\nmemory = 64M/' stack.conf
+start alone xseg up stack.conf --service
+alone=$started
+t "it runs without a manager, too" wait_for 60 grep -q "all 3 peers serve" alone.log
+t "somebody else stops it" xseg down
+wait "$alone"
+is "then it ends well" "$?" 0
+rm -r "$short"
+finish

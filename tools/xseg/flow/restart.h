@@ -1,0 +1,21 @@
+/* restart - peers are stopped in order and started again, by the programs that are in place then.
+ *
+ * If a supervisor runs, it starts the processes, so they are its children and have its log and its
+ * limits. Without one this process starts them.
+ *
+ * Contract: reports its errors (tool.h) and returns an exit code. Requests of other peers and of
+ * clients wait meanwhile, and none of them fails.
+ */
+#ifndef TOOLS_XSEG_RESTART_H
+#define TOOLS_XSEG_RESTART_H
+
+#include "tools/xseg/base/tool.h"
+
+/* One peer, which is alive and in the stack. Others of its process serve on; then it gets a process
+ * of its own. */
+int restart_peer(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
+/* All peers of the stack that are alive, process by process, bottom up; then the supervisor.
+ * if_replaced: only processes whose program's file has been replaced. */
+int restart_all(struct tool *t, struct xseg *seg, bool if_replaced);
+
+#endif
