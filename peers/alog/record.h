@@ -35,7 +35,8 @@ enum alog_type {
 	ALOG_FILLER = XRECORD_FILLER,		/* in place of a record that was not finished */
 	ALOG_FOOTER = XRECORD_FOOTER,
 	ALOG_CLEAR = XRECORD_CLEAR,		/* of no key; what it means is the user's */
-	ALOG_LOST = XRECORD_LOST, ALOG_NR_TYPES = XRECORD_NR_TYPES
+	ALOG_LOST = XRECORD_LOST,		/* in place of a value that was damaged */
+	ALOG_NR_TYPES = XRECORD_NR_TYPES
 };
 
 enum alog_flag {

@@ -359,6 +359,7 @@ static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 			continue;
 		kvd_record_bad(k, slot, &e);
 		index_identity(&k->index, slot, hint->identity);
+		hint->sequence = UINT64_MAX;	/* no clear is newer */
 		hint->place = e.place;
 		hint->bytes = e.bytes;
 		hint->type = e.type == INDEX_TOMBSTONE ? ALOG_TOMBSTONE : ALOG_VALUE;

@@ -124,7 +124,8 @@ enum act {
 	ACT_DEATH, ACT_VOLUME, ACT_STEER, ACT_VALUE, NR_ACTS
 };
 /* Of ACT_VALUE (kv/values.c). INFO is for the beginning. RENEW puts a key of which it is not known
- * what it holds, LARGE a large value; both come in the place of others. BAD is a sector that goes bad. */
+ * what it holds, LARGE a large value; both come in the place of others. BAD is a sector that goes
+ * bad. */
 enum value_op {
 	VALUE_CHANGE, VALUE_BATCH, VALUE_GET, VALUE_EXISTS, VALUE_SCAN, VALUE_FLUSH, VALUE_DATE,
 	VALUE_DELETE_ALL, VALUE_INFO, VALUE_RENEW, VALUE_LARGE, VALUE_BAD
