@@ -5,15 +5,9 @@
 # that passes it. The command is repeated until the peer has died. Commands run while peers die, and
 # all of them have to succeed.
 
-[ -x "$BUILD/kill/bin/cached" ] ||
-	skip_all "there are no programs with kill points; 'make kill-build' makes them"
-newest=$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)
-[ -z "$(find "$root"/{xtypes,xseg,peers} -name '*.[ch]' -newer "$newest" -print -quit)" ] ||
-	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
-export PATH="$BUILD/kill/bin:$PATH"
+need_kill_points cached
 need xseg xseg-host xbench volumed cached filed memd killpoint jq
 
-export XSEG_KILL_TABLE=$TMP/table
 # seconds until a peer that does not die, or does not come back, has failed
 patience=60
 # I/Os a second of each job of the load, and how long those that copy wait in between: who dies and

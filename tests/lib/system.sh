@@ -340,6 +340,20 @@ is_as_before()
 	[ "$(free_of_segment)" = "$free" ]
 }
 
+# need_kill_points PEER: PATH begins with the programs that have kill points, and they share a table;
+# skips the whole script where PEER's is not built, or older than a source
+need_kill_points()
+{
+	local newest
+	[ -x "$BUILD/kill/bin/$1" ] ||
+		skip_all "there are no programs with kill points; 'make kill-build' makes them"
+	newest=$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)
+	[ -z "$(find "$root"/{xtypes,xseg,peers} -name '*.[ch]' -newer "$newest" -print -quit)" ] ||
+		skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
+	export PATH="$BUILD/kill/bin:$PATH"
+	export XSEG_KILL_TABLE=$TMP/table
+}
+
 # ---- volumes by NBD ----
 
 plugin=$BUILD/lib/nbdkit-xseg-plugin.so

@@ -4,15 +4,9 @@
 # again.
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
-[ -x "$BUILD/kill/bin/kvd" ] ||
-	skip_all "there are no programs with kill points; 'make kill-build' makes them"
-newest=$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)
-[ -z "$(find "$root"/{xtypes,xseg,peers} -name '*.[ch]' -newer "$newest" -print -quit)" ] ||
-	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
-export PATH="$BUILD/kill/bin:$PATH"
+need_kill_points kvd
 need xseg xseg-host kvd cached filed killpoint kv_load kv_large_load jq
 
-export XSEG_KILL_TABLE=$TMP/table
 patience=60
 
 # KVD_NAMED once, when the log is made; KVD_COPIED when zones are compacted, which the load causes;

@@ -12,13 +12,10 @@
 # timeout: 400
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/uppers.sh"
-[ -x "$BUILD/kill/bin/cached" ] ||
-	skip_all "there are no programs with kill points; 'make kill-build' makes them"
-export PATH="$BUILD/kill/bin:$PATH"
+need_kill_points cached
 need xseg xseg-host xbench volumed cached memd relay killpoint jq
 
 uppers=${UPPERS:-volumed}
-export XSEG_KILL_TABLE=$TMP/table
 rounds=${LONG:+20}
 
 # ---- the points ----
