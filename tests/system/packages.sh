@@ -139,7 +139,7 @@ done
 
 t "data is written that is dirty then" in_it xbench -s disk --owner xseg --volume=v --rw=write --bs=64k \
 	--size=32M --number_ios=512 --verify=crc32c --verify_state=/root/state
-t "the machine reboots" booted_reboot
+t "the machine reboots" booted_reboot "$TMP/debian"
 is "the service is active by itself" "$(in_it systemctl is-active xseg@disk)" active
 t "and has what was written" in_it xbench -s disk --owner xseg --volume=v --verify_only \
 	--verify_state=/root/state --rw=write --bs=64k --size=32M --number_ios=512
