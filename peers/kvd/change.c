@@ -562,7 +562,7 @@ static void take_behind(struct kvd *k)
 	while (q.first) {
 		r = fifo_pop(&q);
 		if (r->op != XSEG_OP_WRITE)
-			kvd_serve(k, r);
+			kvd_query(k, r);
 		else if (k->q.waiting.first || !try_change(k, r, r->user))
 			fifo_push(&k->q.waiting, r);
 	}
