@@ -14,6 +14,7 @@ cat >"$work/allowed" <<-'END'
 	hendler		an author: xtypes/xworkq.h
 	inflight	a name in the code, as in Linux
 	fro		to and fro
+	vlarge		a large value of the simulator, as vio is a request
 	fileds		several of filed
 	anothers	ANOTHERS, a value in tests/model/direct.pml
 	datas		a variable in bench/hit.sh
