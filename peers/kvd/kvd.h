@@ -2,7 +2,7 @@
  *
  * A change is appended to the log (peers/alog), and the index gets its place. A get is sent on to
  * the peer below, which answers the client itself. The form of requests is xseg/kv_wire.h. The
- * design, and how it was attacked: docs/design/kvd.md.
+ * design: docs/design/kvd.md; how it was attacked: docs/design/kvd-attacks.md.
  *
  *   file        what is there
  *   kvd.c       the class, options, what a port does each round

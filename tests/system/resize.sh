@@ -77,7 +77,7 @@ t "every size was accepted" wait $resizer
 t "it is asked to hold the whole volume" xseg cache set cached memory=64M
 t "and does" wait_for 60 has $((64 << 20))
 is "the segment has less" "$(free_mb)" $((free - 48))
-expect_err 1 "memory=1024M needs 960M more .* the segment has [0-9]+M left" \
+expect_err 1 "memory=1.0G needs 960M more .* the segment has [0-9.]+M left" \
 	"more than the segment has is refused" \
 	xseg cache set cached memory=1G
 expect_json '.memory == "64M"' "and nothing is changed by that" xseg --json cache get cached
