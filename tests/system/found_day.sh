@@ -56,6 +56,26 @@ is "beside a setting that stays" "$(xseg cache set cached policy= min=4M --volum
 expect_err 1 "memory=1.0T needs 1024G more than cache 'cached' has, and the segment has [0-9.]+M left" \
 	"sizes have the unit that a person takes" xseg cache set cached memory=1T
 
+expect_json '.objects == 0 and .requests == 128' "what is counted is a number in JSON" \
+	xseg --json cache get cached
+
+# ---- a program with several clients ----
+
+xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --runtime=30s --status-interval=200ms \
+	>out.txt 2>lines.txt &
+load=$!
+three_clients()
+{
+	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" -ge 3 ]
+}
+t "a program has three clients" wait_for 30 three_clients
+is "they share a line" "$(xseg peer list | grep -c ' [0-9]* clients ')" 1
+t "each has one of its own with --all" eval \
+	"[ \$(xseg peer list --all | grep -c ' client ') -ge 3 ]"
+t "a line of an interval has the longest I/O" wait_for 30 grep -qE 'p99=[0-9.]+[num]?s max=[0-9.]+[num]?s' lines.txt
+kill $load
+wait $load
+
 # ---- errors as JSON ----
 
 expect_err 4 '^\{"error":\{"code":4,"what":"volume info none","why":"there is no volume .none.","next":".*shows the volumes"\}\}$' \

@@ -47,7 +47,7 @@ static const struct command commands[] = {
 	  "stops a stack from the top down and removes its segment" },
 	{ "status", stack_status, NULL, 0, 0, 0, "",
 	  "shows the segment, the supervisor, the peers and the caches" },
-	{ "peer list", peer_list, NULL, 0, 0, 0, "",
+	{ "peer list", peer_list, peer_list_table, sizeof(struct peer_list_opts), 0, 0, "",
 	  "lists the peers and the state that each is in" },
 	{ "peer start", peer_start, NULL, 0, 1, 1, "NAME",
 	  "starts a peer as the stack file has it" },

@@ -55,7 +55,7 @@ static struct xb_sample *add_sample(struct xb_sampler *s)
 
 static void print_line(const struct xb_sample *sample)
 {
-	char bw[24], p99[24];
+	char bw[24], p99[24], max[24];
 	bool idle = true;
 
 	fprintf(stderr, "xbench: %6.1fs", (double)sample->end_ns / 1e9);
@@ -65,9 +65,10 @@ static void print_line(const struct xb_sample *sample)
 		if (!f->ios)
 			continue;
 		opt_human_size(xb_rate(f->bytes, f->span_ns), bw, sizeof(bw));
-		fprintf(stderr, "  %s %" PRIu64 " IOPS %s/s p99=%s", xb_stat_names[op],
+		fprintf(stderr, "  %s %" PRIu64 " IOPS %s/s p99=%s max=%s", xb_stat_names[op],
 			xb_rate(f->ios, f->span_ns), bw,
-			xb_human_ns(f->percentile[12], p99, sizeof(p99)));
+			xb_human_ns(f->percentile[12], p99, sizeof(p99)),
+			xb_human_ns(f->max, max, sizeof(max)));
 		idle = false;
 	}
 	fputs(idle ? "  0 IOPS\n" : "\n", stderr);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/options/cli.h"
@@ -173,6 +174,12 @@ static void add_number(json_t *j, const char *key, const char *value)
 			out_set_int(j, units[i].number, number);
 }
 
+/* A plain number, without a unit. */
+static bool is_count(const char *key)
+{
+	return !strcmp(key, "objects") || !strcmp(key, "requests");
+}
+
 /* Prints the "key=value" lines of c->text. */
 static int show_options(const struct tool *t, struct client *c)
 {
@@ -185,7 +192,10 @@ static int show_options(const struct tool *t, struct client *c)
 	}
 	j = json_object();
 	while ((key = kv_next_line(&cursor, &value))) {
-		out_set_text(j, key, value ? value : "");
+		if (is_count(key))
+			out_set_int(j, key, strtoull(value ? value : "0", NULL, 10));
+		else
+			out_set_text(j, key, value ? value : "");
 		add_number(j, key, value ? value : "");
 	}
 	return out_json(j);

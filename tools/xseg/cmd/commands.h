@@ -42,6 +42,9 @@ command_fn stack_up, stack_down;
 command_fn stack_status;
 
 /* ---- peer_cmds.c ---- */
+struct peer_list_opts {
+	bool all;
+};
 struct peer_stop_opts {
 	bool force;
 };
@@ -51,7 +54,7 @@ struct peer_restart_opts {
 struct peer_kill_opts {
 	bool force;
 };
-extern const struct opt peer_stop_table[], peer_restart_table[], peer_kill_table[];
+extern const struct opt peer_list_table[], peer_stop_table[], peer_restart_table[], peer_kill_table[];
 command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
 
 /* ---- volume_cmds.c ---- */

@@ -21,6 +21,14 @@
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
 
+#define AT(field) offsetof(struct peer_list_opts, field)
+const struct opt peer_list_table[] = {
+	{ .name = "all", .kind = OPT_BOOL, .off = AT(all),
+	  .help = "each client of a program in a line of its own, as JSON always has them" },
+	{ 0 },
+};
+#undef AT
+
 #define AT(field) offsetof(struct peer_stop_opts, field)
 const struct opt peer_stop_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
@@ -95,7 +103,7 @@ static int not_running(struct xseg *seg, const struct xseg_peer_info *info)
 
 /* ---- list -------------------------------------------------------------------------------- */
 
-static int show_list(const struct tool *t, const struct view_peers *peers)
+static int show_list(const struct tool *t, const struct view_peers *peers, bool all)
 {
 	const struct xseg_peer_info *p;
 	char text[HALTED_TEXT];
@@ -107,7 +115,7 @@ static int show_list(const struct tool *t, const struct view_peers *peers)
 		tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
 		return TOOL_DONE;
 	}
-	rc = out_table_print(peer_text_table(peers));
+	rc = out_table_print(peer_text_table(peers, all));
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (halted_is(peers->seg, p))
 			tool_note(t, "%s", halted_tell(p->name, p->pid, text));
@@ -116,11 +124,11 @@ static int show_list(const struct tool *t, const struct view_peers *peers)
 
 int peer_list(struct tool *t, const void *opts, int argc, char **argv)
 {
+	const struct peer_list_opts *o = opts;
 	struct view_peers peers = { 0 };
 	struct xseg *seg;
 	int rc;
 
-	(void)opts;
 	(void)argc;
 	(void)argv;
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
@@ -128,7 +136,7 @@ int peer_list(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = view_peers_need(seg, &peers);
 	if (!rc)
-		rc = show_list(t, &peers);
+		rc = show_list(t, &peers, o->all);
 	view_peers_fini(&peers);
 	xseg_detach(seg);
 	return rc;

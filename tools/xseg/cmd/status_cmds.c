@@ -586,7 +586,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_halted(j);
 		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
-		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
+		rc = peers.nr ? out_table_print(peer_text_table(&peers, false)) : out_done();
 	}
 	json_decref(j);
 	view_peers_fini(&peers);

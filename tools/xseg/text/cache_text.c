@@ -406,7 +406,7 @@ void cache_text_print(const json_t *s)
 	print_group(s, " by", "evicted_by");
 	printf("flushed   %s\n", out_size(out_int(s, "flushed_bytes"), a));
 	print_group(s, " by", "flushed_by");
-	print_group(s, "waits", "waits_by");
+	print_group(s, "waited", "waits_by");
 	print_errors(s);
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

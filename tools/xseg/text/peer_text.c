@@ -43,20 +43,48 @@ json_t *peer_text_json(const struct view_peers *peers)
 	return array;
 }
 
-struct out_table *peer_text_table(const struct view_peers *peers)
+/* How many clients the process of this one has, and their ports; 0: an earlier one stands for it. */
+static uint32_t clients_of(const struct view_peers *peers, const struct xseg_peer_info *p,
+	uint32_t *ports)
+{
+	const struct xseg_peer_info *o;
+	uint32_t nr = 0;
+
+	*ports = 0;
+	for (o = peers->info; o < peers->info + peers->nr; o++) {
+		if (!view_peer_is_client(o) || !view_peer_alive(o) || o->pid != p->pid)
+			continue;
+		if (o < p)
+			return 0;
+		nr++;
+		*ports += o->nr_ports;
+	}
+	return nr;
+}
+
+struct out_table *peer_text_table(const struct view_peers *peers, bool all)
 {
 	struct out_table *table = out_table_create(
 		"NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
 	const struct xseg_peer_info *p;
+	uint32_t nr, ports;
 	const char *lower;
-	char pid[16];
+	char pid[16], kind[32];
 
 	for (p = peers->info; p < peers->info + peers->nr; p++) {
+		nr = 1;
+		ports = p->nr_ports;
+		if (!all && view_peer_is_client(p) && view_peer_alive(p))
+			nr = clients_of(peers, p, &ports);
+		if (!nr)
+			continue;
 		lower = downstream_name(peers, p);
 		snprintf(pid, sizeof(pid), "%u", p->pid);
-		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s", p->name, p->kind,
+		snprintf(kind, sizeof(kind), "%u clients", nr);
+		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s", p->name,
+			      nr > 1 ? kind : p->kind,
 			      view_state_name(p->state), view_peer_alive(p) ? pid : "-",
-			      p->generation, p->nr_ports,
+			      p->generation, ports,
 			      view_peer_alive(p) ? p->member_label : "-", lower ? lower : "-");
 	}
 	return table;

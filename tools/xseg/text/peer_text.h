@@ -11,7 +11,8 @@
 #include "tools/xseg/base/view.h"
 
 json_t *peer_text_json(const struct view_peers *peers);
-struct out_table *peer_text_table(const struct view_peers *peers);
+/* all: each client has a line; else those of one process share one, which has their sums. */
+struct out_table *peer_text_table(const struct view_peers *peers, bool all);
 
 /* An array for each peer that nobody sends to: the names from it down. Caches off the path are in
  * none. */
