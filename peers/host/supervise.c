@@ -410,10 +410,16 @@ static void prepare_restart(struct supervisor *s, uint32_t peer)
 	if (peer >= s->units.stack->nr_peers || stop_is_on(s))
 		return;
 	u = &s->units.unit[units_of(&s->units, peer) - s->units.unit];
-	if (u->state != UNIT_RUNNING)
+	/* somebody has started it by hand, and no step has seen that */
+	if (u->state == UNIT_STOPPED && unit_has(&s->units, u, xseg_peer_is_up))
+		watch_stranger(s, u);
+	if (u->state != UNIT_RUNNING && u->state != UNIT_STOPPED)
 		return;
 	log_info("%s: %s is restarted, as asked", me, unit_name(&s->units, u));
-	u->return_once = true;
+	if (u->state == UNIT_STOPPED)		/* it has stopped already */
+		unit_set(u, UNIT_WAITING);
+	else
+		u->return_once = true;
 	u->started = false;		/* so that all of a group are begun */
 }
 

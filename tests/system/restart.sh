@@ -106,6 +106,20 @@ t "the new supervisor starts what dies" wait_for 20 is_back
 wait "$load"
 is "no I/O failed, and all of it is right" "$?" 0
 t "the segment is whole" xseg check
+
+# ---- a peer that was started by hand a moment ago ----
+
+# The supervisor looks for such a peer ten times a second, so most of these find it unseen.
+again_and_again()
+{
+	local i
+	for i in 1 2 3 4 5 6; do
+		xseg peer stop volumed && xseg peer start volumed &&
+			xseg --timeout 20s peer restart volumed || return 1
+	done
+}
+t "a peer is restarted that the supervisor may not have seen yet" again_and_again
+t "it serves" state_is volumed running
 t "the stack goes down" xseg down
 
 # ---- peers of one process ----
