@@ -54,6 +54,14 @@ static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_e
 	return rc;
 }
 
+/* For peers that need so much: clients find room, too, and it is a number that a person takes. */
+static uint64_t good_memory(uint64_t need)
+{
+	uint64_t step = 32 * MIB;
+
+	return (need + need / 8 + step - 1) / step * step;
+}
+
 int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *err)
 {
 	struct need n = { 0 };
@@ -73,9 +81,10 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 	if (n.memory_bytes > memory_left)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has %" PRIu64 "M of memory left and its peers need %" PRIu64
-			"M (%s%s); make it with more memory, or give them less",
+			"M (%s%s); set memory = %" PRIu64 "M in [segment], or give them less",
 			memory_left / MIB, n.memory_bytes / MIB, n.memory_of,
-			n.more ? ", ..." : "");
+			n.more ? ", ..." : "",
+			good_memory(has.memory_bytes - memory_left + n.memory_bytes) / MIB);
 	if (n.ports > ports_left)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has %" PRIu64 " ports left and its peers need %" PRIu64
