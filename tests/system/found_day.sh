@@ -128,6 +128,18 @@ gone()
 }
 t "it stops in order" wait_for 30 gone
 
+# ---- in the foreground ----
+
+start front xseg up stack.conf --foreground
+front=$started
+t "a stack comes up in the foreground" wait_for 60 grep -q "all 3 peers serve; 'xseg status' shows them" front.log
+kill -INT "$front"
+wait "$front"
+is "Ctrl-C is a good end" "$?" 0
+t "and what is left is told" grep -q \
+	"has stopped; the segment stays, and 'xseg destroy' removes it" front.log
+t "which it is" xseg destroy
+
 # ---- the only segment of a machine ----
 
 # In a /dev/shm of its own.

@@ -334,7 +334,9 @@ static int say_up(const struct upping *u)
 	if (u->taken_back && !u->t->json)
 		return out_done();
 	if (!u->t->json) {
-		tool_say(u->t, u->stack->nr_peers > 1 ? "all %u peers serve" : "%u peer serves",
+		tool_say(u->t,
+			 u->stack->nr_peers > 1 ? "all %u peers serve; 'xseg status' shows them"
+						: "%u peer serves; 'xseg status' shows it",
 			 u->stack->nr_peers);
 		return out_done();
 	}

@@ -135,8 +135,13 @@ static int end(struct stay *s, bool alive)
 		return tool_fail(TOOL_FAILED,
 				 "up: the supervisor went away; see %s and 'xseg status'",
 				 s->launch->log);
-	if (!s->service)
+	if (!s->service) {
+		if (s->asked)
+			tool_say(s->t,
+				"the stack of segment %s has stopped; the segment stays, and "
+				"'xseg destroy' removes it", s->t->segment);
 		return TOOL_DONE;
+	}
 	rc = ending_may_destroy(s->t, s->seg, true);
 	if (!rc)
 		rc = ending_remove(s->t, s->seg, ENDING_REMOVE_UNDER_CLIENTS);
