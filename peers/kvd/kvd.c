@@ -317,6 +317,12 @@ static bool waits_for_log(const struct kvd *k)
 	       (large_may_leave(&k->large.t) && !k->large.t.kept);
 }
 
+/* For the head, or for a clear: the log calls when it has gone on, but for what its poll does. */
+static uint64_t held_until(const struct kvd *k)
+{
+	return k->time.held_ns ? k->time.held_ns : k->pp->now_ns + KVD_SECOND / 1000;
+}
+
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
@@ -352,7 +358,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (k->state == KVD_OPEN)
 		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
-		next = peer_earlier(next, k->time.held_ns);
+		next = peer_earlier(next, held_until(k));
 	next = peer_earlier(next, verify);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }

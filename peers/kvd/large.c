@@ -147,7 +147,9 @@ void kvd_piece(struct kvd *k, struct xreq *r, const struct kv_query *q)
 
 /* ---- room ---- */
 
-/* A log that evicts: the next large value goes, as if it had been deleted. */
+/* A log that evicts: the next large value goes, as if it had been deleted. One that a put by pages
+ * is replacing goes with that put: a tombstone would stand behind the put's record (G4 of
+ * paged.c). */
 static bool evict_one(struct kvd *k)
 {
 	struct large_run *run = k->opt.full == KVD_EVICT ? large_victim(&k->large.t) : NULL;
@@ -156,6 +158,8 @@ static bool evict_one(struct kvd *k)
 
 	if (!run)
 		return false;
+	if (paged_find(&k->paged, run->id))
+		return true;
 	put.rec.identity[0] = run->id[0];
 	put.rec.identity[1] = run->id[1];
 	if (alog_append(k->log, &put, 1, &at))

@@ -25,7 +25,7 @@
  *   G3  The record is live from step 3 on: a compaction and a repair copy it, and step 4 points to
  *       the copy (I6 of logged.c).
  *   G4  One change of a key at a time (C2): no other change of the key is between steps 3 and 4,
- *       and no clear, which is a change of every key.
+ *       no eviction of its large value, and no clear, which is a change of every key.
  */
 #include <errno.h>
 

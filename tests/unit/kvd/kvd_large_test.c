@@ -994,6 +994,52 @@ static void a_log_that_evicts_drops_large_values(void **state)
 	assert_true(held_is(handle, 99, 3 * PIECE));
 }
 
+/* The only value that could go is one that a put by pages is about to replace: no tombstone comes
+ * behind that put's record. */
+static void a_value_that_a_put_is_replacing_is_not_evicted(void **state)
+{
+	static char text[34001 + 1];
+	struct kw_change put = change(KV_PUT, "key"), c = change(KV_BEGIN, "other");
+	struct xreq *r, *b;
+
+	(void)state;
+	kr_kill();
+	kr_start("full=evict");
+	assert_int_equal(put_large("key", 1, MAX, true), 0);
+	clean_up();
+	memset(text, 'p', sizeof(text) - 1);
+	put.value = text;
+	put.value_bytes = sizeof(text) - 1;
+	c.total = 25 * PIECE;
+	r = xseg_req_alloc(kr.port);
+	b = xseg_req_alloc(kr.port);
+	kr.store_stands = true;
+	assert_true(kw_batch(kr.seg, r, &kr.log, &put, 1, false, kr_slot(1), KR_PAGES) > 0);
+	kr_submit(r);
+	kr_settle();
+	assert_int_equal(kr_kvd()->paged.nr, 1);
+	kw_batch(kr.seg, b, &kr.log, &c, 1, false, kr_slot(2), 1);
+	kr_submit(b);
+	kr_settle();
+	assert_null(kr_reply());
+	assert_non_null(kr_kvd()->q.begins.first);
+	kr.store_stands = false;
+	assert_ptr_equal(wait_reply(), r);
+	kw_outcomes(kr.seg, r, &put, 1);
+	assert_int_equal(put.result, 0);
+	assert_ptr_equal(wait_reply(), b);
+	kw_outcomes(kr.seg, b, &c, 1);
+	assert_int_equal(c.result, 0);
+	xseg_req_free(kr.port, r);
+	xseg_req_free(kr.port, b);
+	assert_int_equal(kr_counter(KS_EVICTED), 0);
+	assert_true(kr_has("key", text));
+	assert_int_equal(kr_flush(), 0);
+	kr_power_cut();
+	kr_start("full=evict");
+	assert_true(kr_has("key", text));
+}
+
 static void an_expired_value_makes_room(void **state)
 {
 	struct kw_change c;
@@ -1463,6 +1509,7 @@ int main(int argc, char **argv)
 		T(a_value_without_room_is_refused_before_its_data),
 		T(no_other_change_waits_for_a_value_without_room),
 		T(a_log_that_evicts_drops_large_values),
+		T(a_value_that_a_put_is_replacing_is_not_evicted),
 		T(an_expired_value_makes_room),
 		T(an_expired_value_gives_its_zones_back),
 		T(compaction_moves_the_record_and_not_the_zones),

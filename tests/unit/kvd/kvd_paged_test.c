@@ -396,6 +396,133 @@ static void a_backup_begins_when_none_is_on_its_way(void **state)
 	xseg_req_free(kr.port, b);
 }
 
+/* ---- beside DELETE_ALL ---- */
+
+static struct kw_change delete_all(uint32_t expiry)
+{
+	return (struct kw_change){ .kind = KV_DELETE_ALL, .expiry = expiry };
+}
+
+/* After a loss of power, too. */
+static void is_left(const char *key, const char *is)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(kr_has("key", key));
+		assert_true(kr_has("new", is));
+		assert_true(kr_has("gone", NULL));
+		kr_pass(10 * KVD_SECOND);
+		assert_false(kvd_clear_sweeps(kvd()));
+		assert_int_equal(kvd()->index.keys, (key != NULL) + (is != NULL));
+		assert_int_equal(kr_flush(), 0);
+		kr_power_cut();
+		kr_start("");
+	}
+}
+
+/* G4: it waits for the put, and takes its value. */
+static void delete_all_behind(bool dies)
+{
+	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d')),
+			 all = delete_all(0);
+	struct xreq *r, *s, *t;
+
+	assert_int_equal(kr_put("key", "old"), 0);
+	assert_int_equal(kr_put("gone", "g"), 0);
+	kr.store_stands = true;
+	r = send(&c, false, 1);
+	t = send(&all, false, 2);
+	s = send(&d, false, 3);			/* is copied, and done before */
+	assert_int_equal(kvd()->paged.nr, 1);
+	assert_int_equal(wait_for(s), 0);
+	assert_null(kr_reply());
+	assert_true(kr_has("key", "old"));
+	assert_true(kr_has("new", value('d')));
+	if (dies)
+		die_and_come_back();
+	kr.store_stands = false;
+	assert_int_equal(wait_for(r), 0);
+	assert_int_equal(wait_for(t), 0);
+	assert_true(all.new_version > c.new_version);
+	is_left(NULL, NULL);
+}
+
+static void delete_all_waits_for_it(void **state)
+{
+	(void)state;
+	delete_all_behind(false);
+}
+
+static void a_kill_while_delete_all_waits_for_it(void **state)
+{
+	(void)state;
+	delete_all_behind(true);
+}
+
+/* The sweep has not begun, as no head can be written: of "key" there is an entry that is cleared,
+ * and of "new" none. */
+static void delete_all_before(bool dies)
+{
+	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d')),
+			 all = delete_all(0);
+	struct xreq *r, *s, *t;
+
+	assert_int_equal(kr_put("key", value('o')), 0);
+	assert_int_equal(kr_put("gone", value('g')), 0);
+	kr.store_stands = true;
+	t = send(&all, false, 3);
+	assert_int_equal(wait_for(t), 0);
+	c.condition = KV_IF_ABSENT;
+	r = send(&c, false, 1);
+	s = send(&d, false, 2);
+	assert_int_equal(kvd()->paged.nr, 2);
+	assert_true(kvd_clear_sweeps(kvd()));
+	assert_true(kr_has("key", NULL));
+	assert_true(kr_has("new", NULL));
+	if (dies)
+		die_and_come_back();
+	kr.store_stands = false;
+	assert_int_equal(wait_for(r), 0);
+	assert_int_equal(wait_for(s), 0);
+	is_left(value('n'), value('d'));
+}
+
+static void it_is_behind_delete_all(void **state)
+{
+	(void)state;
+	delete_all_before(false);
+}
+
+static void a_kill_while_it_is_behind_delete_all(void **state)
+{
+	(void)state;
+	delete_all_before(true);
+}
+
+/* Its time comes while the put is on its way. What comes then is held, and kvd does not spin. */
+static void a_delete_all_whose_time_comes_waits_for_it(void **state)
+{
+	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d')),
+			 all = delete_all(kr.date_s + 5);
+	struct xreq *r, *s;
+
+	(void)state;
+	assert_int_equal(kr_change(&all, 1, true), 0);
+	assert_int_equal(kr_put("gone", "g"), 0);
+	kr.store_stands = true;
+	r = send(&c, false, 1);
+	assert_int_equal(kvd()->paged.nr, 1);
+	kr.date_s += 5;
+	s = send(&d, false, 2);
+	assert_null(kr_reply());
+	assert_non_null(kvd()->q.held.first);
+	assert_true(peer_port_step_poll(&kr.kvd->ports[0]) > kr.now_ns);
+	kr.store_stands = false;
+	assert_int_equal(wait_for(r), 0);
+	assert_int_equal(wait_for(s), 0);
+	assert_true(d.new_version > c.new_version);
+	is_left(NULL, value('d'));
+}
+
 /* ---- promises ---- */
 
 static void a_flush_meanwhile_covers_the_prefix(void **state)
@@ -676,6 +803,11 @@ int main(void)
 		PAGED(changes_of_the_key_wait_and_others_do_not),
 		PAGED(puts_of_one_key_are_done_one_after_the_other),
 		PAGED(a_backup_begins_when_none_is_on_its_way),
+		PAGED(delete_all_waits_for_it),
+		PAGED(a_kill_while_delete_all_waits_for_it),
+		PAGED(it_is_behind_delete_all),
+		PAGED(a_kill_while_it_is_behind_delete_all),
+		PAGED(a_delete_all_whose_time_comes_waits_for_it),
 		PAGED(a_flush_meanwhile_covers_the_prefix),
 		PAGED(a_forced_one_is_answered_when_it_is_stable),
 		PAGED(a_write_that_fails_is_repaired_before_it_shows),
