@@ -346,6 +346,8 @@ $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
   $(call objs,$(filter bench/xbench/plan/% bench/xbench/oracle/%,$(XBENCH_SRC)))
 # This one is linked with the oracle of the simulator.
 $(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
+# And this one with its scheduler.
+$(BUILD)/tests/sim_sched_test: $(BUILD)/obj/tests/sim/sched.o
 # In this one kvd is killed at these calls.
 $(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
 $(BUILD)/tests/kvd_paged_test: private LDFLAGS += -Wl,--wrap=kvd_index_expect -Wl,--wrap=kvd_index_show
