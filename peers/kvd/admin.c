@@ -53,7 +53,7 @@ static uint64_t counted(const struct kvd *k, enum kvd_stat what)
 static const char *const states[] = {
 	[KVD_OPENING] = "opening", [KVD_NAMING] = "opening", [KVD_KEEPING] = "opening",
 	[KVD_OPEN] = "open",
-	[KVD_BROKEN] = "broken",
+	[KVD_BROKEN] = "broken", [KVD_SALVAGING] = "broken", [KVD_SALVAGED] = "salvaged",
 };
 
 static int64_t info(struct kvd *k, struct kv_text *t)
@@ -264,7 +264,7 @@ static bool begin(struct kvd *k, struct xreq *r)
 
 static void say_why(const struct kvd *k, struct kv_text *t)
 {
-	const char *why = k->state == KVD_BROKEN ? "its log cannot be opened; the log of the stack says why"
+	const char *why = k->state >= KVD_BROKEN ? "its log cannot be opened; the log of the stack says why"
 			  : k->state != KVD_OPEN ? "its log is not open yet; try again later"
 			  : k->verify.r || k->verify.waits
 				  ? "another verify is under way; try again later"
@@ -278,7 +278,7 @@ int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t)
 {
 	struct kvd_verify *v = &k->verify;
 
-	if (k->state != KVD_OPEN && k->state != KVD_BROKEN && !v->waits) {
+	if (k->state < KVD_OPEN && !v->waits) {
 		v->waits = r;
 		v->until_ns = k->pp->now_ns + PATIENCE_NS;
 		return PEER_ADMIN_LATER;
@@ -299,7 +299,7 @@ uint64_t kvd_verify_poll(struct kvd *k)
 
 	if (!r)
 		return PEER_NEVER;
-	if (k->state != KVD_OPEN && k->state != KVD_BROKEN && !over)
+	if (k->state < KVD_OPEN && !over)
 		return v->until_ns;
 	v->waits = NULL;
 	if (begin(k, r))

@@ -14,6 +14,7 @@
  *       was superseded before the begin has no zones any more, and is left out.
  *   W4  At the begin no put is on its way by pages (paged.c). Its record would be in the backup,
  *       though gets do not find it yet.
+ *   W5  Of a log that is salvaged a record is told only if it counts for its key.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,6 +84,20 @@ static bool is_at(const struct kvd *k, uint64_t zone, const struct alog_hint *hi
 	return e.zone == zone && e.place == hint->place;
 }
 
+/* W5: nothing but its record has named it before. NULL: there are too many. */
+static struct large_run *salvaged_run(struct kvd *k, const struct kv_large *l)
+{
+	struct large_run *run = large_by_first(&k->large.t, l->zone);
+
+	if (run)
+		return run;
+	run = large_add(&k->large.t, l->zone, (uint32_t)large_zones(&k->large.t, l->bytes),
+		LARGE_UPLOAD);
+	if (run)
+		run->bytes = l->bytes;
+	return run;
+}
+
 /* W3. False: it is left out. */
 static bool is_there(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 	const struct xrecord *rec, const void *data)
@@ -93,7 +108,8 @@ static bool is_there(struct kvd *k, uint64_t zone, const struct alog_hint *hint,
 	if (!(rec->flags & ALOG_LARGE))
 		return true;
 	if (large_ok(&k->large.t, (const uint8_t *)data + rec->key_bytes, rec->value_bytes, &l))
-		b->run = large_by_first(&k->large.t, l.zone);
+		b->run = k->state == KVD_SALVAGED ? salvaged_run(k, &l)
+						  : large_by_first(&k->large.t, l.zone);
 	if (b->run)
 		return true;
 	b->bad += is_at(k, zone, hint) && !kvd_is_expired(k, rec->expiry);
@@ -112,6 +128,8 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		b->bad++;
 		return;
 	}
+	if (k->state == KVD_SALVAGED && !is_at(k, zone, hint))	/* W5 */
+		return;
 	b->bad += rec->type == ALOG_LOST && is_at(k, zone, hint);
 	if (hint->sequence >= b->before || hint->sequence < b->cleared ||
 		hint->type == ALOG_CLEAR || !is_there(k, zone, hint, rec, data))	/* W1 */
@@ -127,6 +145,17 @@ static void record(void *ctx, uint64_t zone, const struct alog_hint *hint,
 		rec->key_bytes + rec->value_bytes);
 	b->used += xrecord_round((uint32_t)sizeof(e) + rec->key_bytes + rec->value_bytes, 8);
 	b->nr++;
+}
+
+/* Of a salvage, which knows no hints: pages that cannot be read, and headers of zones. */
+static void bad(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place, uint32_t bytes)
+{
+	struct kvd *k = ctx;
+
+	(void)zone;
+	(void)place;
+	(void)bytes;
+	k->backup.bad += k->state == KVD_SALVAGED && what == ALOG_BAD_RECORD;
 }
 
 static void over(void *ctx)
@@ -147,7 +176,7 @@ static void over(void *ctx)
 static int begin(struct kvd *k)
 {
 	struct alog_walk walk = { .record = record, .over = over, .ctx = k, .hold = true,
-		.ready = ready };
+		.ready = ready, .bad = bad };
 	struct alog_walk_state s;
 	int rc = alog_walk(k->log, &walk);
 

@@ -1,11 +1,17 @@
-/* keep - the second part of an opening: which zones of large values are in use.
+/* keep - the second part of an opening: which zones of large values are in use; and the preload.
  *
  * The log tells the index which records there are, but not what they name. So the record of each
  * large value is read, and its run kept. Then the handles of clients that go on are taken over.
  * What is left then is in use by nobody: values that were begun and not put, and values that were
  * superseded. The log deletes these zones.
  *
- * Contract: kvd's thread, state KEEPING. The log is not polled, so no record moves meanwhile.
+ * When the log is open its zones are read, so that a cache below has them, if the option preload
+ * says so. Two jobs do it, whose reads go beside those of requests, and whose data is not looked
+ * at. The newest zones come first. It ends when all is read, or so much as the option says, or when
+ * kvd is to stop.
+ *
+ * Contract: kvd's thread, state KEEPING. The log is not polled, so no record moves meanwhile. The
+ * preload is in state OPEN.
  *
  * Invariants
  *   K1  Nothing is deleted before each record was looked at. If a record cannot be read, or the log
@@ -22,6 +28,7 @@
 #include "peers/kvd/kvd.h"
 
 #define TRIES 5u				/* of a record */
+#define PIECE XSEG_REQ_BYTES			/* of a preload */
 
 /* ---- records ---- */
 
@@ -191,4 +198,63 @@ bool kvd_keep_poll(struct kvd *k)
 	else
 		alog_own_swept(k->log);
 	return true;
+}
+
+/* ---- the preload ---- */
+
+static uint64_t wanted(const struct kvd *k)
+{
+	uint64_t bytes = 0;
+
+	if (!strcmp(k->opt.preload, "no"))
+		return 0;
+	return opt_parse_size(k->opt.preload, &bytes) ? UINT64_MAX : bytes;
+}
+
+/* The next piece. False: there is none. */
+static bool next_piece(struct kvd *k, struct index_entry *e)
+{
+	struct kvd_preload *p = &k->preload;
+
+	for (; p->zone > p->lowest; p->zone--, p->from = 0) {
+		if (p->from >= k->cfg.zone_bytes || !alog_zone_epoch(k->log, p->zone))
+			continue;
+		*e = (struct index_entry){ .zone = p->zone, .place = p->from,
+			.bytes = k->cfg.zone_bytes - p->from < PIECE ?
+				k->cfg.zone_bytes - p->from : PIECE };
+		p->from += e->bytes;
+		return true;
+	}
+	return false;
+}
+
+static void run_preload(struct kvd *k, struct kvd_job *j)
+{
+	struct kvd_preload *p = &k->preload;
+	struct index_entry e;
+
+	while (p->left && !atomic_load_explicit(&k->peer.stopping, memory_order_relaxed) &&
+		next_piece(k, &e)) {
+		p->left -= e.bytes < p->left ? e.bytes : p->left;
+		kvd_count(k, KS_PRELOADED_BYTES, e.bytes);
+		/* LATER: this piece is left out, and the job goes on */
+		if (kvd_read_record(k, j, &e, e.bytes) != KVD_HERE)
+			return;
+	}
+	kvd_job_put(k, j);
+}
+
+void kvd_preload_begin(struct kvd *k)
+{
+	struct kvd_preload *p = &k->preload;
+	uint64_t span = 4ull * k->cfg.zones + 2048;
+	struct kvd_job *j;
+
+	if (p->begun)
+		return;
+	*p = (struct kvd_preload){ .begun = true, .left = wanted(k), .zone = k->index.newest,
+		.lowest = k->index.newest > span ? k->index.newest - span : 0 };
+	for (int i = 0; i < 2 && p->left; i++)
+		if ((j = kvd_job_get(k, NULL, run_preload)))
+			run_preload(k, j);
 }

@@ -155,8 +155,8 @@ static void kvd_request(struct peer_port *pp, struct xreq *r)
 	kvd_see_date(k);
 	if (k->state == KVD_OPEN && !k->q.held.first && !kvd_time_lags(k) && !kvd_clear_lags(k))
 		kvd_serve(k, r);
-	else if (k->state == KVD_BROKEN)
-		peer_answer(pp, r, k->error);
+	else if (k->state >= KVD_BROKEN)
+		kvd_salvage_request(k, r);
 	else
 		fifo_push(&k->q.held, r);
 }
@@ -175,7 +175,8 @@ static void kvd_reply(struct peer_port *pp, struct xreq *r)
 	struct kvd *k = kvd_of(pp->peer);
 	struct kvd_context c = k->context[r->index];
 	/* a short one is an error of the store, and no damage */
-	bool is_short = (c.read || c.part) && r->result >= 0 && r->result < r->size;
+	bool is_short = (c.read || c.part) && r->op != XSEG_OP_LIST && r->result >= 0 &&
+			r->result < r->size;
 	int64_t result = is_short ? -EIO : r->result;
 
 	if (!c.io && !c.read && !c.part)
@@ -326,11 +327,12 @@ static uint64_t held_until(const struct kvd *k)
 static uint64_t kvd_poll(struct peer_port *pp)
 {
 	struct kvd *k = kvd_of(pp->peer);
-	uint64_t next, larges = PEER_NEVER, verify;
+	uint64_t next, larges = PEER_NEVER, verify, salvage;
 
 	kvd_life_poll(k);
 	verify = kvd_verify_poll(k);
-	if (k->state == KVD_BROKEN) {
+	salvage = kvd_salvage_poll(k);
+	if (k->state >= KVD_BROKEN) {
 		fail_jobs(k);
 		answer_all(k, &k->q.held);
 		answer_all(k, &k->q.begun);
@@ -338,7 +340,7 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		answer_all(k, &k->q.no_job);
 		answer_all(k, &k->q.begins);
 		answer_all(k, &k->q.parts);
-		return PEER_NEVER;
+		return salvage;
 	}
 	if (k->state == KVD_KEEPING)		/* its reads are out, or cannot be sent */
 		return k->reads.out ? PEER_NEVER : pp->now_ns + KVD_SECOND / 1000;
@@ -376,8 +378,20 @@ static uint64_t kvd_memory_bytes(const struct peer *p)
 	return kvd_arena_bytes((const struct kvd *)p);
 }
 
+static int64_t kvd_command(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	struct kvd *k = kvd_of(pp->peer);
+	struct kv_text t;
+
+	if (strcmp(line, "salvage") != 0)
+		return kvd_admin(pp, r, line, out, size);
+	kv_init(&t, out, size);
+	return kvd_salvage(k, r, &t);
+}
+
 static void kvd_fini(struct peer *p)
 {
+	kvd_salvage_close(kvd_of(p));
 	kvd_life_fini(kvd_of(p));
 }
 
@@ -402,7 +416,7 @@ static void kvd_recovered(struct peer *p)
 
 static uint64_t dirty_bytes(const struct kvd *k)
 {
-	return k->state == KVD_BROKEN || !alog_serves(k->log)
+	return k->state >= KVD_BROKEN || !alog_serves(k->log)
 		       ? 0 : alog_end(k->log) - alog_written(k->log);
 }
 
@@ -452,7 +466,7 @@ const struct peer_class kvd_class = {
 	.request = kvd_request,
 	.reply = kvd_reply,
 	.poll = kvd_poll,
-	.admin = kvd_admin,
+	.admin = kvd_command,
 	.changed = kvd_changed,
 	.quiesced = kvd_quiesced,
 	.dirty_bytes = kvd_dirty_bytes,

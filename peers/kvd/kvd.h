@@ -9,7 +9,7 @@
  *   life.c      memory, the id and the prefix, opening, naming
  *   logged.c    what the log asks of its user: sending, the index at opening and at copies
  *   date.c      kvd's time, which never goes back
- *   keep.c      the opening's second part: which large values there are
+ *   keep.c      the opening's second part: which large values there are; the preload
  *   large.c     handles: BEGIN, HOLD, DROP, PIECE; what COMMIT waits for; zones that go back
  *   part.c      PART
  *   clear.c     DELETE_ALL, and the sweep that it begins
@@ -21,12 +21,13 @@
  *   paged.c     puts whose value goes below from the client's own pages
  *   value.c     new values that are made of old ones: APPEND, INCR and so on; a put's to the log
  *   record.c    kvd's own requests and reads; identities; whether a record verifies
- *   preload.c   reading zones at the start
  *   backup.c    BACKUP
+ *   salvage.c   the command `salvage`: BACKUP of a log whose heads are damaged
  *   admin.c     commands, of which `verify` reads all; counters
  *   table/      the index: identity -> place; large values: zones, and clients that have them
  *
- * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init.
+ * Contract: one thread, that of port 0. No callback blocks. Nothing is allocated after init,
+ * but for a salvage.
  *
  *   state    from            when
  *   OPENING  (begin), OPEN   the log is read; again after the store lost what it had answered
@@ -34,6 +35,7 @@
  *   KEEPING  OPENING, NAMING records of large values are read; other zones of their kind go
  *   OPEN     KEEPING         requests are served
  *   BROKEN   OPENING         the log cannot be opened: requests are answered with the error
+ *   SALVAGING, SALVAGED      from BROKEN, see salvage.c
  *
  * Requests wait in one of these lists:
  *   held     in any order, until the log is OPEN
@@ -79,7 +81,10 @@ enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
 
 struct kvd;
 
-enum kvd_state { KVD_OPENING, KVD_NAMING, KVD_KEEPING, KVD_OPEN, KVD_BROKEN };
+/* From BROKEN on requests are answered with the error. */
+enum kvd_state {
+	KVD_OPENING, KVD_NAMING, KVD_KEEPING, KVD_OPEN, KVD_BROKEN, KVD_SALVAGING, KVD_SALVAGED
+};
 enum kvd_full { KVD_REFUSE, KVD_EVICT };
 enum kvd_sync { KVD_NEVER, KVD_WRITTEN, KVD_ALWAYS, KVD_TIMED };
 
@@ -240,6 +245,15 @@ struct kvd_backup {
 	bool walked;				/* all records are told */
 };
 
+struct kvd_salvage {				/* SALVAGING */
+	struct xreq *r;				/* the command, in any state; NULL: none */
+	uint64_t *zone, cursor;			/* that the store lists */
+	uint32_t nr, room;
+	struct kvd_job job;
+	bool asks, listed, opens, walks;
+	bool is_full;				/* the index is */
+};
+
 struct kvd_large {				/* large.c */
 	struct large t;
 	uint64_t look_ns;			/* when clients are looked for again */
@@ -310,6 +324,7 @@ struct kvd {
 	struct kvd_large large;
 	struct kvd_verify verify;
 	struct kvd_backup backup;
+	struct kvd_salvage salvage;
 	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
 	uint64_t settle_end;			/* stopping: the end that was asked for last */
 
@@ -370,6 +385,7 @@ uint64_t kvd_private_bytes(const struct kvd *k);
 int kvd_life_init(struct kvd *k, struct xseg_error *err);
 void kvd_life_fini(struct kvd *k);
 void kvd_life_poll(struct kvd *k);		/* the state */
+bool kvd_make_log(struct kvd *k);		/* false: no memory */
 uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */
@@ -510,6 +526,7 @@ uint64_t kvd_clear_poll(struct kvd *k);		/* when it wants to be called again */
 /* ---- keep.c ---- */
 void kvd_keep_begin(struct kvd *k);
 bool kvd_keep_poll(struct kvd *k);		/* true: all large values are known */
+void kvd_preload_begin(struct kvd *k);		/* once */
 
 /* ---- value.c: to the log ---- */
 /* The value that was left is copied to where its record will stand. -EPROTO: its CRC is wrong. */
@@ -563,9 +580,6 @@ bool kvd_needs_value(uint8_t kind);
 /* A record of a key and a value can be, and can be read (B3). */
 bool kvd_fits(const struct kvd *k, uint32_t key_bytes, uint64_t value_bytes);
 
-/* ---- preload.c ---- */
-void kvd_preload_begin(struct kvd *k);		/* once */
-
 /* ---- admin.c: verify ---- */
 int64_t kvd_verify(struct kvd *k, struct xreq *r, struct kv_text *t);
 uint64_t kvd_verify_poll(struct kvd *k);	/* when it wants to be called again */
@@ -579,6 +593,12 @@ void kvd_backup_fail(struct kvd *k, int error);	/* one that is under way */
 void kvd_backup_break(struct kvd *k, int error);
 /* The large value that an answer of the backup had. NULL: it had none, or it is over. */
 struct large_run *kvd_backup_run(struct kvd *k, const struct kv_query *q);
+
+/* ---- salvage.c ---- */
+int64_t kvd_salvage(struct kvd *k, struct xreq *r, struct kv_text *t);	/* the command */
+uint64_t kvd_salvage_poll(struct kvd *k);	/* when it wants to be called again */
+void kvd_salvage_request(struct kvd *k, struct xreq *r);	/* BROKEN and behind */
+void kvd_salvage_close(struct kvd *k);
 
 /* ---- admin.c ---- */
 int64_t kvd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);

@@ -254,7 +254,7 @@ static int make_lists(struct kvd *k)
 	return 0;
 }
 
-static bool make_log(struct kvd *k)
+bool kvd_make_log(struct kvd *k)
 {
 	struct alog_user user = kvd_log_user;
 	uint8_t *at = k->mem.base + WORDS_BYTES;
@@ -304,7 +304,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
 	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) ||
-		index_open(&k->index, k->opt.keys_max) || !make_log(k))
+		index_open(&k->index, k->opt.keys_max) || !kvd_make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "
 			"%llu MiB; give fewer keys=", (unsigned long long)k->opt.keys_max,
 			(unsigned long long)(kvd_private_bytes(k) >> 20));
@@ -374,8 +374,8 @@ static void be_broken(struct kvd *k, int error)
 		"with those"
 		: error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
 		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 "
-		"or +PREFIX:head.1 from a copy of the store, or give another prefix= and restore a "
-		"backup"
+		"or +PREFIX:head.1 from a copy of the store, or save its values with 'xseg kv "
+		"backup FILE --salvage', give another prefix= and restore them"
 		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
 		"version and make a backup, or give another prefix=" :
 		"its head is not that of a kvd; give another prefix=";
@@ -447,7 +447,7 @@ static void reopen(struct kvd *k)
 		k->peer.name);
 	alog_destroy(k->log);
 	k->began_ns = k->pp->now_ns;
-	if (!make_log(k))
+	if (!kvd_make_log(k))
 		be_broken(k, -ENOMEM);
 }
 
@@ -456,7 +456,7 @@ void kvd_life_poll(struct kvd *k)
 	int failed = alog_failed(k->log);
 
 	kvd_see_date(k);
-	if (k->state == KVD_BROKEN)
+	if (k->state >= KVD_BROKEN)
 		return;
 	if (failed == -EIO)
 		reopen(k);

@@ -166,16 +166,21 @@ static void what_waits_is_answered_if_the_log_cannot_be_opened(void **state)
 
 /* ---- verify waits for the opening ---- */
 
-static struct xreq *submit_verify(void)
+static struct xreq *submit_command(const char *line)
 {
 	struct xreq *r = xseg_req_alloc(kr.port);
 
 	r->op = XSEG_OP_ADMIN;
 	r->size = KV_PAGE;
 	kw_pages(r, kr_slot(0), 1);
-	xseg_req_write_data(kr.seg, r, 0, "verify", 7);
+	xseg_req_write_data(kr.seg, r, 0, line, (uint32_t)strlen(line) + 1);
 	kr_submit(r);
 	return r;
+}
+
+static struct xreq *submit_verify(void)
+{
+	return submit_command("verify");
 }
 
 static void a_verify_waits_for_the_log_to_be_open(void **state)
@@ -216,6 +221,132 @@ static void and_not_for_ever(void **state)
 	kr_settle();
 }
 
+/* ---- salvage ---- */
+
+static int64_t salvage(void)
+{
+	struct xreq *r = submit_command("salvage");
+	int64_t rc;
+
+	kr_pass(KVD_SECOND);
+	assert_ptr_equal(kr_reply(), r);
+	rc = r->result;
+	xseg_req_free(kr.port, r);
+	return rc;
+}
+
+static void lose_heads(void)
+{
+	damage_page("+kv:head.0", 100);
+	damage_page("+kv:head.1", 100);
+	assert_int_equal(kr_open("sync=never"), 0);
+	kr_pass(KVD_SECOND);
+	assert_int_equal(kr_kvd()->state, KVD_BROKEN);
+}
+
+/* All of a backup, as "+KEY=FIRST LETTER " of a value and "- " of a deletion. */
+static uint64_t back_up(char *all, size_t size)
+{
+	struct kv_backup_head head = { .next = 0 };
+	struct kv_backup_entry e;
+	struct xreq *r;
+	char key[16], letter[2] = "";
+	uint32_t at;
+
+	*all = '\0';
+	do {
+		r = xseg_req_alloc(kr.port);
+		kw_query(kr.seg, r, &kr.log,
+			&(struct kv_query){ .kind = KV_BACKUP, .cursor = head.next }, NULL,
+			kr_slot(0), 60);
+		assert_true(kr_call(r) >= 0);
+		at = sizeof(head);
+		xseg_req_read_data(kr.seg, r, 0, &head, at);
+		for (uint32_t i = 0; i < head.nr; i++) {
+			size_t used = strlen(all);
+
+			xseg_req_read_data(kr.seg, r, at, &e, sizeof(e));
+			at += (uint32_t)sizeof(e);
+			xseg_req_read_data(kr.seg, r, at, key, e.key_bytes);
+			key[e.key_bytes] = '\0';
+			xseg_req_read_data(kr.seg, r, at + e.key_bytes, letter, 1);
+			snprintf(all + used, size - used,
+				e.flags & KV_BACKUP_SET ? "+%s=%s " : "- ", key, letter);
+			at += xrecord_round(e.key_bytes + e.value_bytes, 8);
+		}
+		xseg_req_free(kr.port, r);
+	} while (head.next);
+	return head.bad;
+}
+
+static void a_salvage_tells_what_counts(void **state)
+{
+	char all[400];
+
+	(void)state;
+	assert_int_equal(kr_put("one", "a"), 0);
+	assert_int_equal(kr_put("two", "b"), 0);
+	assert_int_equal(kr_put("one", "c"), 0);
+	assert_int_equal(kr_delete("two"), 0);
+	kr_stop();
+	lose_heads();
+	assert_int_equal(kr_put("three", "d"), -EBADMSG);
+	assert_int_equal(salvage(), 0);
+	assert_int_equal(kr_kvd()->state, KVD_SALVAGED);
+	assert_int_equal(salvage(), 0);		/* it is done already */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(back_up(all, sizeof(all)), 0);
+		assert_string_equal(all, "+one=c - ");
+	}
+	assert_int_equal(kr_put("three", "d"), -EBADMSG);
+}
+
+static void a_salvage_leaves_out_what_was_cleared(void **state)
+{
+	struct kw_change c = { .kind = KV_DELETE_ALL };
+	char all[400];
+
+	(void)state;
+	assert_int_equal(kr_put("one", "a"), 0);
+	assert_int_equal(kr_put("two", "b"), 0);
+	assert_int_equal(kr_change(&c, 1, false), 0);
+	assert_int_equal(kr_put("two", "c"), 0);
+	kr_stop();
+	lose_heads();
+	assert_int_equal(salvage(), 0);
+	assert_int_equal(back_up(all, sizeof(all)), 0);
+	assert_string_equal(all, "+two=c ");
+}
+
+/* And a head that is brought back is as good as before. */
+static void a_salvage_has_the_tail_and_changes_nothing(void **state)
+{
+	char all[400];
+
+	(void)state;
+	assert_int_equal(kr_put("one", "a"), 0);
+	assert_int_equal(kr_flush(), 0);
+	assert_int_equal(kr_put("two", "b"), 0);
+	kr_kill();
+	lose_heads();
+	assert_int_equal(salvage(), 0);
+	assert_int_equal(back_up(all, sizeof(all)), 0);
+	assert_string_equal(all, "+one=a +two=b ");
+	kr_kill();
+	damage_page("+kv:head.0", 100);		/* the bits are flipped back */
+	damage_page("+kv:head.1", 100);
+	kr_start("sync=never");
+	assert_true(kr_has("one", "a"));
+	assert_true(kr_has("two", "b"));
+}
+
+static void a_salvage_of_an_open_log_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(salvage(), -EBUSY);
+	assert_int_equal(kr_put("one", "a"), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, kr_teardown)
@@ -224,6 +355,10 @@ int main(void)
 		T(what_waits_is_answered_if_the_log_cannot_be_opened),
 		T(a_verify_waits_for_the_log_to_be_open),
 		T(and_not_for_ever),
+		T(a_salvage_tells_what_counts),
+		T(a_salvage_leaves_out_what_was_cleared),
+		T(a_salvage_has_the_tail_and_changes_nothing),
+		T(a_salvage_of_an_open_log_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ struct kv_opts {
 	char kvd[XSEG_NAME_MAX], prefix[KV_PREFIX_BYTES];
 	uint64_t ttl_ns, in_ns;
 	uint32_t client;
-	bool all, force, stable, if_absent, details, encoded, flat, follow;
+	bool all, force, salvage, stable, if_absent, details, encoded, flat, follow;
 };
 extern const struct opt kv_key_table[], kv_put_table[], kv_get_table[], kv_delete_table[];
 command_fn kv_put, kv_get, kv_delete, kv_exists, kv_info;

@@ -63,6 +63,8 @@ const struct opt kv_export_table[] = {
 const struct opt kv_backup_table[] = {
 	OPT_KVD,
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "replace a file" },
+	{ .name = "salvage", .kind = OPT_BOOL, .off = AT(salvage),
+	  .help = "of a log whose two heads are damaged: what its zones have" },
 	{ 0 },
 };
 const struct opt kv_restore_table[] = {
@@ -238,6 +240,27 @@ int kv_flush(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- backup and restore ------------------------------------------------------------------ */
 
+/* Kvd then tells the records of the zones, and nothing else. */
+static int ask_salvage(struct tool *t, const char *kvd)
+{
+	struct client *c;
+	uint32_t peer;
+	int64_t n;
+	int rc = client_open(t, &c);
+
+	if (rc)
+		return rc;
+	rc = client_find_peer(c, "kvd", kvd, &peer);
+	if (!rc) {
+		tool_progress(t, "kv backup: reading the zones");
+		n = client_tell(c, peer, "salvage");
+		tool_progress_end();
+		rc = n < 0 ? client_fail(c, n, NULL, "kv backup") : TOOL_DONE;
+	}
+	client_close(c);
+	return rc;
+}
+
 int kv_backup(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct kv_opts *o = opts;
@@ -248,6 +271,8 @@ int kv_backup(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
+	if (o->salvage && (rc = ask_salvage(t, o->kvd)))
+		return rc;
 	rc = kv_store_open(&s, t, "kv backup", o->kvd);
 	if (!rc)
 		rc = kv_backup_write(&s, argv[0], o->force, &done);
@@ -264,9 +289,9 @@ int kv_backup(struct tool *t, const void *opts, int argc, char **argv)
 	}
 	if (!rc && done.bad)
 		rc = tool_fail(TOOL_FAILED,
-			"kv backup: %" PRIu64 " damaged records were left out; 'xseg kv verify' "
-			"shows which",
-			done.bad);
+			"kv backup: %" PRIu64 " damaged records were left out; %s", done.bad,
+			o->salvage ? "the others can be restored"
+				   : "'xseg kv verify' shows which");
 	kv_store_close(&s);
 	return rc;
 }

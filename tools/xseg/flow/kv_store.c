@@ -16,17 +16,22 @@
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+#define BAD_HEADS \
+	"its log cannot be opened; the log of the stack says why, and 'xseg kv backup FILE " \
+	"--salvage' saves its values"
+
 /* Errors by which a kvd says that it cannot open its log. */
 static bool is_of_log(int rc)
 {
-	return rc == -EBADMSG || rc == -EPROTONOSUPPORT || rc == -EINVAL || rc == -ESTALE ||
+	return rc == -EPROTONOSUPPORT || rc == -EINVAL || rc == -ESTALE ||
 	       rc == -EPROTO;
 }
 
 static int fail_open(const struct kv_store *s, int rc, const struct xseg_error *err)
 {
 	return tool_fail_errno(rc, err,
-		rc == -ENOSPC || rc == -ENOMEM
+		rc == -EBADMSG ? BAD_HEADS
+		: rc == -ENOSPC || rc == -ENOMEM
 			? "stop a client, or make the segment larger with 'xseg create --memory'"
 			: is_of_log(rc)
 			? "its log cannot be opened; the log of the stack says why, and what to do"
@@ -168,6 +173,8 @@ static const char *hint_of(const struct kv_store *s, int64_t rc)
 		return "too many programs put or get large values; wait for them";
 	case -ENOTCONN:
 		return "'xseg status' shows the peers";
+	case -EBADMSG:
+		return BAD_HEADS;
 	default:
 		return NULL;
 	}
