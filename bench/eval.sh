@@ -166,10 +166,11 @@ choose_sides()
 # ---- sides ----
 
 # What a group has beside the segment's memory, in MiB: the segment's requests, programs, the index
-# of KEYS, tables of the cache.
+# of KEYS, tables of the cache. The index has 25 bytes a key, and 9.5 more while the log is opened
+# (docs/design/kvd.md). With less the kernel kills kvd at each start.
 beside_segment()	# MIB KEYS
 {
-	echo $((22 + $1 / 90 + $2 * 27 / 1048576))
+	echo $((22 + $1 / 90 + $2 * 37 / 1048576))
 }
 
 # What a client of kvd takes, in MiB: of the segment for THREADS with DEPTH values of KIB in flight
@@ -212,7 +213,7 @@ stack()
 	} >"$out/$1.conf"
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
 	ours=1
-	XSEG_SEGMENT=$XSEG_SEGMENT-$1 in_group "$1" xseg up "$out/$1.conf" >>"$log" 2>&1 </dev/null
+	XSEG_SEGMENT=$XSEG_SEGMENT-$1 in_group "$1" xseg --timeout 60s up "$out/$1.conf" >>"$log" 2>&1 </dev/null
 }
 
 stack_down()	# NAME

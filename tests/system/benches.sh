@@ -422,6 +422,12 @@ else
 		BENCH_OUT=pieces BENCH_FROM="$TMP/kept_runs" BENCH_FACTORS=1.5 BENCH_SIZES=16k \
 		"$root/bench/kv_offload.sh" --quick
 	t "it is the same" cmp pieces/kv_offload/results.tsv "all of them/kv_offload/results.tsv"
+	# its index takes more while the log is opened
+	t "a group has memory enough for the index of many small values" env -u XSEG_SEGMENT \
+		BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT=small BENCH_SECONDS=0.05 BENCH_SIDES=capi \
+		BENCH_FACTORS=3 BENCH_SIZES=1k BENCH_MEMORY=128 "$root/bench/kv_offload.sh" --quick
+	is "all of them were put" "$(jq -s 'map(.how) | join(" ")' \
+		small/kv_offload/raw/capi-3-1k-run.1.json)" '"ok"'
 fi
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 	bench fio 6 2 runs.tsv:5:6 ""
