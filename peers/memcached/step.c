@@ -150,7 +150,8 @@ static void read_and_understand(struct mc_conn *c, bool *more)
 {
 	if (c->readable)
 		mc_conn_read(c);
-	*more = understand(c);
+	/* what the last operation was taken from may be free before the end of this round */
+	*more = understand(c) || c->nr_ops == MC_CONN_OPS;
 	if (!*more && c->eof && !is_full(c))
 		mc_conn_end(c);
 }
@@ -167,6 +168,8 @@ void mc_conn_step(struct mc_conn *c)
 	if (c->state == MC_CONN_OPEN && !is_full(c)) {
 		read_and_understand(c, &more);
 		answer(c);
+	} else {
+		more = true;
 	}
 	if (c->state != MC_CONN_BROKEN && !held)
 		mc_conn_write(c);
