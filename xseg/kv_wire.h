@@ -42,10 +42,10 @@
  * batch as a whole: -EINVAL: it is malformed; -EPROTO: a data_crc is wrong; -EFBIG: it is larger
  * than kv_info.record_max, or a record could not be read in one request; -ENOSPC: the log is full,
  * or has as many keys as it can.
- * The value of a KV_PUT that stands alone, and has 32 KiB or more from a page on, behind all else, is
- * not copied and not read by kvd. A wrong data_crc is found by the clients that get it, as -EIO. The
- * pages have to stay as they are until the answer. What follows the value in its last page is kept,
- * and should be zeroes. Gets find the old value until it is written below.
+ * The value of a KV_PUT that stands alone, and has 32 KiB or more from a page on, behind all else,
+ * is not copied and not read by kvd. A wrong data_crc is found by the clients that get it, as -EIO.
+ * The pages have to stay as they are until the answer. What follows the value in its last page is
+ * kept, and should be zeroes. Gets find the old value until it is written below.
  * A DELETE of an absent key without a condition has the result -ENOENT, and is no failure of the
  * batch.
  *

@@ -1,5 +1,6 @@
 /* rival_lib.c - a library that keeps keys and values in files: no other process. Its calls return
- * when they are done, so an operation in flight is a thread. The threads share the CPUs of --cpus. */
+ * when they are done, so an operation in flight is a thread. The threads share the CPUs of
+ * --cpus. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* rival_lmdb.c - LMDB for rival_lib.c: a map of files that is read in place, one writer at a time, a
- * commit for each put. Without --force a commit is not synced (MDB_NOSYNC). The page cache is its
+/* rival_lmdb.c - LMDB for rival_lib.c: a map of files that is read in place, one writer at a time,
+ * a commit for each put. Without --force a commit is not synced (MDB_NOSYNC). The page cache is its
  * cache. Compiled to nothing where its header is not there. */
 #if __has_include(<lmdb.h>)
 #include <lmdb.h>

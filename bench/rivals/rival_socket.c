@@ -1,5 +1,5 @@
-/* rival_socket.c - a server on a socket of this machine: --connections of each thread, each with its
- * share of --iodepth in flight. The server answers each connection in order.
+/* rival_socket.c - a server on a socket of this machine: --connections of each thread, each with
+ * its share of --iodepth in flight. The server answers each connection in order.
  *
  * What is submitted is sent when no answer is left. One round sends to all connections, waits, and
  * receives from those that have something. A connection is written to and read at the same time, so

@@ -1,5 +1,5 @@
-/* rival_value.c - the keys and values of a load: which size a key's value has, what stands in it, and
- * whether what was got is right. */
+/* rival_value.c - the keys and values of a load: which size a key's value has, what stands in it,
+ * and whether what was got is right. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>

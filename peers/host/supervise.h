@@ -55,7 +55,8 @@
  *       within a second. Such a process stands still, or was seen with the lock for 0.9 s.
  *   V11 Nothing is started, and the stack in the segment stays, if the segment lacks memory,
  *       requests or ports for the peers of a new text (room.h).
- *   V12 `xseg peer restart` sends SUPERVISE_RESTART_SIGNAL, then has the peers of that process stop.
+ *   V12 `xseg peer restart` sends SUPERVISE_RESTART_SIGNAL, then has the peers of that process
+ *   stop.
  *       The supervisor starts the process again, once, by the program that is in its place then.
  *       So the next process is the supervisor's child, too, with its log and its limits.
  *

@@ -4,7 +4,8 @@
  *
  * Invariants
  *   A1  A FLUSH is answered with 0 when all that was appended before it is stable.
- *   A2  If the store has lost what it had answered (reopen() in life.c), the next FLUSH of each peer
+ *   A2  If the store has lost what it had answered (reopen() in life.c), the next FLUSH of each
+ *   peer
  *       fails, once: what that peer had been told may be gone. It stands in the arena who is to be
  *       told, so a successor tells it, too. Peers that came later have lost nothing.
  */

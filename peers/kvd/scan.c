@@ -4,9 +4,9 @@
  * writes entries into the client's pages, until these are full or the index ends. The cursor is a
  * hash, so it means the same whatever is put, deleted and moved meanwhile (K23).
  *
- * Records behind the one that it takes are read meanwhile, by jobs of their own (kvd_jobs.ahead). Each
- * answer asks the index again which record is next. What was read ahead and is not next, as the
- * record has moved or its key is deleted, is dropped.
+ * Records behind the one that it takes are read meanwhile, by jobs of their own (kvd_jobs.ahead).
+ * Each answer asks the index again which record is next. What was read ahead and is not next, as
+ * the record has moved or its key is deleted, is dropped.
  *
  * Invariants
  *   S1  Each key that is there during the whole scan is named exactly once. Keys with one hash

@@ -2,7 +2,8 @@
  *
  * Several commands take more than one step at the store. gat, and mg with T, change the expiry and
  * then get the value. ma with N puts the first value of a key that is absent, and counts on if
- * another client was faster. ma with T and t changes the expiry, and asks for it, when it has counted.
+ * another client was faster. ma with T and t changes the expiry, and asks for it, when it has
+ * counted.
  *
  * Contract: the worker's port.
  */

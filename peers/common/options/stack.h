@@ -95,8 +95,8 @@ int stack_set_options(const struct stack_peer *peer, const struct opt *table, vo
 void stack_order(const struct stack *stack, uint32_t order[STACK_MAX_PEERS]);
 /* What it is started with as its downstream; "" for none. */
 const char *stack_downstream(const struct stack_peer *p);
-/* The program of a peer of that kind in a process of its own. Its name is that of the kind, but for memcached,
- * which is another program's. */
+/* The program of a peer of that kind in a process of its own. Its name is that of the kind, but for
+ * memcached, which is another program's. */
 const char *stack_program(const char *kind);
 /* Whether peers of that kind keep data themselves, and have no peer below. False of one that is not
  * known. */

@@ -24,8 +24,8 @@
 #include "xseg/xseg.h"
 
 #define SUPERVISE_CANCEL_SIGNAL SIGUSR1 /* to a supervisor: it takes a stop back */
-/* To a supervisor, with a peer's place in the stack as its value: the process of that peer, which is
- * about to be stopped by the sender, is started again when it has ended. */
+/* To a supervisor, with a peer's place in the stack as its value: the process of that peer, which
+ * is about to be stopped by the sender, is started again when it has ended. */
 #define SUPERVISE_RESTART_SIGNAL SIGUSR2
 
 /* behind these are the kind's own */

@@ -1,5 +1,5 @@
-/* kvd_loss_test - the store has lost what it had answered: A2 of flush.c. And what a log that is not
- * open answers.
+/* kvd_loss_test - the store has lost what it had answered: A2 of flush.c. And what a log that is
+ * not open answers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

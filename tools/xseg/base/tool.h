@@ -122,8 +122,9 @@ void tool_note(const struct tool *t, const char *fmt, ...) __attribute__((format
 /* A line for people on stdout: not with --json or --quiet. */
 void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The file `name` in the directory of this program, where it was built, or in ../libexec/xseg, where
- * it was installed, if it can be read (how: R_OK) or run (X_OK). -ENOENT: it is in neither. */
+/* The file `name` in the directory of this program, where it was built, or in ../libexec/xseg,
+ * where it was installed, if it can be read (how: R_OK) or run (X_OK). -ENOENT: it is in
+ * neither. */
 int tool_file(const char *name, int how, char *path, size_t size) XSEG_MUST_CHECK;
 /* That of a program. */
 int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;

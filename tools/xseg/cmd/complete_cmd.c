@@ -1,7 +1,7 @@
 /* complete_cmd - see complete_cmd.h.
  *
- * Which names a word stands for is told by the usage line of the command (struct command's args) and
- * by the table of its options. Keys are those that the peer itself lists.
+ * Which names a word stands for is told by the usage line of the command (struct command's args)
+ * and by the table of its options. Keys are those that the peer itself lists.
  */
 #include "tools/xseg/cmd/complete_cmd.h"
 

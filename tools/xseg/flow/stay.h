@@ -5,8 +5,8 @@
  * time-out is put off while there is less and less of it. At the end it removes the segment.
  *
  * Contract: reports its errors (tool.h) and returns an exit code. A supervisor that is replaced, as
- * by `peer restart --all`, may be away for 2 s. As a service it becomes the new program then, if its
- * own was replaced: the process stays the same, which the manager watches.
+ * by `peer restart --all`, may be away for 2 s. As a service it becomes the new program then, if
+ * its own was replaced: the process stays the same, which the manager watches.
  */
 #ifndef TOOLS_XSEG_STAY_H
 #define TOOLS_XSEG_STAY_H

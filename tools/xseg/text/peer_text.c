@@ -43,7 +43,8 @@ json_t *peer_text_json(const struct view_peers *peers)
 	return array;
 }
 
-/* How many clients the process of this one has, and their ports; 0: an earlier one stands for it. */
+/* How many clients the process of this one has, and their ports; 0: an earlier one stands for
+ * it. */
 static uint32_t clients_of(const struct view_peers *peers, const struct xseg_peer_info *p,
 	uint32_t *ports)
 {
