@@ -10,26 +10,6 @@
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
 
-static int begin(void **state)
-{
-	(void)state;
-	kr_begin("track_flush=yes");
-	kr_start("");
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	kr_end();
-	return 0;
-}
-
-static struct kvd *kvd(void)
-{
-	return (struct kvd *)kr.kvd;
-}
-
 static int delete_all_at(uint32_t expiry, bool fua)
 {
 	struct kw_change c = { .kind = KV_DELETE_ALL, .expiry = expiry };
@@ -112,12 +92,12 @@ static void nothing_is_there_behind_it(void **state)
 	assert_int_equal(how_many("k", 200), 0);
 	assert_int_equal(scanned(), 0);
 	assert_int_equal(kr_delete("k7"), -ENOENT);
-	assert_int_equal(kvd()->index.keys, 0);
-	assert_int_equal(kvd()->index.live_bytes, 0);
+	assert_int_equal(kr_kvd()->index.keys, 0);
+	assert_int_equal(kr_kvd()->index.live_bytes, 0);
 	assert_int_equal(kr_put("k3", "new"), 0);
 	assert_true(kr_has("k3", "new"));
 	assert_int_equal(scanned(), 1);
-	assert_int_equal(kvd()->index.keys, 1);
+	assert_int_equal(kr_kvd()->index.keys, 1);
 }
 
 static void the_sweep_takes_all_entries_out(void **state)
@@ -133,12 +113,12 @@ static void the_sweep_takes_all_entries_out(void **state)
 	assert_int_equal(delete_all(), 0);
 	put_many("n", 3, 10);
 	kr_settle();
-	assert_false(kvd_clear_sweeps(kvd()));
-	assert_int_equal(kvd()->index.used, 3);
-	assert_int_equal(kvd()->index.keys, 3);
+	assert_false(kvd_clear_sweeps(kr_kvd()));
+	assert_int_equal(kr_kvd()->index.used, 3);
+	assert_int_equal(kr_kvd()->index.keys, 3);
 	assert_int_equal(kr_flush(), 0);
 	kr_pass(KVD_SECOND);
-	alog_stats(kvd()->log, &s);
+	alog_stats(kr_kvd()->log, &s);
 	assert_true(s.zones <= 2);		/* all others are given back */
 	assert_int_equal(how_many("n", 3), 3);
 }
@@ -160,7 +140,7 @@ static void conditions_find_no_key(void **state)
 	assert_int_equal(kr_change(&c, 1, false), -EEXIST);
 	assert_int_equal(kr_delete("key"), 0);
 	assert_true(kr_has("key", NULL));
-	assert_true(kvd_clear_sweeps(kvd()));
+	assert_true(kvd_clear_sweeps(kr_kvd()));
 	kr.store_stands = false;
 }
 
@@ -190,7 +170,7 @@ static void it_survives_a_kill_and_a_stop(void **state)
 	kr_start("");
 	assert_int_equal(how_many("k", 100), 0);
 	assert_int_equal(how_many("n", 50), 50);
-	assert_int_equal(kvd()->index.keys, 50);
+	assert_int_equal(kr_kvd()->index.keys, 50);
 	kr_stop();
 	kr_start("");
 	assert_int_equal(how_many("k", 100), 0);
@@ -212,7 +192,7 @@ static void an_opening_that_the_head_tells_nothing_finds_it(void **state)
 	kr_start("");
 	assert_int_equal(how_many("k", 30), 1);
 	assert_true(kr_has("k1", "new"));
-	assert_int_equal(kvd()->index.keys, 1);
+	assert_int_equal(kr_kvd()->index.keys, 1);
 	assert_int_equal(kr_delete("k1"), 0);
 	for (uint32_t i = 0; i < 3; i++) {	/* with compactions between */
 		put_many("n", 200, 3000);
@@ -247,12 +227,12 @@ static void it_holds_when_the_log_was_written_anew(void **state)
 	assert_int_equal(kr_flush(), 0);
 	kr_kill();
 	kr_start("");
-	assert_true(kvd()->clear.last.bytes > 0);
+	assert_true(kr_kvd()->clear.last.bytes > 0);
 	assert_int_equal(how_many("k", 40), 0);
 	assert_int_equal(how_many("n", 100), 100);
 	kr_power_cut();
 	kr_start("");
-	assert_true(kvd()->clear.last.bytes > 0);
+	assert_true(kr_kvd()->clear.last.bytes > 0);
 	assert_int_equal(how_many("k", 40), 0);
 	assert_int_equal(how_many("n", 100), 100);
 }
@@ -382,7 +362,7 @@ static void it_is_done_though_nobody_asks(void **state)
 	kr_settle();
 	kr.date_s += 3;
 	kr_pass(10 * KVD_SECOND);
-	assert_int_equal(kvd()->index.keys, 0);
+	assert_int_equal(kr_kvd()->index.keys, 0);
 }
 
 static void one_that_waits_survives(void **state)
@@ -526,7 +506,7 @@ static void it_holds_while_the_store_fails(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, kr_setup, kr_teardown)
 	const struct CMUnitTest tests[] = {
 		T(nothing_is_there_behind_it),
 		T(the_sweep_takes_all_entries_out),

@@ -17,24 +17,9 @@ static char text[26][LONG + 1];
 
 static int begin(void **state)
 {
-	(void)state;
 	for (uint32_t c = 0; c < 26; c++)
 		memset(text[c], 'a' + (int)c, LONG);
-	kr_begin("track_flush=yes");
-	kr_start("");
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	kr_end();
-	return 0;
-}
-
-static struct kvd *kvd(void)
-{
-	return (struct kvd *)kr.kvd;
+	return kr_setup(state);
 }
 
 static void set_fault(const char *fail)
@@ -150,12 +135,12 @@ static void a_long_value_goes_below_from_the_clients_pages(void **state)
 	(void)state;
 	kr.store_stands = true;
 	r = send(&c, false, 1);
-	assert_int_equal(kvd()->paged.nr, 1);
+	assert_int_equal(kr_kvd()->paged.nr, 1);
 	assert_null(kr_reply());		/* G1 */
 	assert_int_equal(pages_listed(1), PAGES);
 	kr.store_stands = false;
 	assert_int_equal(wait_for(r), 0);
-	assert_int_equal(kvd()->paged.nr, 0);
+	assert_int_equal(kr_kvd()->paged.nr, 0);
 	/* the client has its pages again */
 	memset(xseg_page(kr.seg, kr_slot(1)[1]), 'x', KV_PAGE);
 	assert_true(kr_has("key", value('a')));
@@ -176,7 +161,7 @@ static void others_are_copied(void **state)
 	two[0] = change(KV_PUT, "one", just_less);
 	two[1] = change(KV_PUT, "two", "2");
 	assert_int_equal(kr_change(two, 2, false), 0);
-	assert_int_equal(kvd()->paged.nr, 0);
+	assert_int_equal(kr_kvd()->paged.nr, 0);
 	/* not at a page */
 	c.key = "a longer key";
 	c.key_bytes = 12;
@@ -189,7 +174,7 @@ static void others_are_copied(void **state)
 	xseg_req_write_data(kr.seg, r, w.value_at, value('a'), LONG);
 	assert_int_equal(kr_call(r), r->size);
 	xseg_req_free(kr.port, r);
-	assert_int_equal(kvd()->paged.nr, 0);
+	assert_int_equal(kr_kvd()->paged.nr, 0);
 	assert_true(kr_has("a longer key", value('a')));
 }
 
@@ -296,7 +281,7 @@ static void a_get_meanwhile_finds_the_old_value(void **state)
 	kr.store_stands = true;
 	r = send(&c, false, 1);
 	s = send(&d, false, 2);
-	assert_int_equal(kvd()->paged.nr, 2);
+	assert_int_equal(kr_kvd()->paged.nr, 2);
 	assert_true(kr_has("key", "old"));
 	assert_true(kr_has("new", NULL));
 	kr.store_stands = false;
@@ -356,7 +341,7 @@ static void puts_of_one_key_are_done_one_after_the_other(void **state)
 		c[i] = change(KV_PUT, "key", value((char)('a' + i)));
 		r[i] = send(&c[i], i == 2, i + 1);
 	}
-	assert_int_equal(kvd()->paged.nr, 1);
+	assert_int_equal(kr_kvd()->paged.nr, 1);
 	kr.store_stands = false;
 	for (uint32_t i = 0; i < 4; i++) {
 		struct xreq *back = wait_reply();
@@ -383,7 +368,7 @@ static void a_backup_begins_when_none_is_on_its_way(void **state)
 	kr_submit(b);
 	kr_settle();
 	assert_null(kr_reply());
-	assert_int_equal(kvd()->backup.cursor, 0);
+	assert_int_equal(kr_kvd()->backup.cursor, 0);
 	kr.store_stands = false;
 	assert_int_equal(wait_for(r), 0);
 	assert_ptr_equal(wait_reply(), b);
@@ -411,8 +396,8 @@ static void is_left(const char *key, const char *is)
 		assert_true(kr_has("new", is));
 		assert_true(kr_has("gone", NULL));
 		kr_pass(10 * KVD_SECOND);
-		assert_false(kvd_clear_sweeps(kvd()));
-		assert_int_equal(kvd()->index.keys, (key != NULL) + (is != NULL));
+		assert_false(kvd_clear_sweeps(kr_kvd()));
+		assert_int_equal(kr_kvd()->index.keys, (key != NULL) + (is != NULL));
 		assert_int_equal(kr_flush(), 0);
 		kr_power_cut();
 		kr_start("");
@@ -432,7 +417,7 @@ static void delete_all_behind(bool dies)
 	r = send(&c, false, 1);
 	t = send(&all, false, 2);
 	s = send(&d, false, 3);			/* is copied, and done before */
-	assert_int_equal(kvd()->paged.nr, 1);
+	assert_int_equal(kr_kvd()->paged.nr, 1);
 	assert_int_equal(wait_for(s), 0);
 	assert_null(kr_reply());
 	assert_true(kr_has("key", "old"));
@@ -474,8 +459,8 @@ static void delete_all_before(bool dies)
 	c.condition = KV_IF_ABSENT;
 	r = send(&c, false, 1);
 	s = send(&d, false, 2);
-	assert_int_equal(kvd()->paged.nr, 2);
-	assert_true(kvd_clear_sweeps(kvd()));
+	assert_int_equal(kr_kvd()->paged.nr, 2);
+	assert_true(kvd_clear_sweeps(kr_kvd()));
 	assert_true(kr_has("key", NULL));
 	assert_true(kr_has("new", NULL));
 	if (dies)
@@ -510,11 +495,11 @@ static void a_delete_all_whose_time_comes_waits_for_it(void **state)
 	assert_int_equal(kr_put("gone", "g"), 0);
 	kr.store_stands = true;
 	r = send(&c, false, 1);
-	assert_int_equal(kvd()->paged.nr, 1);
+	assert_int_equal(kr_kvd()->paged.nr, 1);
 	kr.date_s += 5;
 	s = send(&d, false, 2);
 	assert_null(kr_reply());
-	assert_non_null(kvd()->q.held.first);
+	assert_non_null(kr_kvd()->q.held.first);
 	assert_true(peer_port_step_poll(&kr.kvd->ports[0]) > kr.now_ns);
 	kr.store_stands = false;
 	assert_int_equal(wait_for(r), 0);
@@ -605,7 +590,7 @@ static void a_kill_before_it_is_written_undoes_it_and_it_is_done_anew(void **sta
 	c.condition = KV_IF_ABSENT;
 	kr.store_stands = true;
 	r = send(&c, false, 1);
-	assert_int_equal(kvd()->paged.nr, 1);
+	assert_int_equal(kr_kvd()->paged.nr, 1);
 	kw_outcomes(kr.seg, r, &c, 1);
 	was = c.new_version;
 	die_and_come_back();
@@ -613,7 +598,7 @@ static void a_kill_before_it_is_written_undoes_it_and_it_is_done_anew(void **sta
 	assert_true(c.new_version > was);
 	assert_int_equal(version_of("key"), c.new_version);
 	assert_true(kr_has("key", value('n')));
-	assert_int_equal(kvd()->index.keys, 1);
+	assert_int_equal(kr_kvd()->index.keys, 1);
 }
 
 enum kill_at { AT_NONE, AT_EXPECT, AT_SHOW };
@@ -697,14 +682,14 @@ static void a_copy_of_it_tells_a_successor_that_it_is_done(void **state)
 		r = send(&c, false, 1);
 		kw_outcomes(kr.seg, r, &c, 1);
 		first = c.new_version;
-		zone = kvd()->paged.put[kvd()->paged.from].at.zone;
+		zone = kr_kvd()->paged.put[kr_kvd()->paged.from].at.zone;
 		set_fault("");
-		for (uint32_t i = 0; i < steps && kvd()->paged.nr; i++) {
+		for (uint32_t i = 0; i < steps && kr_kvd()->paged.nr; i++) {
 			kr.now_ns += KVD_SECOND / 20;
 			kr_step();
 		}
-		if (kvd()->paged.nr)
-			copied += kvd()->paged.put[kvd()->paged.from].at.zone != zone;
+		if (kr_kvd()->paged.nr)
+			copied += kr_kvd()->paged.put[kr_kvd()->paged.from].at.zone != zone;
 		die_and_come_back();
 		assert_int_equal(wait_for(r), 0);
 		assert_true(c.new_version >= first);
@@ -762,8 +747,8 @@ static void zones_with_such_records_are_compacted(void **state)
 			assert_true(kr_has(key[n], c[n].value));
 	}
 	assert_int_equal(kr_counter(KS_BAD_RECORDS), 0);
-	assert_int_equal(kvd()->index.keys, 61);
-	assert_int_equal(kvd()->index.used, 61);	/* no ghost is left */
+	assert_int_equal(kr_kvd()->index.keys, 61);
+	assert_int_equal(kr_kvd()->index.used, 61);	/* no ghost is left */
 	(void)r;
 }
 
@@ -790,7 +775,7 @@ static void a_full_index_has_room_for_those_on_their_way(void **state)
 	assert_true(kr_has("key", value('n')));
 }
 
-#define PAGED(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define PAGED(name) cmocka_unit_test_setup_teardown(name, begin, kr_teardown)
 
 int main(void)
 {
