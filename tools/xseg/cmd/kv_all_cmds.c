@@ -240,24 +240,37 @@ int kv_flush(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- backup and restore ------------------------------------------------------------------ */
 
+/* A command that reads the whole log; `doing` stands in its progress. The caller closes *c, with the
+ * answer in (*c)->text, if it returns TOOL_DONE. */
+static int ask_kvd(struct tool *t, const char *kvd, const char *command, const char *what,
+	const char *doing, struct client **c)
+{
+	uint32_t peer;
+	int64_t n;
+	int rc = client_open(t, c);
+
+	if (rc)
+		return rc;
+	rc = client_find_peer(*c, "kvd", kvd, &peer);
+	if (!rc) {
+		tool_progress(t, "%s: %s", what, doing);
+		n = client_tell(*c, peer, "%s", command);
+		tool_progress_end();
+		rc = n < 0 ? client_fail(*c, n, NULL, "%s", what) : TOOL_DONE;
+	}
+	if (rc)
+		client_close(*c);
+	return rc;
+}
+
 /* Kvd then tells the records of the zones, and nothing else. */
 static int ask_salvage(struct tool *t, const char *kvd)
 {
 	struct client *c;
-	uint32_t peer;
-	int64_t n;
-	int rc = client_open(t, &c);
+	int rc = ask_kvd(t, kvd, "salvage", "kv backup", "reading the zones", &c);
 
-	if (rc)
-		return rc;
-	rc = client_find_peer(c, "kvd", kvd, &peer);
-	if (!rc) {
-		tool_progress(t, "kv backup: reading the zones");
-		n = client_tell(c, peer, "salvage");
-		tool_progress_end();
-		rc = n < 0 ? client_fail(c, n, NULL, "kv backup") : TOOL_DONE;
-	}
-	client_close(c);
+	if (!rc)
+		client_close(c);
 	return rc;
 }
 
@@ -407,22 +420,11 @@ static void read_answer(struct verified *v, const char *text)
 static int ask_verify(struct tool *t, const char *kvd, struct verified *v)
 {
 	struct client *c;
-	uint32_t peer;
-	int64_t n;
-	int rc = client_open(t, &c);
+	int rc = ask_kvd(t, kvd, "verify", "kv verify", "reading the log", &c);
 
 	if (rc)
 		return rc;
-	rc = client_find_peer(c, "kvd", kvd, &peer);
-	if (!rc) {
-		tool_progress(t, "kv verify: reading the log");
-		n = client_tell(c, peer, "verify");
-		tool_progress_end();
-		if (n < 0)
-			rc = client_fail(c, n, NULL, "kv verify");
-		else
-			read_answer(v, c->text);
-	}
+	read_answer(v, c->text);
 	client_close(c);
 	return rc;
 }
