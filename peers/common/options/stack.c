@@ -142,7 +142,7 @@ static const struct opt peer_opts[] = {
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_PEER, SECTION_RUN };
+enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_PEER, SECTION_EXPORT, SECTION_RUN };
 
 struct reading {
 	struct stack *stack;
@@ -211,6 +211,16 @@ static int begin_peer(struct reading *in, const char *name)
 	return 0;
 }
 
+static int begin_export(struct reading *in, const char *name)
+{
+	struct xseg_error why;
+
+	in->section = SECTION_EXPORT;
+	if (stack_export_begin(in->stack, name, in->line, &why))
+		return fail_at(in, in->line, why.text);
+	return 0;
+}
+
 static int begin_section(struct reading *in, const char *name)
 {
 	in->seen = in->nr_keys = 0;
@@ -221,8 +231,10 @@ static int begin_section(struct reading *in, const char *name)
 		return begin_once(in, SECTION_RUN, &in->run_seen, "[run]");
 	if (!strncmp(name, "peer", 4) && isspace((unsigned char)name[4]))
 		return begin_peer(in, name + 4 + strspn(name + 4, " \t"));
+	if (!strncmp(name, "export", 6) && isspace((unsigned char)name[6]))
+		return begin_export(in, name + 6 + strspn(name + 6, " \t"));
 	return fail_name(in, in->line, "unknown section ", name,
-			 "; there are [segment], [peer NAME] and [run]");
+			 "; there are [segment], [peer NAME], [export NAME] and [run]");
 }
 
 /* A section's line, as inih is about to see it. */
@@ -345,6 +357,15 @@ static int set_run(struct reading *in, const char *key, const char *value)
 	return g->names ? 0 : fail_at(in, in->line, "out of memory");
 }
 
+static int set_export(struct reading *in, const char *key, const char *value)
+{
+	struct xseg_error why;
+
+	if (stack_export_set(in->stack, key, value, in->line, &why))
+		return fail_at(in, in->line, why.text);
+	return 0;
+}
+
 /* What goes on with the value before, but was meant for a key: keys are often indented. */
 static bool is_indented_key(const struct reading *in, const char *value)
 {
@@ -373,12 +394,16 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 	case SECTION_PEER:
 		set_peer(in, key, value);
 		break;
+	case SECTION_EXPORT:
+		set_export(in, key, value);
+		break;
 	case SECTION_RUN:
 		set_run(in, key, value);
 		break;
 	case SECTION_NONE:
 		fail_name(in, in->line, "", key,
-			" is in no section; put it below [segment], [peer NAME] or [run]");
+			" is in no section; put it below [segment], [peer NAME], [export NAME] or "
+			"[run]");
 	}
 	return in->rc == 0;
 }
@@ -507,6 +532,16 @@ static int resolve_group(struct reading *in, uint32_t nr)
 	return g->nr ? 0 : fail_at(in, g->line, "together: names at least one peer");
 }
 
+static int resolve_exports(struct reading *in)
+{
+	struct xseg_error why;
+	unsigned line = 0;
+
+	if (!in->rc && stack_export_resolve(in->stack, &line, &why))
+		return fail_at(in, line, why.text);
+	return in->rc;
+}
+
 static int resolve(struct reading *in)
 {
 	struct stack *stack = in->stack;
@@ -522,7 +557,7 @@ static int resolve(struct reading *in)
 		resolve_cache(in, &stack->peers[i]);
 	for (i = 0; i < stack->nr_groups && !in->rc; i++)
 		resolve_group(in, i);
-	return in->rc;
+	return resolve_exports(in);
 }
 
 /* ---- for everybody ----------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
-/* stack - a stack file: its peers, the peer below each, and the groups that share a process.
+/* stack - a stack file: its peers, the peer below each, the groups that share a process, and what is
+ * exported.
  *
- * INI, as inih reads it: one [segment] section, one [peer NAME] section per peer, [run] together =,
- * which may stand several times. Lines have at most 198 characters.
+ * INI, as inih reads it: one [segment] section, one [peer NAME] section per peer, one [export NAME]
+ * section per export (stack_export.h), [run] together =, which may stand several times. Lines have at most 198 characters.
  *
  * Contract: pure functions over a text; nothing is printed, started or looked up in a segment. Only
  * a peer's kind knows the meaning of the peer's own options. stack_parse() keeps them as text.
@@ -18,6 +19,7 @@
 
 #include "peers/common/options/opt.h"
 #include "peers/common/options/owner.h"
+#include "peers/common/options/stack_export.h"
 #include "xseg/xseg.h"
 
 #define STACK_MAX_PEERS	  64
@@ -75,9 +77,10 @@ struct stack_group {
 
 struct stack {
 	struct stack_segment segment;
-	uint32_t nr_peers, nr_groups;
+	uint32_t nr_peers, nr_groups, nr_exports;
 	struct stack_peer peers[STACK_MAX_PEERS];
 	struct stack_group groups[STACK_MAX_GROUPS];
+	struct stack_export exports[STACK_MAX_EXPORTS];
 };
 
 /* A big structure: make it with stack_create(), not on the stack of a thread. NULL: no memory. */
