@@ -53,6 +53,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "xseg/base.h"
 #include "xtypes/xhist.h"
@@ -355,12 +356,14 @@ void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);
 uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
 
 /* A client whose I/O is to one volume says so in a word of its own, so that who is about to remove
- * that, or to make it smaller, can tell. A queue of libxseg does by itself. */
-enum { XSEG_CLIENT_WORD_VOLUME };
+ * that, or to make it smaller, can tell. A second word says since when: seconds since 1970, for
+ * people. A queue of libxseg does by itself. */
+enum { XSEG_CLIENT_WORD_VOLUME, XSEG_CLIENT_WORD_SINCE };
 
 static inline void xseg_client_volume_set(
 	struct xseg_peer *client, uint32_t volumed_index, uint32_t volume)
 {
+	xseg_peer_user_set(client, XSEG_CLIENT_WORD_SINCE, (uint64_t)time(NULL));
 	xseg_peer_user_set(
 		client, XSEG_CLIENT_WORD_VOLUME, ((uint64_t)volumed_index + 1) << 32 | volume);
 }

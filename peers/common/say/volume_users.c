@@ -6,11 +6,15 @@
 #include <string.h>
 
 #include "peers/common/say/kv.h"
-#include "xseg/xseg.h"
 
 static bool is_client(const struct xseg_peer_info *p)
 {
 	return !strcmp(p->kind, "client") && xseg_peer_is_up(p->state);
+}
+
+static const char *program_of(const struct xseg_peer_info *p)
+{
+	return p->member_label[0] ? p->member_label : p->name;
 }
 
 /* Once for each process. */
@@ -19,9 +23,60 @@ static void add_program(struct kv_text *t, const struct xseg_peer_info *p)
 	char user[XSEG_NAME_MAX + sizeof(" (pid 4294967295)")];
 
 	snprintf(user, sizeof(user), " %s (pid %" PRIu32 ")",
-		p->member_label[0] ? p->member_label : p->name, p->pid);
+		program_of(p), p->pid);
 	if (!strstr(t->buf, user))
 		kv_add(t, "%s", user);
+}
+
+static void user_add(struct volume_user *u, const struct xseg_peer_info *p)
+{
+	uint64_t since_s = p->user[XSEG_CLIENT_WORD_SINCE];
+
+	if (!u->clients++) {
+		snprintf(u->program, sizeof(u->program), "%s", program_of(p));
+		u->pid = p->pid;
+		u->since_s = since_s;
+	}
+	if (since_s < u->since_s)
+		u->since_s = since_s;
+}
+
+/* An earlier client is of the same process. */
+static bool has_been(struct xseg *seg, const struct xseg_peer_info *of, uint32_t volumed,
+	uint32_t volume)
+{
+	struct xseg_peer_info p;
+
+	for (uint32_t i = 0; i < of->index; i++)
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) && p.pid == of->pid &&
+			xseg_client_has_volume(&p, volumed, volume))
+			return true;
+	return false;
+}
+
+uint32_t volume_users_get(struct xseg *seg, uint32_t volumed, uint32_t volume,
+			  struct volume_user *user, uint32_t max)
+{
+	uint32_t nr = 0, kept = 0, i, k;
+	struct xseg_peer_info p;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &p) || !is_client(&p) ||
+			!xseg_client_has_volume(&p, volumed, volume))
+			continue;
+		for (k = 0; k < kept && user[k].pid != p.pid; k++)
+			;
+		if (k == max) {
+			nr += !has_been(seg, &p, volumed, volume);
+			continue;
+		}
+		if (k == kept) {
+			user[kept++] = (struct volume_user){ .clients = 0 };
+			nr++;
+		}
+		user_add(&user[k], &p);
+	}
+	return nr;
 }
 
 void volume_users_but(struct xseg *seg, uint32_t volumed, uint32_t volume, uint32_t member,

@@ -10,7 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct xseg;
+#include "xseg/xseg.h"
+
+/* A process that has a volume open. */
+struct volume_user {
+	char program[XSEG_NAME_MAX];
+	uint32_t pid;
+	uint32_t clients;			/* that it has of the volume */
+	uint64_t since_s;	/* seconds since 1970, of the first of these clients; 0: not known */
+};
+
+/* Each process with a client of that volume, in the order of their first clients. At most `max` of
+ * them are put into `user`; returns how many there are. */
+uint32_t volume_users_get(struct xseg *seg, uint32_t volumed, uint32_t volume,
+			  struct volume_user *user, uint32_t max);
 
 /* " PROGRAM (pid N)" of each process with a client that says so (xseg_client_volume_set()), as many
  * as there is room for; "" when there is none. */

@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "peers/common/log/log_time.h"
 #include "peers/common/say/kv.h"
 #include "tools/xseg/text/cache_volume.h"
+#include "tools/xseg/text/since.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/view.h"
 
@@ -345,19 +344,12 @@ static void print_trouble(const json_t *s, const char *key, const char *words, c
 	const char *before)
 {
 	const json_t *trouble = json_object_get(s, key);
-	uint64_t ms = out_int(trouble, "ms");
-	char age[OUT_TEXT], at[32] = "?";
-	struct timespec since;
-	struct tm tm;
+	char since[SINCE_TEXT];
 
-	if (!json_is_object(trouble))
-		return;
-	log_date(&since);
-	since.tv_sec -= (time_t)(ms / 1000);
-	if (localtime_r(&since.tv_sec, &tm))
-		strftime(at, sizeof(at), ms < 86400000 ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &tm);
-	printf("%s%s since %s (%s): %s; %s\n", before, words, at, out_time(ms * 1000000, age),
-		out_text(trouble, "error"), next);
+	if (json_is_object(trouble))
+		printf("%s%s %s: %s; %s\n", before, words,
+			since_ago_text(out_int(trouble, "ms"), since), out_text(trouble, "error"),
+			next);
 }
 
 void cache_text_print_troubles(const json_t *s, const char *before)
