@@ -1,6 +1,7 @@
 /* since - see since.h. */
 #include "tools/xseg/text/since.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -8,6 +9,23 @@
 #include "tools/xseg/base/out.h"
 
 #define DAY_S UINT64_C(86400)
+
+/* "12s", "5m", "3h", "2d" */
+static const char *age_text(uint64_t ms, char text[OUT_TEXT])
+{
+	static const struct {
+		uint64_t s;
+		char unit;
+	} units[] = { { DAY_S, 'd' }, { 3600, 'h' }, { 60, 'm' } };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (ms / 1000 >= 2 * units[i].s) {
+			snprintf(text, OUT_TEXT, "%" PRIu64 "%c", ms / 1000 / units[i].s,
+				units[i].unit);
+			return text;
+		}
+	return out_time(ms * 1000000, text);
+}
 
 static const char *tell(time_t at, uint64_t age_ms, char text[SINCE_TEXT])
 {
@@ -17,7 +35,7 @@ static const char *tell(time_t at, uint64_t age_ms, char text[SINCE_TEXT])
 	if (localtime_r(&at, &tm))
 		strftime(date, sizeof(date), age_ms < DAY_S * 1000 ? "%H:%M:%S" : "%Y-%m-%d %H:%M",
 			&tm);
-	snprintf(text, SINCE_TEXT, "since %s (%s)", date, out_time(age_ms * 1000000, age));
+	snprintf(text, SINCE_TEXT, "since %s (%s)", date, age_text(age_ms, age));
 	return text;
 }
 
