@@ -87,7 +87,8 @@ struct alog_user {
 	void (*gone)(void *ctx, uint64_t zone, const struct alog_hint *hint);
 	/* A record that the index has in this zone is damaged: which one, with its place, length
 	 * and type. A record of the type ALOG_LOST takes its place, or a tombstone that of a
-	 * tombstone; copied() tells it. So no older record of the identity counts again. False:
+	 * tombstone; copied() tells it. So no older record of the identity counts again. An
+	 * ALOG_CLEAR, whose sequence and expiry the user says, is written anew as it was. False:
 	 * there is none that the index does not drop. */
 	bool (*lost)(void *ctx, uint64_t zone, struct alog_hint *hint);
 	void (*damage)(void *ctx, enum alog_damage what, uint64_t zone, uint32_t place,

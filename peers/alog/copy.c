@@ -15,7 +15,8 @@
  *   C5  If a record that a repair has to copy is not there any more, an older one of its identity
  *       may count again. So the log is to be opened anew, and the zones in doubt are scanned.
  *   C7  If a record that counts cannot be read, a record that says so is appended before its zone
- *       goes: else an older one of its identity would count again, or none.
+ *       goes: else an older one of its identity would count again, or none. A CLEAR has nothing
+ *       that its user does not know, so it is written anew with its sequence.
  *   C6  A compaction without credit keeps the scratch. So it goes on without credit while a walk
  *       waits for the scratch, or a caller for what it frees: no append may come that pays for it.
  */
@@ -288,14 +289,18 @@ static bool mark_lost(struct alog *l, struct zone *z)
 			break;
 		put.rec.identity[0] = from.identity[0];
 		put.rec.identity[1] = from.identity[1];
-		if (from.type == ALOG_TOMBSTONE)
-			put.rec.type = ALOG_TOMBSTONE;
+		if (from.type != ALOG_VALUE)
+			put.rec.type = from.type;
+		if (from.type == ALOG_CLEAR) {
+			put.rec.sequence = from.sequence;
+			put.rec.expiry = from.expiry;
+		}
 		append_records(l, &put, 1, NULL, &at);
 		to = from;
 		to.sequence = at.sequence;
 		to.type = put.rec.type;
 		to.flags = 0;
-		to.expiry = 0;
+		to.expiry = put.rec.expiry;
 		to.place = at.place;
 		to.bytes = at.bytes;
 		l->user.copied(l->user.ctx, z->id, &from, at.zone, &to);

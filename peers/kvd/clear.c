@@ -24,6 +24,8 @@
  *   E4  The time of one that waits is in the head before anything is judged by it (D2 of date.c).
  *       So it is done before any change that is made at that time or later.
  *   E5  A change that finds no room while the sweep goes on waits for it.
+ *   E6  The record of a clear that is damaged is written anew when its zone goes: kvd knows all
+ *       that it says. Without it the next opening could find values that were deleted.
  */
 #include <string.h>
 
@@ -64,6 +66,24 @@ void kvd_clear_copied(struct kvd *k, uint64_t from_zone, const struct alog_hint 
 	c->zone = to_zone;
 	c->place = to->place;
 	c->bytes = to->bytes;
+}
+
+/* E6 */
+bool kvd_clear_lost(struct kvd *k, uint64_t zone, struct alog_hint *hint)
+{
+	const struct kvd_clear_record *c = &k->clear.last;
+
+	if (!c->bytes || c->zone != zone)
+		c = &k->clear.waits;
+	if (!c->bytes || c->zone != zone)
+		return false;
+	*hint = (struct alog_hint){ .type = ALOG_CLEAR, .sequence = c->sequence,
+		.place = c->place, .bytes = c->bytes, .expiry = c->at_s };
+	kvd_count(k, KS_BAD_RECORDS, 1);
+	log_error("%s: the record of a deletion of all values is damaged: %u bytes at %u of "
+		"+%s:%016llx; it is written anew, and nothing is lost", k->peer.name, c->bytes,
+		c->place, k->cfg.prefix, (unsigned long long)zone);
+	return true;
 }
 
 /* E1 */

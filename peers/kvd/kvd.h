@@ -517,6 +517,8 @@ void kvd_clear_known(struct kvd *k);		/* all records are found */
 enum alog_verdict kvd_clear_judge(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
 void kvd_clear_copied(struct kvd *k, uint64_t from_zone, const struct alog_hint *from,
 	uint64_t to_zone, const struct alog_hint *to);
+/* The zone's damaged record of a clear that counts; false: it has none. */
+bool kvd_clear_lost(struct kvd *k, uint64_t zone, struct alog_hint *hint);
 void kvd_clear_make(struct kvd *k, const struct kvd_work *w, struct alog_put *put);
 void kvd_clear_put(struct kvd *k, const struct alog_place *at, const struct xrecord *rec);
 bool kvd_clear_lags(struct kvd *k);		/* all requests have to wait (E4) */

@@ -353,6 +353,8 @@ static bool lost(void *ctx, uint64_t zone, struct alog_hint *hint)
 	struct index_entry e;
 
 	paged_lose(&k->paged, zone);
+	if (kvd_clear_lost(k, zone, hint))
+		return true;
 	for (; slot != INDEX_NONE; slot = index_next(&k->index, slot)) {
 		index_get(&k->index, slot, &e);
 		if (e.type == INDEX_GHOST || e.zone != zone)

@@ -504,6 +504,77 @@ static void it_holds_while_the_store_fails(void **state)
 	assert_int_equal(how_many("n", 60), 60);
 }
 
+/* ---- damage ---- */
+
+static void damage_record(const struct kvd_clear_record *c)
+{
+	char name[XSEG_TARGET_MAX];
+	uint8_t *page;
+
+	snprintf(name, sizeof(name), "+kv:%016llx", (unsigned long long)c->zone);
+	page = (uint8_t *)(uintptr_t)memd_page(kr.store, name, c->place / KV_PAGE);
+	assert_non_null(page);
+	page[c->place % KV_PAGE + 20] ^= 0x55;
+}
+
+/* Others are put until that zone is compacted. */
+static void empty_zone(uint64_t zone)
+{
+	char name[16];
+
+	for (uint32_t i = 0; alog_zone_epoch(kr_kvd()->log, zone) && i < 20000; i++) {
+		snprintf(name, sizeof(name), "f%u", i * 7919 % 300);
+		assert_int_equal(kr_put(name, text_of(4000, 'm')), 0);
+	}
+	assert_int_equal(alog_zone_epoch(kr_kvd()->log, zone), 0);
+	assert_int_equal(kr_flush(), 0);
+}
+
+/* Its zone is compacted, and the record stands in another one. */
+static void a_damaged_one_is_written_anew(void **state)
+{
+	struct kvd_clear_record was;
+
+	(void)state;
+	put_many("k", 40, 3000);
+	assert_int_equal(delete_all(), 0);
+	was = kr_kvd()->clear.last;
+	put_many("f", 20, 30000);
+	assert_int_equal(kr_flush(), 0);
+	damage_record(&was);
+	empty_zone(was.zone);
+	assert_int_equal(kr_counter(KS_BAD_RECORDS), 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_not_equal(kr_kvd()->clear.last.zone, was.zone);
+		assert_int_equal(kr_kvd()->clear.last.sequence, was.sequence);
+		assert_true(kr_kvd()->clear.last.bytes > 0);
+		assert_int_equal(how_many("k", 40), 0);
+		assert_int_equal(how_many("f", 20), 20);
+		kr_kill();
+		kr_start("");
+	}
+}
+
+static void a_damaged_one_that_waits_comes_all_the_same(void **state)
+{
+	uint32_t at_s = kr.date_s + 100;
+
+	(void)state;
+	put_many("k", 40, 3000);
+	assert_int_equal(delete_all_at(at_s, true), 0);
+	put_many("f", 20, 30000);
+	assert_int_equal(kr_flush(), 0);
+	damage_record(&kr_kvd()->clear.waits);
+	empty_zone(kr_kvd()->clear.waits.zone);
+	assert_int_equal(kr_counter(KS_BAD_RECORDS), 1);
+	kr_kill();
+	kr_start("");
+	assert_int_equal(kr_kvd()->clear.waits.at_s, at_s);
+	assert_int_equal(how_many("k", 40), 40);
+	kr.date_s = at_s;
+	assert_int_equal(how_many("k", 40), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, kr_setup, kr_teardown)
@@ -528,6 +599,8 @@ int main(void)
 		T(it_is_done_once_though_kvd_dies),
 		T(a_verify_counts_no_value_before_it),
 		T(it_holds_while_the_store_fails),
+		T(a_damaged_one_is_written_anew),
+		T(a_damaged_one_that_waits_comes_all_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
