@@ -183,8 +183,8 @@ int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struc
  * value can be copied there, and looked at, before it is appended. What was laid and is not
  * appended then means nothing. NULL: the value has to be copied by the append. */
 void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint32_t *bytes);
-/* A log that evicts: the zone that was closed first is emptied now, though there is space. False:
- * there is none. */
+/* A log that evicts: the zone that was closed first is emptied now, though there is space. True: it
+ * is, or another one is being emptied. */
 bool alog_evict(struct alog *l);
 /* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
  * and more. `page` has an index for each page of the value. The log does not copy these pages: its
@@ -201,6 +201,14 @@ int alog_next_paged(struct alog *l, uint32_t key_bytes, uint32_t value_bytes,
 
 /* The record of this place and length is superseded, or its key is deleted. */
 void alog_dead(struct alog *l, uint64_t zone, uint32_t bytes);
+
+/* Zones of which gone() was told are numbered in the order of their deletion: the number that the
+ * next one gets, also while gone() is told of it; and up to which number their deletion is stable,
+ * so no opening finds their records. */
+uint64_t alog_gone_next(const struct alog *l);
+uint64_t alog_gone_stable(const struct alog *l);
+/* The deletion of all that are numbered is to be stable soon, though there is space. */
+void alog_gone_hasten(struct alog *l);
 
 /* ---- promises ---- */
 

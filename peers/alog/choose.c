@@ -88,5 +88,5 @@ bool alog_evict(struct alog *l)
 	l->evict = l->cfg.evicts && best(l);
 	if (l->job == JOB_COPY)			/* C6 */
 		l->credit = l->cfg.zone_bytes;
-	return l->evict || l->job == JOB_COPY || l->g.nr;
+	return l->evict || l->job == JOB_COPY;
 }

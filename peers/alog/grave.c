@@ -67,10 +67,11 @@ uint64_t grave_name(struct alog *l, uint64_t stable)
 	return mark;
 }
 
-/* While there is space no flush is sent for deletions alone. */
+/* While there is space no flush is sent for deletions alone, if the user does not ask for it. */
 static void ask_for_flush(struct alog *l, const struct zone *z)
 {
-	if (zones_free(l) > l->cfg.reserve + 1 + l->own.wanted && !l->repair.fua)
+	if (zones_free(l) > l->cfg.reserve + 1 + l->own.wanted && !l->repair.fua &&
+		!grave_hastens(l))
 		return;
 	if (!zone_promised(l, z))
 		alog_push(l, z->after);
@@ -88,6 +89,8 @@ bool grave_pump(struct alog *l)
 	struct zone *z;
 	struct io *io;
 
+	if (grave_hastens(l) && g->deleted >= g->hasten)	/* H3: a head makes them stable */
+		l->head.wanted |= !l->head.out;
 	if (!g->nr || l->io_out[IO_DELETE] || l->now < g->retry_ns ||
 		l->repair.state != REPAIR_NONE)
 		return false;

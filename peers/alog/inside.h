@@ -277,6 +277,7 @@ struct graves {
 	uint64_t cleared;			/* of them no bit is left */
 	uint64_t retry_ns;
 	bool want_flush;			/* deletions have to become stable */
+	uint64_t hasten;			/* and all up to this one, soon */
 };
 
 struct walker {
@@ -402,6 +403,7 @@ void bit_set(uint64_t *bits, const struct alog *l, uint64_t id, bool on);
 void bits_clear(struct alog *l, uint64_t id);	/* the zone is no more */
 void grave_stable(struct alog *l, uint64_t deleted, bool flushed);
 void grave_count(struct alog *l, uint64_t id);	/* a DELETE of it is answered */
+bool grave_hastens(const struct alog *l);	/* some are to be stable soon */
 uint32_t own_slots(const struct alog_config *cfg);
 bool own_leaves(const struct alog *l);		/* some are to be deleted */
 void own_stable(struct alog *l, uint64_t deleted);

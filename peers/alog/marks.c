@@ -59,6 +59,26 @@ void grave_stable(struct alog *l, uint64_t deleted, bool flushed)
 		bits_clear(l, g->id[g->cleared % ALOG_DELETED_MAX]);
 }
 
+uint64_t alog_gone_next(const struct alog *l)
+{
+	return l->g.deleted + l->g.nr + 1;
+}
+
+uint64_t alog_gone_stable(const struct alog *l)
+{
+	return l->g.stable;
+}
+
+void alog_gone_hasten(struct alog *l)
+{
+	l->g.hasten = l->g.deleted + l->g.nr;
+}
+
+bool grave_hastens(const struct alog *l)
+{
+	return l->g.hasten > l->g.stable;
+}
+
 /* ---- own zones ---- */
 
 uint32_t own_slots(const struct alog_config *cfg)

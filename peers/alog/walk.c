@@ -13,7 +13,7 @@
  *       when they are written. A repair may lose dead records, so it breaks the hold.
  *   K4  A zone is told in one way, from its first record to its last, also if it is read again.
  *   K6  A walk that could go on does not wait for appends to pay for a copy.
- *   K5  A hold that waits for its user gives way when callers have no space.
+ *   K5  A hold that waits for its user gives way when callers have no space, or wait for deletions.
  */
 #include <errno.h>
 #include <string.h>
@@ -88,7 +88,7 @@ uint64_t walk_patience(const struct alog *l)
 static bool gives_way(const struct alog *l)
 {
 	return l->now >= walk_patience(l) && (l->g.nr || own_leaves(l)) &&
-	       zones_free(l) <= l->cfg.reserve;
+	       (zones_free(l) <= l->cfg.reserve || grave_hastens(l));
 }
 
 /* ---- one zone ---- */

@@ -61,6 +61,7 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 	struct alog_stats s;
 
 	alog_stats(k->log, &s);
+	index_paid(&k->index, alog_gone_stable(k->log));
 	kv_add(t, "state=%s\nprefix=%s\nid=%u\nkeys=%" PRIu64 "\nkeys_max=%" PRIu64 "\n"
 		  "keys_left=%" PRIu64 "\n",
 		states[k->state], k->cfg.prefix, k->id, k->index.keys, k->opt.keys_max,

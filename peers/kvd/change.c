@@ -420,14 +420,27 @@ static int find_place(struct kvd *k, struct making *m, struct alog_place *next)
 	return m->paged ? rc : alog_next(k->log, m->bytes, m->nr, m->tombstones, next);
 }
 
+/* The index has no room. -EAGAIN: it will have some. */
+static int make_room(struct kvd *k)
+{
+	if (kvd_clear_sweeps(k))
+		return -EAGAIN;
+	if (index_owed(&k->index)) {		/* I8 of logged.c */
+		alog_gone_hasten(k->log);
+		return -EAGAIN;
+	}
+	return alog_evict(k->log) ? -EAGAIN : refuse(k, true);
+}
+
 /* 0; -EAGAIN: it has to wait; or why it is refused. */
 static int append(struct kvd *k, struct xreq *r, uint32_t nr, struct making *m)
 {
 	struct alog_place next;
 	int rc;
 
+	index_paid(&k->index, alog_gone_stable(k->log));
 	if (m->added > index_room(&k->index))
-		return kvd_clear_sweeps(k) || alog_evict(k->log) ? -EAGAIN : refuse(k, true);
+		return make_room(k);
 	rc = find_place(k, m, &next);
 	if (rc == -ENOSPC)
 		return kvd_clear_sweeps(k) ? -EAGAIN : refuse(k, false);

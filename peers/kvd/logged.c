@@ -15,6 +15,8 @@
  *       entry points to it.
  *   I7  A record that cannot be read stays an error for its key when its zone goes (C7 of
  *       alog/copy.c): not "not found", and no older value.
+ *   I8  An entry whose last record goes with a zone is owed (X5 of table/index.h) until the deletion
+ *       of the zone is stable. Else a successor could find more keys than the index can have.
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
  */
@@ -338,6 +340,8 @@ static void gone(void *ctx, uint64_t zone, const struct alog_hint *hint)
 	index_get(&k->index, slot, &e);
 	if (e.count && e.count < INDEX_COUNT_MAX)
 		e.count--;
+	if (e.type == INDEX_GHOST && !e.count)	/* I8 */
+		index_owe(&k->index, alog_gone_next(k->log));
 	if (e.type == INDEX_GHOST)
 		become_ghost(k, slot, &e);
 	else

@@ -284,6 +284,8 @@ static void choose_more_values(struct sim *s)
 		p->zones += rng_range(&g, 4, 12);
 	if (p->preload)
 		plan_option(s, NODE_KVD, "preload=%s", rng_one_in(&g, 3) ? "100k" : "all");
+	if (!p->evicts && rng_one_in(&g, 4))	/* fewer than there may be */
+		plan_option(s, NODE_KVD, "keys=%u", rng_range(&g, 12, 20));
 }
 
 void plan_make(struct sim *s, uint32_t threads)

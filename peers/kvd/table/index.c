@@ -91,6 +91,7 @@ int index_begin(struct index *ix)
 		memset(ix->slots, 0, ix->nr_slots * SLOT_BYTES);
 	ix->used = ix->keys = ix->tombstones = ix->live_bytes = ix->newest = 0;
 	index_clear_end(ix);
+	memset(ix->owed, 0, sizeof(ix->owed));
 	if (!ix->sequence)
 		ix->sequence = map(ix->nr_slots * sizeof(uint64_t));
 	return ix->sequence ? 0 : -ENOMEM;
@@ -303,9 +304,34 @@ void index_clear_end(struct index *ix)
 	ix->clear_zone = ix->clear_place = 0;
 }
 
+/* ---- room ---- */
+
+/* Two sums do: those since the older ones are paid together, a little later than they might be. */
+void index_owe(struct index *ix, uint64_t number)
+{
+	ix->owed[1]++;
+	ix->owed_until[1] = number;
+}
+
+void index_paid(struct index *ix, uint64_t number)
+{
+	while (index_owed(ix) && (!ix->owed[0] || number >= ix->owed_until[0])) {
+		ix->owed[0] = ix->owed[1];
+		ix->owed_until[0] = ix->owed_until[1];
+		ix->owed[1] = 0;
+	}
+}
+
+uint64_t index_owed(const struct index *ix)
+{
+	return ix->owed[0] + ix->owed[1];
+}
+
 uint64_t index_room(const struct index *ix)
 {
-	return ix->max - ix->used;
+	uint64_t taken = ix->used + index_owed(ix);
+
+	return taken < ix->max ? ix->max - taken : 0;
 }
 
 /* ---- in their order ---- */

@@ -19,6 +19,8 @@
  *       stays, and such a tombstone stays until the next opening.
  *   X3  keys + tombstones + ghosts is the number of slots in use. A ghost has no record that
  *       counts, and waits until its count is 0.
+ *   X5  An identity that was removed, and that an opening may find again, is owed: it takes the room
+ *       of an entry until it is paid.
  *   X4  Between index_clear() and index_clear_end() an entry whose record stands before the place
  *       of the clear is `cleared`. It looks like a ghost, and is not counted in X3.
  */
@@ -57,6 +59,7 @@ struct index {
 	uint64_t newest;			/* the highest zone that it was told */
 	uint64_t clear_zone;			/* X4; 0: no entry is cleared */
 	uint32_t clear_place;
+	uint64_t owed[2], owed_until[2];	/* X5: the older ones, and those since */
 };
 
 /* Bytes for so many keys; and how many more while the log is opened. */
@@ -82,6 +85,10 @@ void index_remove(struct index *ix, uint64_t slot);
  * behind. */
 void index_clear(struct index *ix, uint64_t zone, uint32_t place);
 void index_clear_end(struct index *ix);	/* no entry is cleared any more */
+/* X5: one more is owed until index_paid() has reached this number, which never falls. */
+void index_owe(struct index *ix, uint64_t number);
+void index_paid(struct index *ix, uint64_t number);
+uint64_t index_owed(const struct index *ix);
 /* How many more it is sure to have room for. */
 uint64_t index_room(const struct index *ix);
 

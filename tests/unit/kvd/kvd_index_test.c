@@ -181,12 +181,39 @@ static void a_full_index_is_still_fast(void **state)
 	index_close(&ix);
 }
 
+/* X5. Never sooner than it may be, and at last all of it. */
+static void what_is_owed_takes_room_until_it_is_paid(void **state)
+{
+	struct index ix;
+
+	(void)state;
+	assert_int_equal(index_open(&ix, 10), 0);
+	index_owe(&ix, 3);
+	index_owe(&ix, 3);
+	index_paid(&ix, 2);
+	assert_int_equal(index_room(&ix), 8);
+	index_owe(&ix, 5);
+	index_paid(&ix, 2);
+	assert_int_equal(index_room(&ix), 7);
+	index_paid(&ix, 4);			/* those of 3 may be paid with that of 5 */
+	assert_in_range(index_room(&ix), 7, 9);
+	for (uint32_t i = 0; i < 12; i++)
+		index_owe(&ix, 6);
+	assert_int_equal(index_room(&ix), 0);
+	index_paid(&ix, 5);
+	assert_int_equal(index_room(&ix), 0);
+	index_paid(&ix, 6);
+	assert_int_equal(index_room(&ix), 10);
+	index_close(&ix);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_index_is_that_of_a_plain_model),
 		cmocka_unit_test(a_key_costs_25_bytes),
 		cmocka_unit_test(a_full_index_is_still_fast),
+		cmocka_unit_test(what_is_owed_takes_room_until_it_is_paid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
