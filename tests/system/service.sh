@@ -53,7 +53,11 @@ sleep 1		# the front looks at its length now and then; it must not have grown ag
 t "all are restarted" xseg peer restart --all
 t "a log that was cut is shown, too" wait_for 10 grep -q "memd is restarted, as asked" front.log
 is "the front stays" "$(kill -0 "$front" && echo yes)" yes
+sleep 1		# the front has seen the other supervisor
 cp bin/xseg bin/new && mv bin/new bin/xseg
+sleep 1		# and looks at its program now and then
+is "a new program alone does not change it: it may not know this segment" \
+	"$(readlink "/proc/$front/exe")" "$TMP/bin/xseg (deleted)"
 t "all are restarted once more" xseg peer restart --all
 is_new()
 {

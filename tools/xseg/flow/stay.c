@@ -104,17 +104,18 @@ static bool has_gone(struct stay *s, bool alive)
 	return tool_span_ns(&s->away, is_replaced) > TOOL_GONE_NS || (!alive && !is_replaced);
 }
 
-/* The supervisor was replaced, and this program as well. */
+/* Becomes the new program when the supervisor is another one, if this program was replaced. A program
+ * that is replaced later waits for the next supervisor: until then nothing says that the new program
+ * can use this segment. */
 static void follow(struct stay *s, const struct xseg_peer_info *supervisor)
 {
+	uint64_t before = s->generation ? s->generation : supervisor->generation;
 	char shown[32];
 
-	if (!s->generation)
-		s->generation = supervisor->generation;
-	if (!s->service || s->asked || supervisor->generation == s->generation ||
+	s->generation = supervisor->generation;
+	if (!s->service || s->asked || s->generation == before ||
 		!proc_is_replaced((uint32_t)getpid()))
 		return;
-	s->generation = supervisor->generation;
 	snprintf(shown, sizeof(shown), "%lld", (long long)s->shown);
 	setenv(STAY_AGAIN, shown, 1);
 	fflush(stdout);
