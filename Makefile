@@ -17,7 +17,7 @@
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-xseg, -memcached; and -redis, -leveldb,
 #                                -rocksdb, -lmdb where their headers are there
-#   tools/nbdkit/plugin.c, writers.c
+#   tools/nbdkit/plugin.c, exports.c, lanes.c, writers.c
 #                                build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
 #   tools/nbdkit/guard*.c        build/lib/xseg-nbdkit-guard.so
@@ -244,7 +244,8 @@ $(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ \
 		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 # This one too, so that an nbdkit of any place finds it.
-$(BUILD)/lib/nbdkit-xseg-plugin.so: $(addprefix $(BUILD)/pic/tools/nbdkit/,plugin.o writers.o) \
+PLUGIN_OBJ := $(addprefix $(BUILD)/pic/tools/nbdkit/,plugin.o exports.o lanes.o writers.o)
+$(BUILD)/lib/nbdkit-xseg-plugin.so: $(PLUGIN_OBJ) \
 		$(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a \
 		tools/nbdkit/plugin.map $(BUILD)/sources
 	@mkdir -p $(@D)
@@ -382,8 +383,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
 -include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) \
-	   $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o \
-	   $(BUILD)/pic/tools/nbdkit/writers.o $(GUARD_OBJ))
+	   $(BUILD)/pic/bench/fio/engine.o $(PLUGIN_OBJ) $(GUARD_OBJ))
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 

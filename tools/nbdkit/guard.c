@@ -11,6 +11,10 @@
  * What a client sends after its handshake is read by guard_requests.c, which also does small
  * writes.
  *
+ * With TLS, nbdkit's requests are not to be seen here. Then each connection has one thread, which
+ * cannot end another one's answer (serial). The guard bounds the connections and the time of their
+ * handshakes, and ends them.
+ *
  *   phase       to       when                                            by
  *   HANDSHAKE   SERVED   a second thread reads: nbdkit has begun its     read
  *                        threads that do requests
@@ -19,17 +23,19 @@
  *
  * Contract: of a connection, one thread reads at a time, and one sends (nbdkit has locks for both).
  * The guard sends answers, too, between those of nbdkit (`sending`).
- * Each connection has two threads of nbdkit or more (--threads). At the end of a connection read()
- * waits for other threads' answers, and at no other time. An answer ends with the send() that does
- * not say MSG_MORE. The library sees nothing of TLS.
+ * Each connection has two threads of nbdkit or more (--threads), or one if it is serial. At the end
+ * of a connection read() waits for other threads' answers, and at no other time. An answer ends with
+ * the send() that does not say MSG_MORE.
  *
  * Settings are in the environment:
  *   $XSEG_GUARD_CONNECTIONS   how many sockets there may be
- *   $XSEG_GUARD_THREADS       nbdkit's threads a connection. Without it all requests go to nbdkit
+ *   $XSEG_GUARD_THREADS       nbdkit's threads a connection. Without it all requests go to nbdkit.
+ *                             1: connections are serial
  *   $XSEG_GUARD_CUT           a descriptor, of a socket. A byte is sent to it before nbdkit gets
  *                             its first client, so the other end knows that the library is in
  *                             its place. When it ends, sockets that are owed nothing are shut at
  *                             once, others when they are owed nothing any more, or CUT_S later
+ *   $XSEG_GUARD_TERM          set: SIGTERM does the same, then nbdkit ends, by a SIGINT
  *
  * Invariants
  *   G1  A connection's end, and a request that says that it ends, reach nbdkit when `owed` is 0.
@@ -59,6 +65,7 @@
 #include <unistd.h>
 
 #include "tools/nbdkit/guard.h"
+#include "tools/nbdkit/writers.h"
 
 #define HANDSHAKE_NS 10000000000ull
 #define CUT_S	     3
@@ -76,21 +83,43 @@ static bool said;				/* that there are as many as there may be */
 static bool lowered;				/* descriptors bound them, not the setting */
 static _Atomic bool cut;			/* the export ends */
 static int cut_fd = -1;
+static _Thread_local struct conn *in_handshake;	/* of this thread */
 
 static struct {
 	int (*accept4)(int, struct sockaddr *, socklen_t *, int);
 	ssize_t (*read)(int, void *, size_t);
+	ssize_t (*recv)(int, void *, size_t, int);
 	ssize_t (*send)(int, const void *, size_t, int);
 	int (*close)(int);
 } libc;
+
+static void *cut_by_signal(void *arg);
+
+/* All threads of nbdkit inherit that SIGTERM is blocked. */
+static void take_signal(void)
+{
+	sigset_t term;
+	pthread_t thread;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &term, NULL);
+	if (!pthread_create(&thread, NULL, cut_by_signal, NULL))
+		pthread_detach(thread);
+	else
+		pthread_sigmask(SIG_UNBLOCK, &term, NULL);
+}
 
 /* What nbdkit begins itself (--run) is no server of clients, and would not find the library by our
  * descriptor. A script that begins nbdkit is to hand it on. */
 __attribute__((constructor)) static void begin(void)
 {
 	guard_requests_start();
-	if (strstr(program_invocation_short_name, "nbdkit"))
-		unsetenv("LD_PRELOAD");
+	if (!strstr(program_invocation_short_name, "nbdkit"))
+		return;
+	unsetenv("LD_PRELOAD");
+	if (getenv("XSEG_GUARD_TERM"))
+		take_signal();
 }
 
 /* Another library's constructor may be before this one. */
@@ -98,6 +127,7 @@ static void find_libc(void)
 {
 	*(void **)&libc.accept4 = dlsym(RTLD_NEXT, "accept4");
 	*(void **)&libc.read = dlsym(RTLD_NEXT, "read");
+	*(void **)&libc.recv = dlsym(RTLD_NEXT, "recv");
 	*(void **)&libc.send = dlsym(RTLD_NEXT, "send");
 	*(void **)&libc.close = dlsym(RTLD_NEXT, "close");
 }
@@ -115,6 +145,11 @@ static uint64_t now_ns(void)
 ssize_t guard_libc_read(int fd, void *buf, size_t size)
 {
 	return libc.read(fd, buf, size);
+}
+
+ssize_t guard_libc_recv(int fd, void *buf, size_t size, int flags)
+{
+	return libc.recv(fd, buf, size, flags);
 }
 
 int guard_fd(const struct conn *c)
@@ -149,21 +184,49 @@ static void shut(bool also_owed)
 	pthread_mutex_unlock(&table);
 }
 
+static void begin_cut(void)
+{
+	/* seq_cst, and before the look at what each is owed: pay() looks after it has paid */
+	atomic_store(&cut, true);
+	shut(false);
+}
+
+static void end_cut(void)
+{
+	struct timespec left = { .tv_sec = CUT_S };
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+	shut(true);
+}
+
 /* Waits for the other end's end, which is that of who started nbdkit, or its wish. */
 static void *cut_all(void *arg)
 {
-	struct timespec left = { .tv_sec = CUT_S };
 	char byte;
 
 	(void)arg;
 	while (libc.read(cut_fd, &byte, 1) < 0 && errno == EINTR)
 		;
-	/* seq_cst, and before the look at what each is owed: pay() looks after it has paid */
-	atomic_store(&cut, true);
-	shut(false);
-	while (nanosleep(&left, &left) && errno == EINTR)
+	begin_cut();
+	end_cut();
+	return NULL;
+}
+
+/* nbdkit takes SIGINT as it takes SIGTERM. */
+static void *cut_by_signal(void *arg)
+{
+	sigset_t term;
+	int sig;
+
+	(void)arg;
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	while (sigwait(&term, &sig))
 		;
-	shut(true);
+	begin_cut();
+	kill(getpid(), SIGINT);
+	end_cut();
 	return NULL;
 }
 
@@ -215,7 +278,7 @@ static bool remember(int fd)
 	ok = c && nr_used < limit && guard_requests_init(c);
 	if (ok) {
 		nr_used++;
-		c->begun = c->answering = false;
+		c->begun = c->answering = c->bound = false;
 		c->since_ns = now_ns();
 		c->owed = 0;
 		pthread_mutex_init(&c->sending, NULL);
@@ -317,8 +380,19 @@ static bool is_first(struct conn *c)
 	if (!c->begun) {
 		c->first = pthread_self();
 		c->begun = true;
+		in_handshake = c;
 	}
 	return pthread_equal(c->first, pthread_self());
+}
+
+void xseg_guard_bind(void *export)
+{
+	struct conn *c = in_handshake;
+
+	if (!c)
+		return;
+	c->export = export;
+	c->bound = true;
 }
 
 void guard_send(struct conn *c, const void *buf, size_t size, int flags)
@@ -356,19 +430,23 @@ ssize_t send(int fd, const void *buf, size_t size, int flags)
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-static ssize_t read_in_handshake(struct conn *c, int fd, void *buf, size_t size)
+/* Whether the client sends something before the time of its handshake is over. If that is done, a
+ * serial connection has all the time that it wants. */
+static bool comes_in_time(struct conn *c)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p = { .fd = guard_fd(c), .events = POLLIN };
 	uint64_t age = now_ns() - c->since_ns;
 	int rc;
 
+	if (c->bound && guard_is_serial())
+		return true;
 	while (age < HANDSHAKE_NS) {
 		rc = poll(&p, 1, (int)((HANDSHAKE_NS - age) / MS_NS) + 1);
 		if (rc > 0 || (rc < 0 && errno != EINTR))
-			return libc.read(fd, buf, size);
+			return true;
 		age = now_ns() - c->since_ns;
 	}
-	return 0;
+	return false;
 }
 
 ssize_t read(int fd, void *buf, size_t size)
@@ -379,6 +457,17 @@ ssize_t read(int fd, void *buf, size_t size)
 	if (!c)
 		return libc.read(fd, buf, size);
 	if (is_first(c))
-		return read_in_handshake(c, fd, buf, size);
+		return comes_in_time(c) ? libc.read(fd, buf, size) : 0;
 	return guard_requests_read(c, buf, size);
+}
+
+/* By which TLS reads. */
+ssize_t recv(int fd, void *buf, size_t size, int flags)
+{
+	struct conn *c = conn_of(fd);
+
+	pthread_once(&found, find_libc);
+	if (c && is_first(c) && !comes_in_time(c))
+		return 0;
+	return libc.recv(fd, buf, size, flags);
 }

@@ -15,8 +15,10 @@
 
 struct conn {
 	_Atomic bool used;			/* changed under `table` */
-	pthread_t first;			/* does the handshake, and no request */
+	pthread_t first;		/* does the handshake, and no request, if there are others */
 	bool begun;				/* `first` is known: it sends before all else */
+	bool bound;				/* it has chosen an export */
+	void *export;				/* whose writers it has; NULL: nobody's */
 	uint64_t since_ns;
 
 	/* its reader's alone */
@@ -44,6 +46,7 @@ struct conn {
 /* ---- guard.c ----------------------------------------------------------------------------- */
 
 ssize_t guard_libc_read(int fd, void *buf, size_t size);
+ssize_t guard_libc_recv(int fd, void *buf, size_t size, int flags);
 int guard_fd(const struct conn *c);
 /* G2: all of it, or the socket is shut. Under c->sending. */
 void guard_send(struct conn *c, const void *buf, size_t size, int flags);
@@ -56,6 +59,8 @@ void guard_wait_until_paid(struct conn *c);
 
 /* The constructor of each process; before there are clients. */
 void guard_requests_start(void);
+/* A connection has one thread, which does its requests one after the other. */
+bool guard_is_serial(void);
 /* False: no memory. */
 bool guard_requests_init(struct conn *c);
 /* Waits for the small writes in flight. */

@@ -77,6 +77,11 @@ void guard_requests_start(void)
 	nr_threads = threads ? (unsigned)strtoul(threads, NULL, 10) : 0;
 }
 
+bool guard_is_serial(void)
+{
+	return nr_threads == 1;
+}
+
 bool xseg_guard_use_writers(const struct writer_ops *theirs)
 {
 	if (nr_threads > 1)
@@ -88,7 +93,7 @@ bool guard_requests_init(struct conn *c)
 {
 	c->ended = c->bulk = c->slow = false;
 	c->at = c->end = c->give_bytes = 0;
-	c->writer = NULL;
+	c->writer = c->export = NULL;
 	c->nr_written = c->pause = c->pause_left = c->nr_quick = 0;
 	c->in = malloc(IN_BYTES);
 	return c->in;
@@ -212,7 +217,7 @@ static bool write_small(struct conn *c)
 		return false;
 	}
 	if (!c->writer)
-		c->writer = ops->take();
+		c->writer = ops->take(c->export);
 	if (!c->writer)
 		return false;
 	memcpy(&w.handle, head + HANDLE_AT, sizeof(w.handle));
@@ -249,7 +254,7 @@ static enum kind kind_of(const struct conn *c)
 	size = word(head + SIZE_AT);
 	if (size > WRITE_MAX)
 		return KIND_NONSENSE;
-	if (!ops || size == 0 || size > WRITER_BYTES || half(head + FLAGS_AT) & ~FLAG_FUA)
+	if (!c->export || size == 0 || size > WRITER_BYTES || half(head + FLAGS_AT) & ~FLAG_FUA)
 		return KIND_OTHER;
 	return bytes < REQUEST_BYTES + size ? KIND_PART : KIND_SMALL_WRITE;
 }
@@ -269,7 +274,7 @@ static bool fill(struct conn *c)
 		finish(c);
 		rc = guard_libc_read(guard_fd(c), c->in + c->end, max);
 	} else {
-		rc = recv(guard_fd(c), c->in + c->end, max, MSG_DONTWAIT);
+		rc = guard_libc_recv(guard_fd(c), c->in + c->end, max, MSG_DONTWAIT);
 		if (rc < 0 && errno == EAGAIN) {
 			wait_for_writes(c);
 			return true;

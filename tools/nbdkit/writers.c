@@ -10,8 +10,8 @@
  * connection may keep a writer as long as it sends small writes. Connections without a writer write
  * through nbdkit. So a segment without room for the writers' queues has fewer writers, or none.
  *
- * Contract: writers_open() and writers_close() when there are no clients. A writer's functions: one
- * thread at a time, from take() to put(). Errors are printed through nbdkit_error().
+ * Contract: writers_open() and writers_close() when the export has no clients. A writer's functions:
+ * one thread at a time, from take() to put(). Errors are printed through nbdkit_error().
  *
  * Invariants
  *   W1  A writer is on the list of idle ones, or is one connection's alone.
@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/nbdkit/plugin.h"
@@ -38,6 +39,7 @@ struct write {
 };
 
 struct writer {
+	struct writers *pool;
 	struct writer *next;			/* of the idle ones */
 	struct xseg_queue *queue;		/* NULL: it was lost */
 	struct write *idle[WRITER_DEPTH];
@@ -46,18 +48,18 @@ struct writer {
 	struct write writes[WRITER_DEPTH];
 };
 
-static struct {
-	struct xseg_volume *volume;
+struct writers {
+	struct export *export;
 	struct writer all[WRITERS];
 	pthread_mutex_t lock; /* guards `idle` and the writers' next; nothing is taken under it */
 	struct writer *idle;
-} pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
+};
 
 /* ---- where a waiting thread runs --------------------------------------------------------- */
 
 /* Before there are clients. */
 static cpu_set_t allowed;			/* of nbdkit's threads */
-static bool follows;
+static bool follows, looked;
 static _Thread_local int followed_to = -1;
 
 /* If there are two processors, the client needs one, and this thread and the reactor the other. The
@@ -65,6 +67,9 @@ static _Thread_local int followed_to = -1;
  * all its requests. On the reactor's own processor, a wait here runs the reactor. */
 static void follow_init(void)
 {
+	if (looked)
+		return;
+	looked = true;
 	follows = !sched_getaffinity(0, sizeof(allowed), &allowed) &&
 		  CPU_COUNT(&allowed) == FOLLOW_CPUS;
 }
@@ -90,40 +95,46 @@ static void writer_leave(void)
 
 /* ---- taking ------------------------------------------------------------------------------ */
 
-static void *writer_take(void)
+static void *writer_take(void *of)
 {
+	struct export *e = of;
+	struct writers *pool = e->writers;
 	struct writer *w;
 
-	pthread_mutex_lock(&pool.lock);
-	w = pool.idle;
+	if (!pool)
+		return NULL;
+	pthread_mutex_lock(&pool->lock);
+	w = pool->idle;
 	if (w)
-		pool.idle = w->next;
-	pthread_mutex_unlock(&pool.lock);
+		pool->idle = w->next;
+	pthread_mutex_unlock(&pool->lock);
 	return w;
 }
 
 static void writer_put(void *arg)
 {
 	struct writer *w = arg;
+	struct writers *pool = w->pool;
 
 	if (!w->deep)
 		writer_leave();
 	w->deep = false;
-	pthread_mutex_lock(&pool.lock);
-	w->next = pool.idle;
-	pool.idle = w;
-	pthread_mutex_unlock(&pool.lock);
+	pthread_mutex_lock(&pool->lock);
+	w->next = pool->idle;
+	pool->idle = w;
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* ---- writes ------------------------------------------------------------------------------ */
 
-static int queue_open(struct xseg_queue **queue, struct xseg_error *err)
+static int queue_open(
+	const struct writer *w, struct xseg_queue **queue, struct xseg_error *err)
 {
 	struct xseg_queue_params params = { .depth = WRITER_DEPTH,
 		.copy_bytes = COPY_BYTES,
 		.direct = XSEG_DIRECT_NEVER };
 
-	return xseg_queue_create(pool.volume, &params, queue, err);
+	return xseg_queue_create(w->pool->export->volume, &params, queue, err);
 }
 
 /* The queue of a new writer, if the segment then has room for one queue more: its last requests are
@@ -131,11 +142,11 @@ static int queue_open(struct xseg_queue **queue, struct xseg_error *err)
 static int spare_queue_open(struct writer *w, struct xseg_error *err)
 {
 	struct xseg_queue *more = NULL;
-	int rc = queue_open(&w->queue, err);
+	int rc = queue_open(w, &w->queue, err);
 
 	if (rc)
 		return rc;
-	rc = queue_open(&more, err);
+	rc = queue_open(w, &more, err);
 	if (rc) {
 		xseg_queue_destroy(w->queue);
 		w->queue = NULL;
@@ -181,11 +192,11 @@ static int writer_submit(void *arg, const struct writer_io *io)
 		.offset = io->offset,
 		.size = io->size,
 		.cookie = write };
-	rc = !w->queue && queue_open(&w->queue, &err) ? -EIO : send(w, write, io->data);
+	rc = !w->queue && queue_open(w, &w->queue, &err) ? -EIO : send(w, write, io->data);
 	if (rc == -ENOTCONN)
 		drop_lost_queue(w);
 	if (rc < 0)
-		return -export_error(&write->io, "write", rc, &err);
+		return -export_error(w->pool->export, &write->io, "write", rc, &err);
 	w->deep |= --w->nr_idle < WRITER_DEPTH - 1;
 	return 0;
 }
@@ -209,10 +220,10 @@ static unsigned writer_reap(void *arg, struct writer_answer *answers, uint64_t t
 		answers[i].handle = write->handle;
 		answers[i].error = 0;
 		if (rc < 0)
-			answers[i].error = (uint32_t)export_error(
-				done[i], "write", rc, &(struct xseg_error){ "" });
+			answers[i].error = (uint32_t)export_error(w->pool->export, done[i], "write",
+				rc, &(struct xseg_error){ "" });
 		else
-			export_worked();
+			export_worked(w->pool->export);
 		lost |= rc == -ENOTCONN;
 		w->idle[w->nr_idle++] = write;
 	}
@@ -240,19 +251,32 @@ static const struct writer_ops writer_ops = {
 	.arm = writer_arm,
 };
 
-int writers_open(struct xseg_volume *volume, struct xseg_error *err)
+static bool guard_uses_writers(void)
 {
 	use_writers_fn *use_writers;
-	int rc;
 
 	*(void **)&use_writers = dlsym(RTLD_DEFAULT, WRITERS_SYMBOL);
-	if (!use_writers || !use_writers(&writer_ops))
-		return 0;
-	follow_init();
-	pool.volume = volume;
-	for (unsigned i = 0; i < WRITERS; i++) {
-		struct writer *w = &pool.all[i];
+	return use_writers && use_writers(&writer_ops);
+}
 
+int writers_open(struct export *e, struct xseg_error *err)
+{
+	struct writers *pool;
+	int rc;
+
+	if (e->read_only || !guard_uses_writers())
+		return 0;
+	pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	follow_init();
+	pool->export = e;
+	pthread_mutex_init(&pool->lock, NULL);
+	e->writers = pool;
+	for (unsigned i = 0; i < WRITERS; i++) {
+		struct writer *w = &pool->all[i];
+
+		w->pool = pool;
 		rc = spare_queue_open(w, err);
 		if (rc)
 			return rc;
@@ -263,10 +287,20 @@ int writers_open(struct xseg_volume *volume, struct xseg_error *err)
 	return 0;
 }
 
-void writers_close(void)
+void writers_close(struct export *e)
 {
-	for (unsigned i = 0; i < WRITERS; i++)
-		xseg_queue_destroy(pool.all[i].queue);
-	memset(pool.all, 0, sizeof(pool.all));
-	pool.idle = NULL;
+	for (unsigned i = 0; e->writers && i < WRITERS; i++)
+		xseg_queue_destroy(e->writers->all[i].queue);
+	free(e->writers);
+	e->writers = NULL;
+}
+
+bool writers_bind(struct export *e)
+{
+	bind_fn *bind;
+
+	*(void **)&bind = dlsym(RTLD_DEFAULT, BIND_SYMBOL);
+	if (bind)
+		bind(e && !e->read_only ? e : NULL);
+	return bind;
 }

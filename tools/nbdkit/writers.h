@@ -17,6 +17,7 @@
 #define WRITER_BYTES   (32u << 10)	/* of a write, at most */
 #define WRITER_ANSWERS 16u		/* that reap() returns, at most */
 #define WRITERS_SYMBOL "xseg_guard_use_writers"
+#define BIND_SYMBOL    "xseg_guard_bind"
 
 struct writer_io {
 	uint64_t handle;			/* the client's, returned with the answer */
@@ -32,7 +33,7 @@ struct writer_answer {
 };
 
 struct writer_ops {
-	void *(*take)(void);			/* NULL: all are taken */
+	void *(*take)(void *export);		/* NULL: all are taken */
 	void (*put)(void *writer);		/* nothing of it is in flight */
 	/* 0: it is in flight; -EAGAIN: as many are as can be; else an error for the client */
 	int (*submit)(void *writer, const struct writer_io *w);
@@ -45,8 +46,12 @@ struct writer_ops {
 	int (*arm)(void *writer);
 };
 
-/* The guard's function; false: it does no writes. `ops` stays. Before there are clients. */
+/* The guard's function; false: it does no writes. `ops` stays. */
 typedef bool use_writers_fn(const struct writer_ops *ops);
 use_writers_fn xseg_guard_use_writers;
+/* The connection whose handshake this thread does has chosen what it wants: its small writes are
+ * for the writers of `export`; NULL: it has none. It may choose again before its first request. */
+typedef void bind_fn(void *export);
+bind_fn xseg_guard_bind;
 
 #endif
