@@ -181,7 +181,8 @@ struct xs_page {
  * hands from one CPU to another. */
 struct xs_req {
 	_Alignas(64) _Atomic uint64_t place;	/* place_word(): see request.c */
-	/* the origin's: not changed after submission */
+	/* the origin's: not changed after submission, but that a holder takes flags away
+	 * (xseg_req_unlend()) */
 	uint8_t op, flags;
 	uint16_t nr_pages;
 	uint32_t size;

@@ -636,6 +636,13 @@ void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
 	r->hash = xseg_hash(target, len);
 }
 
+void xseg_req_unlend(struct xport *port, struct xreq *r)
+{
+	r->flags &= (uint8_t)~(XSEG_REQ_LOAN | XSEG_REQ_DIRECT);
+	/* relaxed: its next holder gets it by the offer, and nobody else reads it for what it says */
+	__atomic_store_n(&port->seg->reqs[r->index].flags, r->flags, __ATOMIC_RELAXED);
+}
+
 /* The forwarder's fields: who sends, to which port, to which object. Fetched one by one, as they
  * were written a moment ago: a compiler would load two at once, and a processor can do that only
  * when both stores have reached its cache. */

@@ -643,6 +643,9 @@ uint32_t xseg_port_nr_free(struct xport *port);
 uint64_t xseg_hash(const char *target, size_t len);
 /* Sets r->target and r->hash. Name of at most 127 bytes. */
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
+/* Of a READ that the caller has and is to send on: its answer lends nothing, so its origin learns
+ * nothing from it (see "reading directly"). The origin still gets all data, in its own pages. */
+void xseg_req_unlend(struct xport *port, struct xreq *r);
 
 /* Writes the request out and offers it to the port of `peer` that r->hash leads to. Not seen before
  * xseg_port_flush(). -ENOENT: no such peer; -EINVAL: it is not PRIVATE, or

@@ -11,8 +11,9 @@
  *
  * A record with an identity has version 2, which an older volumed refuses. So has the record of a
  * slot whose last volume had an identity. Others have version 1. A record has the number of the
- * change that wrote it, and the sum of the record that it replaced. Older programs ignore these
- * two.
+ * change that wrote it, the sum of the record that it replaced, and the volume's limits. Older
+ * programs ignore these. They serve the volume without limits, and a record that they write again
+ * has none.
  *
  * Each step of a change is written with FUA. The last columns show the store's contents then, if
  * the step was done:
@@ -69,7 +70,8 @@ struct record {
 	uint64_t size_bytes, object_size, cut_bytes;
 	char name[XSEG_NAME_MAX];
 	uint64_t identity, change, replaced;
-	uint8_t unused[368];
+	uint64_t iops, bandwidth, burst_ns;	/* of its limits */
+	uint8_t unused[344];
 	uint64_t checksum;			/* xseg_hash() of all before */
 };
 _Static_assert(sizeof(struct record) == VD_RECORD_BYTES, "a record is a sector");
@@ -128,6 +130,9 @@ void vd_record_encode(const struct vd_meta *meta, uint32_t slot, void *record)
 	rec->identity = meta->identity;
 	rec->change = meta->change;
 	rec->replaced = meta->replaced;
+	rec->iops = meta->limits.iops;
+	rec->bandwidth = meta->limits.bandwidth;
+	rec->burst_ns = meta->limits.burst_ns;
 	rec->checksum = sector_sum(rec);
 }
 
@@ -169,6 +174,9 @@ static void meta_fill(struct vd_meta *meta, const struct record *rec)
 	meta->object_size = rec->object_size;
 	meta->cut_bytes = rec->cut_bytes;
 	memcpy(meta->name, rec->name, sizeof(meta->name));
+	meta->limits = (struct vd_limits){ rec->iops, rec->bandwidth, rec->burst_ns };
+	if (!vd_limits_ok(&meta->limits))
+		meta->limits = (struct vd_limits){ 0 };
 }
 
 static void damaged_fill(struct vd_meta *meta, const struct record *rec)

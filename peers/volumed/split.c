@@ -202,8 +202,7 @@ static void splitting_run(struct peer_port *pp)
 	}
 }
 
-/* A predecessor has done some of it. */
-static bool is_begun(struct peer_port *pp, const struct xreq *r)
+bool vd_split_is_begun(struct peer_port *pp, const struct xreq *r)
 {
 	uint32_t part;
 
@@ -213,15 +212,26 @@ static bool is_begun(struct peer_port *pp, const struct xreq *r)
 	return false;
 }
 
-XCOLD void vd_split_begin(struct peer_port *pp, struct xreq *r)
+XCOLD static void split_begin(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_context *c = context_of(pp, r);
 
 	memset(c, 0, sizeof(*c));
-	c->begun = is_begun(pp, r);
+	c->begun = vd_split_is_begun(pp, r);
 	if (r->op != XSEG_OP_READ && xseg_req_part_failed(pp->port, r))
 		parent_failed(c, -EIO);
 	vd_fifo_push(&vd_port_of(pp)->splitting, r);
 	if (vd_port_of(pp)->splitting.first == r)
 		splitting_run(pp);
+}
+
+XHOT void vd_data_send(struct peer_port *pp, struct vd_volume *v, struct xreq *r)
+{
+	vd_volume_count(pp, v, r);
+	if (!vd_is_in_one_object(v, r)) {
+		split_begin(pp, r);
+		return;
+	}
+	vd_volume_address(v, r, r->offset);
+	peer_forward(pp, r);
 }

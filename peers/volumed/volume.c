@@ -169,6 +169,19 @@ bool vd_size_ok(uint64_t bytes)
 	return bytes && bytes <= VD_SIZE_MAX && bytes % XSEG_SECTOR == 0;
 }
 
+bool vd_limits_ok(struct vd_limits *l)
+{
+	if (!l->iops && !l->bandwidth)
+		l->burst_ns = 0;
+	else if (!l->burst_ns)
+		l->burst_ns = VD_BURST_MIN_NS;
+	else if (l->burst_ns < VD_BURST_MIN_NS || l->burst_ns > VD_BURST_MAX_NS)
+		return false;
+	if (l->iops > VD_IOPS_MAX || l->bandwidth > VD_BANDWIDTH_MAX)
+		return false;
+	return !l->bandwidth || l->bandwidth >= VD_BANDWIDTH_MIN;
+}
+
 uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes)
 {
 	return (size_bytes + meta->object_size - 1) / meta->object_size;
@@ -178,12 +191,14 @@ uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes)
 
 enum {
 	VOLUME_READS, VOLUME_WRITES, VOLUME_READ_BYTES, VOLUME_WRITE_BYTES, VOLUME_FLUSHES,
-	VOLUME_ERRORS, VOLUME_DIRECT_READS, VOLUME_DIRECT_BYTES, VOLUME_NR
+	VOLUME_ERRORS, VOLUME_DIRECT_READS, VOLUME_DIRECT_BYTES,
+	/* requests that had to wait for a limit; those that do now; the limits */
+	VOLUME_WAITED, VOLUME_WAITING, VOLUME_LIMIT_IOPS, VOLUME_LIMIT_BYTES, VOLUME_NR
 };
 
 static const char *const volume_keys[VOLUME_NR] = {
 	"reads", "writes", "read_bytes", "write_bytes", "flushes", "errors", "direct_reads",
-	"direct_bytes",
+	"direct_bytes", "waited", "waiting", "limit_iops", "limit_bandwidth_bytes",
 };
 
 static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volume *v, uint32_t port)
@@ -194,6 +209,20 @@ static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volum
 static int counters_open(struct volumed *vd, const struct vd_volume *v, struct vd_counters *c)
 {
 	return xseg_stats_open(vd->peer.xp, v->name, "volume", volume_keys, VOLUME_NR, &c->stats);
+}
+
+/* What is now, in one block of the volume's: that of its home. A predecessor's say what was. */
+static void levels_set(struct peer_port *pp, struct vd_volume *v, struct xseg_stats *s)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_limit *l = vd_limit_of(vd, v);
+	bool home = vd_home_of(vd, v) == pp->nr;
+
+	xseg_stats_set(s, VOLUME_WAITING, home ? vd_limit_waiting(vd, v) : 0);
+	xseg_stats_set(s, VOLUME_LIMIT_IOPS,
+		home ? atomic_load_explicit(&l->iops, memory_order_relaxed) : 0);
+	xseg_stats_set(s, VOLUME_LIMIT_BYTES,
+		home ? atomic_load_explicit(&l->bandwidth, memory_order_relaxed) : 0);
 }
 
 /* Opens a block unless `limit` are used: the segment's are few, and not only ours. What fails, how
@@ -213,6 +242,7 @@ static void counters_try_open(
 	}
 	atomic_fetch_add_explicit(&vd->nr_stats, 1, memory_order_relaxed);
 	xseg_stats_of_volume(c->stats, id, VOLUME_ERRORS);
+	levels_set(pp, v, c->stats);
 }
 
 /* Blocks of a predecessor have the volume's name alone: another volume's of that name stay. */
@@ -263,6 +293,18 @@ void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xre
 		xseg_stats_add(s, VOLUME_FLUSHES, 1);
 		break;
 	}
+}
+
+void vd_volume_count_wait(struct peer_port *pp, struct vd_volume *v, bool more)
+{
+	uint32_t id = atomic_load_explicit(&v->id, memory_order_relaxed);
+	struct xseg_stats *s = id ? stats_get(pp, v, id) : NULL;
+
+	if (!s)
+		return;
+	if (more)
+		xseg_stats_add(s, VOLUME_WAITED, 1);
+	levels_set(pp, v, s);
 }
 
 /* ---- port 0's thread --------------------------------------------------------------------- */
@@ -363,6 +405,63 @@ static void count_jobs(struct volumed *vd, enum vd_slot_state from, enum vd_slot
 	vd_direct_follow(vd);
 }
 
+/* ---- limits ------------------------------------------------------------------------------ */
+
+/* The volume's home looks at what waits again. */
+static void limits_look(struct peer_port *pp, struct vd_volume *v)
+{
+	struct volumed *vd = vd_of(pp);
+	uint32_t home = vd_home_of(vd, v);
+
+	/* release: partner is the exchange in vd_limit_poll() */
+	atomic_store_explicit(&vd->port[home].limit_look, true, memory_order_release);
+	if (home != pp->nr)
+		peer_port_kick(&vd->peer.ports[home]);
+}
+
+static bool limits_are(struct vd_limit *l, const struct vd_limits *these)
+{
+	return atomic_load_explicit(&l->iops, memory_order_relaxed) == these->iops &&
+	       atomic_load_explicit(&l->bandwidth, memory_order_relaxed) == these->bandwidth &&
+	       atomic_load_explicit(&l->burst_ns, memory_order_relaxed) == these->burst_ns;
+}
+
+/* L4 (limit.c): the limits are there before the door is shut and opened. */
+static void limits_set(struct peer_port *pp, struct vd_volume *v, const struct vd_limits *to)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_limit *l = vd_limit_of(vd, v);
+	bool was = atomic_load_explicit(&v->limited, memory_order_relaxed);
+	bool is = to->iops || to->bandwidth;
+
+	if (limits_are(l, to))
+		return;
+	atomic_store_explicit(&l->iops, to->iops, memory_order_relaxed);
+	atomic_store_explicit(&l->bandwidth, to->bandwidth, memory_order_relaxed);
+	atomic_store_explicit(&l->burst_ns, to->burst_ns, memory_order_relaxed);
+	/* release: partner is the acquire in times_renew() */
+	atomic_fetch_add_explicit(&l->change, 1, memory_order_release);
+	atomic_store_explicit(&v->limited, is, memory_order_release);
+	if (was != is && xseg_direct_is_open(vd->peer.xp)) {
+		xseg_direct_shut(vd->peer.xp);
+		vd_direct_follow(vd);
+	}
+	limits_look(pp, v);
+}
+
+/* A volume that goes keeps its limits until its place is free: what waits is ended. */
+static void limits_follow(struct peer_port *pp, struct vd_volume *v)
+{
+	const struct vd_limits none = { 0 };
+
+	if (v->meta.state == VD_FREE)
+		limits_set(pp, v, &none);
+	else if (is_cut(v->meta.state))
+		limits_look(pp, v);
+	else
+		limits_set(pp, v, &v->meta.limits);
+}
+
 #define TO(state) (1u << VD_##state)
 
 static const struct xstates states = {
@@ -413,4 +512,5 @@ void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd
 		atomic_store_explicit(&v->id, 0, memory_order_relaxed);
 	if (meta->state == VD_REMOVING || meta->state == VD_SHRINKING)
 		vd_job_add(pp, v);
+	limits_follow(pp, v);
 }

@@ -41,11 +41,6 @@ static const struct opt volumed_opts[] = {
 
 /* ---- the path of a request --------------------------------------------------------------- */
 
-static bool is_in_one_object(const struct vd_volume *v, const struct xreq *r)
-{
-	return (r->offset ^ (r->offset + r->size - 1)) >> v->shift == 0;
-}
-
 static bool moves_data(const struct xreq *r)
 {
 	return (r->op == XSEG_OP_READ || r->op == XSEG_OP_WRITE) && r->size;
@@ -61,7 +56,9 @@ XHOT static void volumed_prefetch(struct peer_port *pp, struct xreq *const *r, u
 	for (i = 0; i < nr; i++) {
 		struct vd_volume *v = vd_volume_get(vd_of(pp), r[i]->volume);
 
-		if (!v || !moves_data(r[i]) || !is_in_one_object(v, r[i]))
+		/* L4 of limit.c: acquired by who sent the request after that was stored */
+		if (!v || !moves_data(r[i]) || !vd_is_in_one_object(v, r[i]) ||
+			atomic_load_explicit(&v->limited, memory_order_relaxed))
 			continue;
 		r[i]->user = v;
 		if (!vd_volume_name(pp, v, r[i]))
@@ -79,23 +76,20 @@ XHOT static void data(struct peer_port *pp, struct xreq *r)
 	int rc = v ? vd_volume_check(v, r->offset, r->size) : -ENOENT;
 
 	/* of what a predecessor may have begun the splitter knows more */
-	if (rc == -ENXIO && !r->via && !is_in_one_object(v, r) && r->size)
+	if (rc == -ENXIO && !r->via && !vd_is_in_one_object(v, r) && r->size)
 		rc = 0;
 	if (rc) {
 		peer_answer(pp, r, rc);
 		return;
 	}
-	vd_volume_count(pp, v, r);
 	if (!r->size) {
+		vd_volume_count(pp, v, r);
 		peer_answer(pp, r, 0);
-		return;
+	} else if (atomic_load_explicit(&v->limited, memory_order_relaxed)) {
+		vd_limit_take(pp, v, r);
+	} else {
+		vd_data_send(pp, v, r);
 	}
-	if (!is_in_one_object(v, r)) {
-		vd_split_begin(pp, r);
-		return;
-	}
-	vd_volume_address(v, r, r->offset);
-	peer_forward(pp, r);
 }
 
 /* The same for what volumed_prefetch() has named. False: the volume has changed since, or is too
@@ -236,6 +230,7 @@ static uint64_t volumed_poll(struct peer_port *pp)
 	}
 	/* before the port passes a point (J1): what was held is checked, and counted, by then */
 	held_release(pp);
+	next = peer_earlier(next, vd_limit_poll(pp));
 	return peer_earlier(next, vd_job_poll(pp));
 }
 
@@ -257,6 +252,7 @@ static void volumed_fini(struct peer *p)
 		free(vd->port[i].named);
 	free(vd->port);
 	free(vd->page);
+	vd_limit_fini(vd);
 	vd_load_fini(vd);
 }
 
@@ -299,7 +295,8 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	vd->counters = calloc((size_t)VD_SLOTS * p->nr_ports, sizeof(*vd->counters));
 	vd->context = calloc(xseg_nr_requests(p->seg), sizeof(*vd->context));
 	vd->port = calloc(p->nr_ports, sizeof(*vd->port));
-	if (!vd->volume || !vd->counters || !vd->context || !vd->port || vd_load_init(vd)) {
+	if (!vd->volume || !vd->counters || !vd->context || !vd->port || vd_limit_init(vd) ||
+		vd_load_init(vd)) {
 		rc = xseg_fail(err, -ENOMEM, "out of memory");
 		goto out_fini;
 	}

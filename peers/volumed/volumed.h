@@ -62,6 +62,11 @@
 #define VD_LINE_BYTES	  512u
 #define VD_USERS_BYTES	  256u			/* of text: who has a volume open */
 #define VD_NAMED	  4096u			/* names that a port remembers: 128 KiB */
+#define VD_IOPS_MAX	  10000000u
+#define VD_BANDWIDTH_MIN  4096u			/* bytes a second */
+#define VD_BANDWIDTH_MAX  (1ull << 40)
+#define VD_BURST_MIN_NS	  10000000ull		/* and that of a limit that says none */
+#define VD_BURST_MAX_NS	  60000000000ull
 #define VD_RETRY_NS	  1000000000ull
 #define VD_CONNECT_NS	  50000000ull		/* looks for a downstream that is not there yet */
 #define VD_DRAIN_NS	  1000000ull		/* between looks for older requests */
@@ -89,6 +94,12 @@ enum vd_slot_state {
 	VD_FREE, VD_LIVE, VD_REMOVING, VD_SHRINKING, VD_DAMAGED, VD_LOST, VD_NR_STATES
 };
 
+/* What a volume may do; 0: as much as it can (limit.c). */
+struct vd_limits {
+	uint64_t iops, bandwidth;		/* requests, bytes a second */
+	uint64_t burst_ns;			/* not 0 where one of them is not */
+};
+
 struct vd_meta {
 	/* DAMAGED: name, generation, identity and object size as far as they can be read, and
 	 * nothing proves them */
@@ -101,6 +112,7 @@ struct vd_meta {
 	uint64_t identity;			/* FREE: the last one's; 0: record version 1 */
 	uint64_t change;			/* the catalogue's that wrote it; 0: old program */
 	uint64_t replaced;			/* vd_record_sum() of the record before */
+	struct vd_limits limits;		/* a program that knows none ignores them */
 };
 
 struct vd_volume {
@@ -109,6 +121,7 @@ struct vd_volume {
 	uint64_t serial;			/* no other volume of this process had it, or 0 */
 	uint8_t shift;				/* log2 of the object size */
 	uint8_t prefix_len;
+	_Atomic bool limited;			/* it has limits: stored after them */
 	_Atomic uint64_t size_bytes;
 	char prefix[VD_PREFIX_BYTES];		/* with its ':', padded with zeroes */
 	char name[XSEG_NAME_MAX];
@@ -142,6 +155,12 @@ struct vd_context {
 	bool begun;				/* parent: it, or a predecessor, sent a part */
 	bool cutting;				/* parent: counted in its port's `cutting` */
 	int64_t result;				/* parent: sum, or the first error */
+	/* waits for its volume's limit, and is the oldest of its client that does (limit.c) */
+	struct {
+		struct xreq *newest;		/* of this client */
+		struct xreq *next;		/* the oldest of another client */
+		uint64_t credit_ns;		/* of what this client may cost */
+	} wait;
 };
 
 struct vd_fifo {				/* requests by ->next */
@@ -157,10 +176,30 @@ struct vd_named {
 	uint32_t object;
 };
 
+/* How a volume is held to its limits; by slot. Port 0's thread stores what they are, any port reads
+ * it; all else is the thread's of the volume's home port. See limit.c. */
+struct vd_limit {
+	_Atomic uint64_t iops, bandwidth, burst_ns;
+	_Atomic uint32_t change;		/* counts changes of them */
+	_Atomic uint32_t nr_waiting;		/* requests; the home port's thread writes it */
+	uint32_t seen;				/* the change that the times below go by */
+	uint64_t ops_ns, bytes_ns;		/* when what was let go on is paid for */
+	uint64_t due_ns;			/* the next that waits may go on */
+	struct xreq *first, **last;		/* of each client that waits the oldest */
+	struct vd_limit *next;			/* of its port, with requests that wait */
+	bool listed;
+};
+
 struct vd_port {
 	struct vd_named *named;			/* VD_NAMED; the port's thread */
 	struct vd_fifo held;			/* wait for the catalogue */
 	struct vd_fifo splitting;		/* parents with parts not sent */
+	/* requests for volumes whose home it is, from other ports; newest first */
+	_Atomic(struct xreq *) limit_inbox;
+	_Atomic bool limit_look;		/* limits, or volumes, have changed */
+	struct vd_limit *limit_list;		/* those that have requests waiting */
+	uint32_t nr_limits;			/* of these */
+	uint64_t limit_due_ns;			/* the first of them is due */
 	uint32_t children;			/* out, of this port's parents */
 	/* begun parents that reach beyond what their volume is cut to, with parts not sent; written
 	 * by the port's thread */
@@ -298,6 +337,7 @@ struct volumed {
 	uint32_t requests;
 	struct vd_volume *volume;		/* VD_SLOTS */
 	struct vd_counters *counters;		/* by slot and port; the port's thread */
+	struct vd_limit *limit;			/* VD_SLOTS */
 	struct vd_context *context;		/* by request index */
 	struct vd_port *port;
 	uint32_t *page;				/* the catalogue's, then VD_ZERO_PAGES of zeroes */
@@ -349,6 +389,55 @@ static inline struct xreq *vd_fifo_pop(struct vd_fifo *q)
 	return r;
 }
 
+/* A list that any port's thread adds to, and one thread takes as a whole. True: it was empty. */
+static inline bool vd_inbox_put(_Atomic(struct xreq *) *inbox, struct xreq *r)
+{
+	r->next = atomic_load_explicit(inbox, memory_order_relaxed);
+	/* release: partner is the acquire in vd_inbox_take() */
+	while (!atomic_compare_exchange_weak_explicit(
+		inbox, &r->next, r, memory_order_release, memory_order_relaxed))
+		;
+	return !r->next;
+}
+
+/* What is in it, oldest first, by ->next. */
+static inline struct xreq *vd_inbox_take(_Atomic(struct xreq *) *inbox)
+{
+	/* acquire: partner is the release in vd_inbox_put() */
+	struct xreq *r = atomic_exchange_explicit(inbox, NULL, memory_order_acquire);
+	struct xreq *oldest = NULL, *next;
+
+	for (; r; r = next) {
+		next = r->next;
+		r->next = oldest;
+		oldest = r;
+	}
+	return oldest;
+}
+
+static inline struct vd_limit *vd_limit_of(const struct volumed *vd, const struct vd_volume *v)
+{
+	return &vd->limit[v - vd->volume];
+}
+
+/* The port whose thread holds the volume to its limits. */
+static inline uint32_t vd_home_of(const struct volumed *vd, const struct vd_volume *v)
+{
+	return (uint32_t)(v - vd->volume) % vd->peer.nr_ports;
+}
+
+/* Requests that wait for the volume's limits. Any port. */
+static inline uint32_t vd_limit_waiting(const struct volumed *vd, const struct vd_volume *v)
+{
+	return atomic_load_explicit(&vd_limit_of(vd, v)->nr_waiting, memory_order_relaxed);
+}
+
+/* It has a size. */
+static inline bool vd_is_in_one_object(const struct vd_volume *v, const struct xreq *r)
+{
+	return (r->offset ^ (r->offset + r->size - 1)) >> v->shift == 0;
+}
+
 static inline uint32_t vd_slot_of(const struct volumed *vd, const struct vd_volume *v)
 {
 	return (uint32_t)(v - vd->volume);
@@ -390,6 +479,11 @@ void vd_volume_hash(struct peer_port *pp, const struct vd_volume *v, struct xreq
 void vd_volume_address_all(const struct vd_volume *v, struct xreq *r);
 /* Counts a request in the volume's block of this port. */
 void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xreq *r);
+/* The volume's limits, or the number of requests that wait for them, are others; with `more`, one
+ * request more has to wait. Its home port's thread. */
+void vd_volume_count_wait(struct peer_port *pp, struct vd_volume *v, bool more);
+/* Whether such limits can be. A burst of 0 becomes the least, or 0 where there is no limit. */
+bool vd_limits_ok(struct vd_limits *l) XSEG_MUST_CHECK;
 bool vd_object_size_ok(uint64_t bytes);
 bool vd_size_ok(uint64_t bytes);		/* of a volume */
 /* Objects that a volume of that size may have. */
@@ -554,9 +648,22 @@ uint32_t vd_recover_list(struct volumed *vd, uint32_t i, struct kv_text *t);
 
 /* ---- split.c ----------------------------------------------------------------------------- */
 
-void vd_split_begin(struct peer_port *pp, struct xreq *r);
+/* Sends on a request for data of the volume, in parts if it crosses objects. It has a size. */
+void vd_data_send(struct peer_port *pp, struct vd_volume *v, struct xreq *r);
+/* A predecessor has done some of the request's parts. */
+bool vd_split_is_begun(struct peer_port *pp, const struct xreq *r);
 /* Of a volume that is being cut: notes which begun requests reach beyond its new size (S6). */
 void vd_split_mark(struct peer_port *pp, const struct vd_volume *v);
+
+/* ---- limit.c ----------------------------------------------------------------------------- */
+
+int vd_limit_init(struct volumed *vd) XSEG_MUST_CHECK;
+void vd_limit_fini(struct volumed *vd);
+/* Sends on a request for data of a limited volume, now or when the limit allows that. It was
+ * checked, and has a size. */
+void vd_limit_take(struct peer_port *pp, struct vd_volume *v, struct xreq *r);
+/* Goes on with what waits. Returns when to be called again. */
+uint64_t vd_limit_poll(struct peer_port *pp);
 
 /* ---- job.c ------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
  *      volume create NAME size=BYTES		volume list [SLOT]		status
  *      volume resize NAME size=BYTES		volume info NAME [id=N]
  *      volume remove NAME [force]		volume lost [N]			volume recover
+ *      volume set NAME [iops=N] [bandwidth=BYTES] [burst=NS]	(0: no limit)
  *
  * Commands may come to any port. Those of "volume" go through the inbox to port 0's thread. It does
  * changes one at a time, in order of arrival. The time of the answer depends on the command:
@@ -84,11 +85,13 @@ static bool add_volume(struct volumed *vd, const struct vd_volume *v, char end, 
 	return kv_add(t,
 		"slot=%u%cname=%s%cid=%u%cidentity=%" PRIu64 "%cprefix=%s%csize_bytes=%" PRIu64
 		"%cobject_size_bytes=%" PRIu64 "%cstate=%s%cobjects_left=%" PRIu64
-		"%cobjects_deleted=%" PRIu64 "%cwaits_for_requests=%u\n",
+		"%cobjects_deleted=%" PRIu64 "%cwaits_for_requests=%u%ciops=%" PRIu64
+		"%cbandwidth_bytes=%" PRIu64 "%cburst_ns=%" PRIu64 "%cwaiting=%u\n",
 		vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->identity, end,
 		v->prefix, end, m->size_bytes, end, m->object_size, end, state, end,
 		vd_job_left(vd, v), end, has_job ? v->deleted : 0, end,
-		has_job ? v->waits_for : 0);
+		has_job ? v->waits_for : 0, end, m->limits.iops, end, m->limits.bandwidth, end,
+		m->limits.burst_ns, end, vd_limit_waiting(vd, v));
 }
 
 static bool is_listed(const struct vd_volume *v)
@@ -148,11 +151,18 @@ static struct vd_volume *noted(struct volumed *vd, const struct xreq *r)
 	return &vd->volume[slot];
 }
 
-static const char *change_name(enum vd_slot_state old, const struct vd_meta *next)
+static bool same_limits(const struct vd_meta *a, const struct vd_meta *b)
 {
-	if (old == VD_FREE)
+	return !memcmp(&a->limits, &b->limits, sizeof(a->limits));
+}
+
+static const char *change_name(const struct vd_meta *old, const struct vd_meta *next)
+{
+	if (old->state == VD_FREE)
 		return "created";
-	return next->state == VD_REMOVING ? "being removed" : "resized";
+	if (next->state == VD_REMOVING)
+		return "being removed";
+	return same_limits(old, next) ? "resized" : "given other limits";
 }
 
 static void wait_for_shrink(struct vd_admin *a, struct vd_volume *v, struct xreq *r)
@@ -166,13 +176,13 @@ static void change_done(struct peer_port *pp)
 {
 	struct volumed *vd = vd_of(pp);
 	struct vd_admin *a = &vd->admin;
-	enum vd_slot_state old = a->v->meta.state;
+	struct vd_meta old = a->v->meta;
 	struct kv_text t;
 
 	change_set(a, VD_CHANGE_IDLE);
 	vd_volume_become(pp, a->v, &vd->catalog.meta);
 	log_info("%s: volume '%s' of %" PRIu64 " bytes is %s", pp->peer->name, a->next.name,
-		 a->next.size_bytes, change_name(old, &a->next));
+		 a->next.size_bytes, change_name(&old, &a->next));
 	if (a->next.state == VD_SHRINKING) {
 		wait_for_shrink(a, a->v, a->r);
 		return;
@@ -482,6 +492,63 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 	return LATER;
 }
 
+static bool is_limited(const struct vd_meta *m)
+{
+	return m->limits.iops || m->limits.bandwidth;
+}
+
+/* A word "KEY=N" of the limits; false: it is none. */
+static bool limit_word(const char *key, const char *value, struct vd_limits *l)
+{
+	uint64_t *const to = !strcmp(key, "iops")	 ? &l->iops
+			     : !strcmp(key, "bandwidth") ? &l->bandwidth
+			     : !strcmp(key, "burst")	 ? &l->burst_ns
+							 : NULL;
+
+	return to && value && !opt_parse_size(value, to);
+}
+
+/* What is not given stays. */
+static int64_t run_set(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	char *words = args ? strpbrk(args + strspn(args, " "), " ") : NULL, *value, *key;
+	const char *name = NULL;
+	struct vd_volume *v;
+	struct vd_meta next;
+	int64_t rc;
+
+	if (words)
+		*words++ = '\0';
+	rc = parse_args(vd, args, &name, NULL, NULL, t);
+	v = rc ? NULL : find(vd, name, &rc, t);
+	if (!v)
+		return rc;
+	if (v->meta.state != VD_LIVE)
+		return say_busy(vd, v, t);
+	next = v->meta;
+	while ((key = kv_next_word(&words, &value)))
+		if (!limit_word(key, value, &next.limits))
+			return REASON(t, -EINVAL,
+				"'%.40s' is none of a volume's limits; give iops=N, "
+				"bandwidth=BYTES or burst=NS", key);
+	if (next.limits.burst_ns && !next.limits.iops && !next.limits.bandwidth &&
+		!is_limited(&v->meta))
+		return REASON(t, -EINVAL,
+			"a burst is of a limit, and there is none; give iops or bandwidth, too");
+	if (!vd_limits_ok(&next.limits))
+		return REASON(t, -EINVAL,
+			"a limit is out of range: iops is 1 to %u, bandwidth 4k/s to 1T/s, burst "
+			"10ms to 60s; 0 is no limit, and the least burst",
+			VD_IOPS_MAX);
+	if (same_limits(&next, &v->meta)) {
+		add_volume(vd, v, '\n', t);
+		return 0;
+	}
+	change_begin(pp, r, v, &next);
+	return LATER;
+}
+
 /* Cuts "id=N" off the end of the words. */
 static uint32_t take_id(char *args)
 {
@@ -580,6 +647,7 @@ static const struct command commands[] = {
 	{ "create", run_create, true, true },
 	{ "resize", run_resize, true, true },
 	{ "remove", run_remove, true, true },
+	{ "set", run_set, true, true },
 	{ "info", run_info, false, false },
 	{ "list", run_list, false, false },
 	{ "lost", run_lost, false, false },
@@ -634,7 +702,7 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	if (!c)
 		return REASON(t, -EINVAL, 
 			"no such command; after volume write create, list, info, resize, remove, "
-			"lost or recover");
+			"set, lost or recover");
 	if (c->changes && vd->admin.change == VD_CHANGE_UNDOING)
 		return REASON(t, vd->admin.error,
 			"the last change of the catalogue failed (%s) and is still "
@@ -682,15 +750,8 @@ static void inbox_take(struct peer_port *pp)
 {
 	struct volumed *vd = vd_of(pp);
 	struct vd_admin *a = &vd->admin;
-	struct xreq *r, *next, *oldest = NULL;
+	struct xreq *next, *oldest = vd_inbox_take(&a->inbox);
 
-	/* acquire: partner is the release in vd_admin_command() */
-	r = atomic_exchange_explicit(&a->inbox, NULL, memory_order_acquire);
-	for (; r; r = next) {
-		next = r->next;
-		r->next = oldest;
-		oldest = r;
-	}
 	for (; oldest; oldest = next) {
 		next = oldest->next;
 		if (noted_id(vd, oldest))
@@ -829,11 +890,7 @@ int64_t vd_admin_command(struct peer_port *pp, struct xreq *r, char *line, char 
 		return status(vd_of(pp), out, size);
 	if (len != 6 || strncmp(line, "volume", len) != 0)
 		return -ENOSYS;
-	r->next = atomic_load_explicit(&a->inbox, memory_order_relaxed);
-	/* release: partner is the acquire in inbox_take() */
-	while (!atomic_compare_exchange_weak_explicit(&a->inbox, &r->next, r, memory_order_release,
-						      memory_order_relaxed))
-		;
+	vd_inbox_put(&a->inbox, r);
 	if (pp->nr)
 		peer_port_kick(&pp->peer->ports[0]);
 	return PEER_ADMIN_LATER;
