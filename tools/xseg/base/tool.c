@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "peers/common/say/hint.h"
+#include "peers/common/say/progress_line.h"
 #include "peers/common/options/owner.h"
 #include "tools/xseg/base/proc.h"
 
@@ -25,7 +25,7 @@
 
 static volatile sig_atomic_t interrupted;
 static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
-static bool progress_shown, muted;
+static bool muted;
 /* when the next line is due, without a terminal; 0: nothing is waited for */
 static uint64_t line_due_ns;
 static const char *named_segment;		/* NULL: not known yet */
@@ -290,31 +290,12 @@ int tool_later(const char *fmt, ...)
 	return tool_fail(TOOL_LATER, "%s: %s", interrupted ? "interrupted" : "timed out", what);
 }
 
-/* What fits a line of the terminal: one that is broken is not gone when its last part is. */
-static int progress_columns(void)
-{
-	struct winsize ws;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) || !ws.ws_col)
-		return 79;
-	return ws.ws_col - 1;
-}
-
-static bool is_terminal(void)
-{
-	static int terminal = -1;
-
-	if (terminal < 0)
-		terminal = isatty(STDERR_FILENO);
-	return terminal;
-}
-
 /* Whether it is time for the next look at progress, which so is counted as shown. */
 static bool is_due(uint64_t now)
 {
 	static uint64_t last_ns;
 
-	if (is_terminal()) {
+	if (progress_line_possible()) {
 		if (now - last_ns < PROGRESS_EVERY_NS)
 			return false;
 		last_ns = now;
@@ -338,23 +319,16 @@ void tool_progress(const struct tool *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (!is_terminal()) {
+	if (progress_line_possible())
+		progress_line_show(line);
+	else
 		fprintf(stderr, "xseg: %s\n", line);
-		return;
-	}
-	fprintf(stderr, "\r\033[K%.*s", progress_columns(), line);
-	fflush(stderr);
-	progress_shown = true;
 }
 
 void tool_progress_end(void)
 {
 	line_due_ns = 0;
-	if (!progress_shown)
-		return;
-	fputs("\r\033[K", stderr);
-	fflush(stderr);
-	progress_shown = false;
+	progress_line_hide();
 }
 
 void tool_say(const struct tool *t, const char *fmt, ...)
