@@ -7,6 +7,42 @@
 #include <string.h>
 #include <time.h>
 
+#include "peers/common/options/cli.h"
+
+static const char *name_of(const struct xb_options *o)
+{
+	return *o->name ? o->name : "xbench";
+}
+
+/* ---- entries ----------------------------------------------------------------------------- */
+
+/* What has one result: a job, or with --group_reporting all of them. */
+struct xb_entry {
+	struct xb_job *const *jobs;
+	uint32_t nr;
+	struct xb_totals totals;
+	char name[XSEG_NAME_MAX + 16];
+};
+
+static uint32_t nr_entries(const struct xb_run *run)
+{
+	return run->opts->group_reporting ? 1 : run->nr_jobs;
+}
+
+/* Jobs of a name that was given are told apart only if there are several. */
+static void entry_of(const struct xb_run *run, uint32_t nr, struct xb_entry *e)
+{
+	const struct xb_options *o = run->opts;
+
+	e->jobs = &run->jobs[nr];
+	e->nr = o->group_reporting ? run->nr_jobs : 1;
+	xb_jobs_totals(e->jobs, e->nr, &e->totals);
+	if (nr_entries(run) > 1 || !*o->name)
+		snprintf(e->name, sizeof(e->name), "%s.%" PRIu32, name_of(o), nr);
+	else
+		snprintf(e->name, sizeof(e->name), "%s", o->name);
+}
+
 /* ---- JSON -------------------------------------------------------------------------------- */
 
 static void set_int(json_t *object, const char *key, uint64_t value)
@@ -68,30 +104,26 @@ static bool has_stat(const struct xb_options *o, uint32_t stat)
 	return (stat >= XB_DELETE) == xb_options_kv(o);
 }
 
-static json_t *json_job(const struct xb_run *run, uint32_t nr)
+static json_t *json_entry(const struct xb_run *run, const struct xb_entry *e)
 {
-	const struct xb_job *job = run->jobs[nr];
-	const struct xb_results *results = &job->results;
 	json_t *all = json_object();
 	struct xb_figures f;
-	char name[32];
 
-	snprintf(name, sizeof(name), "xbench.%" PRIu32, nr);
-	json_object_set_new(all, "jobname", json_string(name));
-	set_int(all, "error", (uint64_t)atomic_load(&results->error));
-	set_int(all, "total_err", atomic_load(&results->errors));
-	set_int(all, "verify_errors", atomic_load(&results->verify_errors));
+	json_object_set_new(all, "jobname", json_string(e->name));
+	set_int(all, "error", (uint64_t)e->totals.error);
+	set_int(all, "total_err", e->totals.errors);
+	set_int(all, "verify_errors", e->totals.verify_errors);
 	if (run->shared.kv) {
-		set_int(all, "misses", atomic_load(&results->misses));
-		set_int(all, "refused", atomic_load(&results->refused));
+		set_int(all, "misses", e->totals.misses);
+		set_int(all, "refused", e->totals.refused);
 	} else {
-		set_int(all, "direct_ios", atomic_load(&results->direct_ios));
+		set_int(all, "direct_ios", e->totals.direct_ios);
 	}
-	set_int(all, "job_runtime_ns", atomic_load(&results->counted_ns[0]));
+	set_int(all, "job_runtime_ns", e->totals.runtime_ns);
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
 		if (!has_stat(run->opts, stat))
 			continue;
-		xb_job_figures(job, stat, &f);
+		xb_jobs_figures(e->jobs, e->nr, stat, &f);
 		json_object_set_new(all, xb_stat_names[stat], json_figures(&f));
 	}
 	return all;
@@ -148,8 +180,12 @@ static int print_json(const struct xb_run *run, FILE *out)
 	json_object_set_new(all, "interrupted", json_boolean(run->interrupted));
 	json_object_set_new(all, "timed_out", json_boolean(run->timed_out));
 	json_object_set_new(all, "ended_early", json_boolean(run->is_full));
-	for (uint32_t i = 0; i < run->nr_jobs; i++)
-		json_array_append_new(jobs, json_job(run, i));
+	for (uint32_t i = 0; i < nr_entries(run); i++) {
+		struct xb_entry e;
+
+		entry_of(run, i, &e);
+		json_array_append_new(jobs, json_entry(run, &e));
+	}
 	json_object_set_new(all, "jobs", jobs);
 	if (run->opts->status_interval)
 		json_object_set_new(all, "samples", json_samples(run));
@@ -163,123 +199,210 @@ static int print_json(const struct xb_run *run, FILE *out)
 
 /* ---- for people -------------------------------------------------------------------------- */
 
+/* "IOPS=..., BW=.../s (.../...), N I/Os" */
+static void print_rates(FILE *out, uint64_t ios, uint64_t bytes, uint64_t span_ns)
+{
+	char bw[24], total[24], time[24];
+
+	opt_human_size(xb_rate(bytes, span_ns), bw, sizeof(bw));
+	opt_human_size(bytes, total, sizeof(total));
+	fprintf(out, "IOPS=%" PRIu64 ", BW=%s/s (%s/%s), %" PRIu64 " I/Os", xb_rate(ios, span_ns),
+		bw, total, xb_human_ns(span_ns, time, sizeof(time)), ios);
+}
+
+static bool is_shown(double percentile)
+{
+	return percentile == 50 || percentile >= 90;
+}
+
+/* Two lines of columns, so that none is longer than 100. */
+static void print_percentiles(FILE *out, const struct xb_figures *f)
+{
+	uint32_t shown = 0;
+	char text[24];
+
+	for (uint32_t i = 0; i < XB_NR_PERCENTILES; i++) {
+		if (!is_shown(xb_percentiles[i]))
+			continue;
+		fprintf(out, "%s%6g%%=%-*s", shown == 0 ? "    lat percentiles:"
+			: shown == 4 ? "\n                    " : "", xb_percentiles[i],
+			shown % 4 < 3 ? 8 : 0,
+			xb_human_ns(f->percentile[i], text, sizeof(text)));
+		shown++;
+	}
+	fputc('\n', out);
+}
+
 static void print_figures(FILE *out, const char *name, const struct xb_figures *f)
 {
-	char bw[24], total[24], t[6][24];
+	char min[24], mean[24], max[24];
 
-	opt_human_size(xb_rate(f->bytes, f->span_ns), bw, sizeof(bw));
-	opt_human_size(f->bytes, total, sizeof(total));
-	fprintf(out, "  %s: IOPS=%" PRIu64 ", BW=%s/s (%s/%s), %" PRIu64 " I/Os\n", name,
-		xb_rate(f->ios, f->span_ns), bw, total, xb_human_ns(f->span_ns, t[0], sizeof(t[0])),
-		f->ios);
-	fprintf(out, "    lat: min=%s, avg=%s, max=%s\n", xb_human_ns(f->min, t[0], sizeof(t[0])),
-		xb_human_ns(f->mean, t[1], sizeof(t[1])), xb_human_ns(f->max, t[2], sizeof(t[2])));
-	fprintf(out, "    lat percentiles:");
-	for (uint32_t i = 0; i < XB_NR_PERCENTILES; i++)
-		if (xb_percentiles[i] == 50 || xb_percentiles[i] >= 90)
-			fprintf(out, " %g%%=%s", xb_percentiles[i],
-				xb_human_ns(f->percentile[i], t[0], sizeof(t[0])));
-	fputc('\n', out);
+	fprintf(out, "  %s: ", name);
+	print_rates(out, f->ios, f->bytes, f->span_ns);
+	fprintf(out, "\n    lat: min=%s, avg=%s, max=%s\n", xb_human_ns(f->min, min, sizeof(min)),
+		xb_human_ns(f->mean, mean, sizeof(mean)), xb_human_ns(f->max, max, sizeof(max)));
+	print_percentiles(out, f);
 }
 
 /* Also what was read back at the end. */
-static bool has_read(const struct xb_job *job)
+static bool has_read(const struct xb_entry *e)
 {
 	struct xb_figures load, back;
 
-	xb_job_figures(job, XB_READ, &load);
-	xb_job_figures(job, XB_STAT_VERIFY, &back);
+	xb_jobs_figures(e->jobs, e->nr, XB_READ, &load);
+	xb_jobs_figures(e->jobs, e->nr, XB_STAT_VERIFY, &back);
 	return load.ios || back.ios;
 }
 
-static void print_job(const struct xb_run *run, uint32_t nr, FILE *out)
+static void print_entry(const struct xb_run *run, const struct xb_entry *e, FILE *out)
 {
-	const struct xb_job *job = run->jobs[nr];
-	const struct xb_results *results = &job->results;
 	struct xb_figures f;
 
-	fprintf(out, "xbench.%u: err=%d, failed I/Os=%" PRIu64, nr, atomic_load(&results->error),
-		atomic_load(&results->errors));
+	fprintf(out, "%s: ", e->name);
+	if (e->nr > 1)
+		fprintf(out, "%" PRIu32 " jobs, ", e->nr);
+	fprintf(out, "err=%d, failed I/Os=%" PRIu64, e->totals.error, e->totals.errors);
 	if (run->opts->verify)
-		fprintf(out, ", verify errors=%" PRIu64, atomic_load(&results->verify_errors));
+		fprintf(out, ", verify errors=%" PRIu64, e->totals.verify_errors);
 	if (run->shared.kv)
-		fprintf(out, ", misses=%" PRIu64 ", refused=%" PRIu64,
-			atomic_load(&results->misses), atomic_load(&results->refused));
-	if (has_read(job) && job->direct)
-		fprintf(out, ", read without a request=%" PRIu64,
-			atomic_load(&results->direct_ios));
+		fprintf(out, ", misses=%" PRIu64 ", refused=%" PRIu64, e->totals.misses,
+			e->totals.refused);
+	if (has_read(e) && e->jobs[0]->direct)
+		fprintf(out, ", read without a request=%" PRIu64, e->totals.direct_ios);
 	fputc('\n', out);
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
-		xb_job_figures(job, stat, &f);
+		xb_jobs_figures(e->jobs, e->nr, stat, &f);
 		if (f.ios)
 			print_figures(out, xb_stat_names[stat], &f);
 	}
 }
 
 /* All jobs together, one line an operation. */
-static void print_total(const struct xb_run *run, FILE *out)
+static void print_together(const struct xb_run *run, FILE *out)
 {
-	char bw[24];
+	struct xb_figures f;
 
 	for (uint32_t op = 0; op < XB_NR_OPS; op++) {
-		uint64_t ios = 0, iops = 0, bytes = 0;
-
-		for (uint32_t i = 0; i < run->nr_jobs; i++) {
-			struct xb_figures f;
-
-			xb_job_figures(run->jobs[i], op, &f);
-			ios += f.ios;
-			iops += xb_rate(f.ios, f.span_ns);
-			bytes += xb_rate(f.bytes, f.span_ns);
-		}
-		if (!ios)
+		xb_jobs_figures(run->jobs, run->nr_jobs, op, &f);
+		if (!f.ios)
 			continue;
-		opt_human_size(bytes, bw, sizeof(bw));
-		fprintf(out, "all %u jobs: %s IOPS=%" PRIu64 ", BW=%s/s, %" PRIu64 " I/Os\n",
-			run->nr_jobs, xb_stat_names[op], iops, bw, ios);
+		fprintf(out, "all %" PRIu32 " jobs: %s ", run->nr_jobs, xb_stat_names[op]);
+		print_rates(out, f.ios, f.bytes, f.span_ns);
+		fputc('\n', out);
 	}
+}
+
+/* The last line: everything in one, and whether it was good. */
+static void print_sum(const struct xb_run *run, FILE *out)
+{
+	uint64_t ios = 0, bytes = 0;
+	struct xb_totals t;
+
+	xb_jobs_totals(run->jobs, run->nr_jobs, &t);
+	for (uint32_t op = 0; op < XB_NR_OPS; op++) {
+		struct xb_figures f;
+
+		xb_jobs_figures(run->jobs, run->nr_jobs, op, &f);
+		ios += f.ios;
+		bytes += f.bytes;
+	}
+	fputs("sum: ", out);
+	print_rates(out, ios, bytes, t.runtime_ns);
+	fprintf(out, ", failed=%" PRIu64, t.errors);
+	if (run->opts->verify)
+		fprintf(out, ", verify errors=%" PRIu64, t.verify_errors);
+	fprintf(out, "%s\n", run->interrupted ? ", interrupted"
+		: run->timed_out ? ", timed out"
+		: run->is_full	 ? ", ended early"
+				 : "");
+}
+
+static int print_normal(const struct xb_run *run, FILE *out)
+{
+	for (uint32_t i = 0; i < nr_entries(run); i++) {
+		struct xb_entry e;
+
+		entry_of(run, i, &e);
+		print_entry(run, &e, out);
+	}
+	if (nr_entries(run) > 1)
+		print_together(run, out);
+	print_sum(run, out);
+	return 0;
+}
+
+/* ---- before the load --------------------------------------------------------------------- */
+
+/* ", name=value" of an option; nothing, if it has none or its default. */
+static void print_option(FILE *out, const struct xb_options *o, const char *name)
+{
+	const struct opt *opt = opt_find(xb_opts, name);
+	char text[PATH_MAX];
+
+	opt_get(opt, o, text, sizeof(text));
+	if (*text && strcmp(text, opt->def ? opt->def : opt->kind == OPT_STR ? "" : "0") &&
+		strcmp(text, opt->kind == OPT_BOOL ? "no" : "0s"))
+		fprintf(out, ", %s=%s", name, text);
 }
 
 /* How large what is moved is. */
 static void print_sizes(const struct xb_options *o, FILE *out)
 {
-	char low[24], high[24];
+	char low[24], high[24], size[24];
 
 	opt_format_size(o->bs_min, low, sizeof(low));
 	opt_format_size(o->bs_max, high, sizeof(high));
+	opt_format_size(o->size, size, sizeof(size));
 	if (xb_options_kv(o)) {
 		opt_format_size(o->kv.value_size, low, sizeof(low));
 		fprintf(out, "keys=%" PRIu64 ", %s=%s%s", o->kv.keys,
 			o->kv.is_exp ? "value_dist" : "value_size", o->kv.is_exp ? "exp:" : "",
 			low);
 	} else {
-		fprintf(out, "bs=%s%s%s", low, o->bs_min < o->bs_max ? "-" : "",
-			o->bs_min < o->bs_max ? high : "");
+		fprintf(out, "bs=%s%s%s, size=%s", low, o->bs_min < o->bs_max ? "-" : "",
+			o->bs_min < o->bs_max ? high : "", size);
 	}
 }
 
-static int print_normal(const struct xb_run *run, FILE *out)
+static void print_plan(const struct xb_options *o, FILE *out)
 {
-	const struct xb_options *o = run->opts;
+	static const char *const others[] = { "offset", "offset_increment", "random_distribution",
+		"opmix", "data", "direct", "once", "force", "sync", "fsync", "rate", "rate_iops",
+		"ramp_time", "number_ios", "runtime", "time_based", "verify", "cpus" };
 	char rw[16];
 
 	opt_get(opt_find(xb_opts, "rw"), o, rw, sizeof(rw));
-	fprintf(out, "xbench: %s %s, rw=%s, ",
-		*o->volume ? "volume" : *o->target ? "target" : "kvd",
+	fprintf(out, "%s %s, rw=%s, ", *o->volume ? "volume" : *o->target ? "target" : "kvd",
 		*o->volume ? o->volume : *o->target ? o->target : o->kv.kvd,
 		o->verify_only ? "none (verify_only)" : rw);
+	if (o->rw == XB_RW_RW || o->rw == XB_RW_RANDRW || o->rw == XB_RW_GETPUT)
+		fprintf(out, "rwmixread=%" PRIu32 ", ", o->rwmixread);
 	print_sizes(o, out);
-	fprintf(out, ", iodepth=%u, jobs=%u%s\n", o->iodepth, run->nr_jobs,
-		run->interrupted ? ", interrupted"
-		: run->timed_out ? ", timed out"
-		: run->is_full	 ? ", ended early"
-				 : "");
-	for (uint32_t i = 0; i < run->nr_jobs; i++)
-		print_job(run, i, out);
-	if (run->nr_jobs > 1)
-		print_total(run, out);
-	return 0;
+	fprintf(out, ", iodepth=%" PRIu32 ", jobs=%" PRIu32, o->iodepth, o->numjobs);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		print_option(out, o, others[i]);
+	if (!o->runtime && !o->number_ios && !o->verify_only)
+		fputs(", one pass", out);
 }
+
+void xb_report_begin(const struct xb_options *o, FILE *out)
+{
+	char text[1024] = "";
+	FILE *plan;
+
+	if (o->output_format != XB_FORMAT_NORMAL)
+		return;
+	plan = fmemopen(text, sizeof(text), "w");
+	if (!plan)
+		return;
+	print_plan(o, plan);
+	fclose(plan);
+	fprintf(out, "%s: ", name_of(o));
+	cli_print_words(out, (int)strlen(name_of(o)) + 2, text);
+	fflush(out);
+}
+
+/* ---- all together ------------------------------------------------------------------------ */
 
 static int print(const struct xb_run *run, FILE *out)
 {

@@ -13,6 +13,9 @@
  * results could not be written. */
 int xb_report_open(const struct xb_options *o, FILE **out, struct xseg_error *err) XSEG_MUST_CHECK;
 
+/* Before the load: one line of what will run, for people. */
+void xb_report_begin(const struct xb_options *o, FILE *out);
+
 /* After the run; closes the file. */
 int xb_report(const struct xb_run *run, FILE *out, struct xseg_error *err) XSEG_MUST_CHECK;
 

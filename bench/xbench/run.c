@@ -14,8 +14,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "bench/xbench/job/live.h"
+#include "peers/common/say/progress_line.h"
+
 #define LOOK_MS	       200			/* how often the main thread looks at the jobs */
 #define GRACE_NS       5000000000ull		/* for what is out when a signal comes */
+#define SILENCE_NS     1000000000ull		/* after a signal: without an answer, no more is waited for */
 #define STALL_NS       5000000000ull		/* without an answer, after which people are told */
 #define STALL_MAX_NS   60000000000ull
 
@@ -99,6 +103,7 @@ void xb_run_close(struct xb_run *run)
 struct watch {
 	struct xb_run *run;
 	struct xb_sampler *sampler;		/* NULL: no samples */
+	struct xb_live live;
 	int signal_fd, done_fd;
 	uint32_t left;				/* jobs that run */
 	struct clock clock;
@@ -159,7 +164,9 @@ static void handle_signal(struct watch *w)
 		w->run->interrupted = true;
 		w->abandon_ns = w->now + GRACE_NS;
 		atomic_store(&s->stop, XB_STOP);
-		fprintf(stderr, "xbench: %s, stopping\n", strsignal((int)info.ssi_signo));
+		progress_line_hide();
+		fprintf(stderr, "xbench: stopped by SIG%s; a second one ends it without waiting\n",
+			sigabbrev_np((int)info.ssi_signo));
 	} else {
 		atomic_store(&s->stop, XB_ABANDON);
 	}
@@ -184,6 +191,21 @@ static uint64_t longest_wait(const struct watch *w, uint64_t *inflight)
 	return longest;
 }
 
+/* After a signal: what does not answer is not waited for. */
+static void look_for_end(struct watch *w, uint64_t wait, uint64_t inflight)
+{
+	_Atomic int *stop = &w->run->shared.stop;
+
+	if (!w->abandon_ns || (w->now < w->abandon_ns && wait < SILENCE_NS))
+		return;
+	if (inflight && atomic_load(stop) != XB_ABANDON) {
+		progress_line_hide();
+		fprintf(stderr, "xbench: gave up %" PRIu64 " requests that were not answered\n",
+			inflight);
+	}
+	atomic_store(stop, XB_ABANDON);
+}
+
 static void look_for_stalls(struct watch *w)
 {
 	const struct xb_run *run = w->run;
@@ -192,8 +214,9 @@ static void look_for_stalls(struct watch *w)
 
 	if (wait < STALL_NS) {
 		w->tell_again_ns = STALL_NS;
-	} else if (w->now - w->told_ns >= w->tell_again_ns) {
+	} else if (w->now - w->told_ns >= w->tell_again_ns && !w->run->interrupted) {
 		xb_where_health(&run->shared.where, health, sizeof(health));
+		progress_line_hide();
 		fprintf(stderr, "xbench: still waiting for %" PRIu64 " requests (%s)\n", inflight,
 			health);
 		w->told_ns = w->now;
@@ -202,18 +225,13 @@ static void look_for_stalls(struct watch *w)
 	}
 	if (run->opts->io_timeout && wait >= run->opts->io_timeout && !run->timed_out) {
 		xb_where_health(&run->shared.where, health, sizeof(health));
+		progress_line_hide();
 		fprintf(stderr, "xbench: gave up %" PRIu64 " requests after io_timeout (%s)\n",
 			inflight, health);
 		w->run->timed_out = true;
 		atomic_store(&w->run->shared.stop, XB_ABANDON);
 	}
-	if (w->abandon_ns && w->now >= w->abandon_ns) {
-		if (inflight && atomic_load(&run->shared.stop) != XB_ABANDON)
-			fprintf(stderr,
-				"xbench: gave up %" PRIu64 " requests that were not answered\n",
-				inflight);
-		atomic_store(&w->run->shared.stop, XB_ABANDON);
-	}
+	look_for_end(w, wait, inflight);
 }
 
 static void watch_jobs(struct watch *w)
@@ -236,10 +254,14 @@ static void watch_jobs(struct watch *w)
 		if ((fds[1].revents & POLLIN) &&
 		    read(w->done_fd, &ended, sizeof(ended)) == sizeof(ended))
 			w->left -= (uint32_t)ended;
-		if (w->sampler)
-			xb_sampler_look(w->sampler, w->now);
+		if (!w->run->interrupted) {
+			if (w->sampler)
+				xb_sampler_look(w->sampler, w->now);
+			xb_live_look(&w->live, w->now);
+		}
 		look_for_stalls(w);
 	}
+	progress_line_hide();
 }
 
 /* Starts the jobs' threads, watches them and joins them. */
@@ -268,8 +290,10 @@ static int run_threads(struct watch *w, struct xseg_error *err)
 	} else {
 		w->left = run->nr_jobs;
 		atomic_store(&go, GO_RUN);
+		w->now = clock_ns(&w->clock);
 		if (w->sampler)
-			xb_sampler_start(w->sampler, clock_ns(&w->clock));
+			xb_sampler_start(w->sampler, w->now);
+		xb_live_start(&w->live, &run->shared, run->jobs, run->nr_jobs, w->now);
 		watch_jobs(w);
 	}
 	while (i > 0)

@@ -1,8 +1,8 @@
 /* run - a whole run: its jobs, its phases, signals, samples, and the watch over missing answers.
  *
  * Contract: one run at a time, by the main thread, which holds no locks. SIGINT and SIGTERM end the
- * load. The run waits up to 5 s for I/Os in flight (after a second signal: not at all), and the
- * results so far are the result. Without io_timeout a run waits for an answer for ever: a peer that
+ * load. The run waits up to 5 s for I/Os in flight, if there is an answer at least every second
+ * (after a second signal: not at all). The results so far are the result. Without io_timeout a run waits for an answer for ever: a peer that
  * is restarted is a pause. Lines for people go to stderr.
  */
 #ifndef BENCH_XBENCH_RUN_H

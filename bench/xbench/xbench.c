@@ -90,8 +90,10 @@ static int bench(struct xb_options *o, struct xseg *seg)
 	if (rc)
 		return fail(o, &err, exit_code_of(rc));
 	rc = xb_report_open(o, &results, &err);
-	if (!rc)
+	if (!rc) {
+		xb_report_begin(o, results);
 		rc = xb_run_all(&run, &err);
+	}
 	if (rc) {
 		fail(o, &err, 1);
 		goto out;

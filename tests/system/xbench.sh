@@ -66,6 +66,17 @@ is "there are as many jobs as were asked for" \
 	| tostring')" "[500,500,500]"
 is "their sum has a line for people" \
 	"$($run --rw=randread --number_ios=500 --numjobs=3 | grep -c '^all 3 jobs: read IOPS=[1-9].*, 1500 I/Os$')" 1
+t "group_reporting makes one job of them" $run --rw=randrw --number_ios=500 --numjobs=3 \
+	--group_reporting --name=mine $with_json
+is "with the name and the sum of all" \
+	"$(json out.json '.jobs | "\(length) \(.[0].jobname) \(.[0].read.total_ios + .[0].write.total_ios)"')" \
+	"1 mine 1500"
+$run --rw=randread --number_ios=500 --numjobs=3 --group_reporting --name=mine >normal.out
+is "for people as well" "$(grep -c '^mine: 3 jobs, err=0' normal.out)" 1
+is "the first words say what will run" "$(head -2 normal.out | xargs)" \
+	"mine: target memd, rw=randread, bs=4k, size=8M, iodepth=1, jobs=3, number_ios=500"
+t "and the last one has the sum" eval \
+	"tail -1 normal.out | grep -qE '^sum: IOPS=[1-9].*, 1500 I/Os, failed=0$'"
 t "jobs may have ranges of their own" \
 	$run --rw=write --numjobs=4 --size=2M --offset_increment=2M $with_json
 is "each wrote its range" "$(json out.json '[.jobs[].write.io_bytes] | unique | tostring')" \
@@ -86,6 +97,14 @@ t "a rate is kept" in_time '.jobs[0].read.total_ios > 200' $run --rw=randread --
 	--runtime=1s --iodepth=4 $with_json
 is "of about what was asked for" \
 	"$(json out.json '.jobs[0].read.total_ios | . > 200 and . <= 510')" true
+t "a rate in bytes is kept" in_time '.jobs[0].read.io_bytes > 1048576' $run --rw=randread \
+	--rate=2M --runtime=1s --bs=8k --iodepth=4 $with_json
+is "of about what was asked for" \
+	"$(json out.json '.jobs[0].read.io_bytes | . > 1048576 and . <= 2097152 + 8192')" true
+t "writes have one of their own" in_time '.jobs[0].write.io_bytes > 524288' $run --rw=randrw \
+	--rate=,1M --runtime=1s --iodepth=4 $with_json
+is "of about what was asked for" \
+	"$(json out.json '.jobs[0].write.io_bytes | . > 524288 and . <= 1048576 + 4096')" true
 t "a ramp is not counted" in_time '.jobs[0].read.total_ios | . > 50 and . < 450' $run \
 	--rw=randread --rate_iops=500 --ramp_time=500ms --runtime=500ms $with_json
 is "so about half of it is there" \
@@ -118,6 +137,20 @@ is "and all of it is there" \
 t "jobs can be pinned" $run --rw=randread --number_ios=100 --numjobs=2 --cpus=0
 $run --rw=randread --number_ios=100 >normal.out 2>&1
 is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)" 1
+$run --rw=randrw --iodepth=16 --numjobs=2 --runtime=300ms --status-interval=100ms \
+	--bsrange=512-64k --opmix=flush:5,trim:5,write_zeroes:5,copy:5,info:5 >wide.out 2>&1
+is "no line is longer than 100 columns" "$(awk 'length > 100' wide.out)" ""
+t "each line of an interval has the longest I/O" eval \
+	"grep -E '^xbench: +[0-9.s]* +[a-z_]+ +[0-9]+ IOPS' wide.out | grep -vc ' max=' | grep -qx 0"
+if command -v script >/dev/null; then
+	timeout 60 script -qec "$run --rw=randread --iodepth=4 --runtime=2s --output=line.out" \
+		/dev/null </dev/null >screen
+	t "a terminal has a line with what is left" \
+		grep -qE '^.*xbench: +[0-9]+%  read [0-9]+ IOPS [0-9.]+[kMGT]/s  eta 00:00:0[0-9]' screen
+	is "which is cleared at the end" "$(tail -c 4 screen)" $'\r\033[K'
+else
+	skip "a terminal has a line with what is left" "script(1) is not there"
+fi
 
 # ---- what it refuses ----
 
@@ -229,6 +262,19 @@ wait "$started"
 is "an interrupted run is exit code 3" $? 3
 is "and has results" "$(json out.json '.interrupted and .jobs[0].read.total_ios > 0')" true
 t "and a state that verifies" $run --verify_only --verify_state=cut.state --iodepth=16
+start deaf $run --rw=randwrite --iodepth=4 --runtime=60s --status-interval=100ms
+wait_for 60 grep -q IOPS deaf.log
+freeze "$memd_pid"
+t "no answer comes" wait_for 60 grep -q ' 0 IOPS$' deaf.log
+sleep 1.2
+lines=$(grep -c ' 0 IOPS$' deaf.log)
+kill -TERM "$started"
+wait "$started"
+is "SIGTERM ends a run without answers" $? 3
+kill -CONT "$memd_pid"
+t "at once: it tells of no more idle intervals" [ $(($(grep -c ' 0 IOPS$' deaf.log) - lines)) -le 2 ]
+t "it has its report" grep -q '^sum: .*, interrupted$' deaf.log
+t "in which it says what it gave up" grep -q 'gave up 4 requests that were not answered' deaf.log
 freeze "$memd_pid"
 expect_exit 3 "io_timeout ends a run whose peer does not answer" \
 	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 \

@@ -29,10 +29,42 @@ void xb_figures_of(
 		f->percentile[i] = xhist_percentile(lat, xb_percentiles[i]);
 }
 
-void xb_job_figures(const struct xb_job *job, uint32_t stat, struct xb_figures *f)
+void xb_jobs_figures(
+	struct xb_job *const *jobs, uint32_t nr, uint32_t stat, struct xb_figures *f)
 {
-	xb_figures_of(&job->results.stats[stat].lat, atomic_load(&job->results.stats[stat].bytes),
-		atomic_load(&job->results.counted_ns[stat == XB_STAT_VERIFY]), f);
+	uint64_t bytes = 0, span_ns = 0;
+	struct xhist lat;
+
+	xhist_init(&lat);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct xb_results *r = &jobs[i]->results;
+		uint64_t counted_ns = atomic_load(&r->counted_ns[stat == XB_STAT_VERIFY]);
+
+		xhist_merge(&lat, &r->stats[stat].lat);
+		bytes += atomic_load(&r->stats[stat].bytes);
+		if (counted_ns > span_ns)
+			span_ns = counted_ns;
+	}
+	xb_figures_of(&lat, bytes, span_ns, f);
+}
+
+void xb_jobs_totals(struct xb_job *const *jobs, uint32_t nr, struct xb_totals *t)
+{
+	memset(t, 0, sizeof(*t));
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct xb_results *r = &jobs[i]->results;
+		uint64_t runtime_ns = atomic_load(&r->counted_ns[0]);
+
+		if (!t->error)
+			t->error = atomic_load(&r->error);
+		t->errors += atomic_load(&r->errors);
+		t->verify_errors += atomic_load(&r->verify_errors);
+		t->misses += atomic_load(&r->misses);
+		t->refused += atomic_load(&r->refused);
+		t->direct_ios += atomic_load(&r->direct_ios);
+		if (runtime_ns > t->runtime_ns)
+			t->runtime_ns = runtime_ns;
+	}
 }
 
 const char *xb_human_ns(uint64_t ns, char *out, size_t size)

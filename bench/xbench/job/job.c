@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "peers/common/runtime/bus.h"
+#include "peers/common/say/progress_line.h"
 #include "xtypes/xhot.h"
 
 #define IDLE_LOOKS  256u		/* looks in vain before the port's own wait is used */
@@ -65,6 +66,7 @@ static void count_error(struct xb_job *job, const struct xb_io *io, int error)
 
 	if (!xb_job_count_error(job, error, &last))
 		return;
+	progress_line_hide();
 	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s%s\n",
 		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
 		error == EBUSY ? ": only its cache may send to this peer; send to that cache" : "",
@@ -430,6 +432,12 @@ static bool make_next(struct xb_job *job)
 	return next->has_io;
 }
 
+/* Whether the load has a rate. What is read back has none. */
+static bool is_paced(const struct xb_job *job)
+{
+	return job->pace.is_limited && is_loading(job);
+}
+
 static bool may_issue(const struct xb_job *job)
 {
 	const struct xb_next *next = &job->next;
@@ -439,7 +447,7 @@ static bool may_issue(const struct xb_job *job)
 		return false;
 	if (order->window && next->io.seq - order->oldest >= order->window)
 		return false;
-	return !next->period_ns || !is_loading(job) || job->times.now >= next->due_ns;
+	return !is_paced(job) || job->times.now >= xb_pace_due(&job->pace, next->io.op);
 }
 
 /* Takes replies. Returns how many. */
@@ -540,7 +548,7 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 	io_copy(&f->io, &job->next.io);
 	job->next.has_io = false;
 	job->next.alone = f->io.barrier;
-	job->next.due_ns += job->next.period_ns;
+	xb_pace_sent(&job->pace, f->io.op, f->io.size);
 	build(job, f);
 	if (job->shared->verify)
 		verify_begin(job, f);
@@ -592,14 +600,13 @@ XHOT static uint32_t submit(struct xb_job *job)
 
 /* ---- the loop ---------------------------------------------------------------------------- */
 
-uint64_t xb_job_sleep_ns(const struct xb_job *job)
+uint64_t xb_job_sleep_ns(const struct xb_job *job, uint64_t due_ns)
 {
-	const struct xb_next *next = &job->next;
 	const struct xb_times *t = &job->times;
 	uint64_t until = t->now + LOOK_UP_NS;
 
-	if (next->has_io && next->period_ns && next->due_ns < until)
-		until = next->due_ns;
+	if (due_ns < until)
+		until = due_ns;
 	if (t->end_ns > t->now && t->end_ns < until)
 		until = t->end_ns;
 	return until > t->now + SHORT_NS ? until - t->now : 0;
@@ -608,7 +615,10 @@ uint64_t xb_job_sleep_ns(const struct xb_job *job)
 /* Sleeps until there is a reply, or the next I/O is due, or the time is over. */
 static void wait_for_work(struct xb_job *job)
 {
-	uint64_t ns = xb_job_sleep_ns(job);
+	uint64_t due_ns = job->next.has_io && is_paced(job)
+				  ? xb_pace_due(&job->pace, job->next.io.op)
+				  : UINT64_MAX;
+	uint64_t ns = xb_job_sleep_ns(job, due_ns);
 
 	if (ns) {
 		drop_gifts(job);
@@ -630,7 +640,8 @@ void xb_job_begin_times(struct xb_job *job)
 	job->after = phase == XB_LOOK_AGAIN || (phase == XB_READ_BACK && !o->verify_only);
 	next->has_io = false;
 	next->over = next->alone = false;
-	t->now = next->due_ns = clock_ns(&t->clock);
+	t->now = clock_ns(&t->clock);
+	xb_pace_begin(&job->pace, t->now);
 	t->count_from_ns = t->now + (load ? o->ramp_time : 0);
 	t->end_ns = load && o->runtime ? t->count_from_ns + o->runtime : 0;
 }

@@ -23,6 +23,7 @@
 
 #include <stdatomic.h>
 
+#include "bench/xbench/job/pace.h"
 #include "bench/xbench/plan/gen.h"
 #include "bench/xbench/plan/iolog.h"
 #include "bench/xbench/oracle/verify.h"
@@ -86,7 +87,6 @@ struct xb_next {
 	bool over;				/* the phase: no more is issued in it */
 	bool alone;				/* a barrier is out (J3) */
 	bool is_full;				/* the oracle had no room: why it is over */
-	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
 };
 
 /* The requests and their pages (J1, J4). xb_job_create() takes them from the segment; later the
@@ -153,6 +153,7 @@ struct xb_job {
 	uint8_t flags[XB_NR_OPS];		/* of requests for each operation */
 	uint64_t read;			/* of data=loan and direct: what was read, so that it is */
 	struct xb_next next;
+	struct xb_pace pace;
 	struct xb_requests reqs;
 	struct xb_order order;
 	struct xb_alike alike;
@@ -171,7 +172,7 @@ uint32_t xb_job_inflight(const struct xb_job *job);
 
 /* ---- what jobs of other kinds share ---- */
 
-/* The beginning of a phase: sets job->times, next.due_ns and `after`. */
+/* The beginning of a phase: sets job->times, job->pace and `after`. */
 void xb_job_begin_times(struct xb_job *job);
 /* Counts what `alike` has; then results span the time until job->times.now. */
 void xb_job_note_answers(struct xb_job *job, uint32_t inflight);
@@ -182,7 +183,8 @@ void xb_job_count(struct xb_job *job, uint32_t what, uint64_t submit_ns, uint64_
 bool xb_job_count_error(struct xb_job *job, int error, bool *last);
 /* The time without answers at the end counts, too. */
 void xb_job_note_end(struct xb_job *job);
-/* How long to sleep, or 0: not at all, as something is due soon. */
-uint64_t xb_job_sleep_ns(const struct xb_job *job);
+/* How long to sleep, or 0: not at all, as something is due soon. due_ns: when the next I/O may be
+ * sent; UINT64_MAX: there is none, or something else keeps it back. */
+uint64_t xb_job_sleep_ns(const struct xb_job *job, uint64_t due_ns);
 
 #endif

@@ -185,7 +185,7 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 	job->by_loan = o->by.data != XB_DATA_COPY;
 	choose_flags(job, o);
 	job->reqs.pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
-	job->next.period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
+	xb_pace_init(&job->pace, o);
 	xb_gen_init(&job->gen, o, shared->where.boundary, nr);
 	for (uint32_t i = 0; i < XB_NR_STATS; i++)
 		xhist_init(&job->results.stats[i].lat);

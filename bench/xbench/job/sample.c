@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/say/progress_line.h"
+
 void xb_sampler_init(struct xb_sampler *s, const struct xb_options *o, struct xb_job *const *jobs,
 		     uint32_t nr_jobs)
 {
@@ -53,25 +55,28 @@ static struct xb_sample *add_sample(struct xb_sampler *s)
 	return &s->samples[s->nr_samples++];
 }
 
-static void print_line(const struct xb_sample *sample)
+/* A line for each operation; the time is in the first one. None is longer than 100 columns. */
+static void print_lines(const struct xb_sample *sample)
 {
-	char bw[24], p99[24], max[24];
+	char time[16], bw[24], p99[24], max[24];
 	bool idle = true;
 
-	fprintf(stderr, "xbench: %6.1fs", (double)sample->end_ns / 1e9);
+	progress_line_hide();
+	snprintf(time, sizeof(time), "%.1fs", (double)sample->end_ns / 1e9);
 	for (uint32_t op = 0; op < XB_NR_OPS; op++) {
 		const struct xb_figures *f = &sample->figures[op];
 
 		if (!f->ios)
 			continue;
 		opt_human_size(xb_rate(f->bytes, f->span_ns), bw, sizeof(bw));
-		fprintf(stderr, "  %s %" PRIu64 " IOPS %s/s p99=%s max=%s", xb_stat_names[op],
-			xb_rate(f->ios, f->span_ns), bw,
+		fprintf(stderr, "xbench: %8s  %-12s %9" PRIu64 " IOPS %7s/s  p99=%-8s max=%s\n",
+			idle ? time : "", xb_stat_names[op], xb_rate(f->ios, f->span_ns), bw,
 			xb_human_ns(f->percentile[12], p99, sizeof(p99)),
 			xb_human_ns(f->max, max, sizeof(max)));
 		idle = false;
 	}
-	fputs(idle ? "  0 IOPS\n" : "\n", stderr);
+	if (idle)
+		fprintf(stderr, "xbench: %8s  0 IOPS\n", time);
 }
 
 /* Sums one operation over the jobs, and leaves what is new since the last time in *f. */
@@ -105,7 +110,7 @@ static void take(struct xb_sampler *s, uint64_t now_ns)
 	for (uint32_t op = 0; op < XB_NR_OPS; op++)
 		sum_up(s, op, now_ns - s->last_ns, &sample->figures[op]);
 	s->last_ns = now_ns;
-	print_line(sample);
+	print_lines(sample);
 }
 
 void xb_sampler_look(struct xb_sampler *s, uint64_t now_ns)

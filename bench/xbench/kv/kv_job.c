@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "peers/common/options/hex.h"
+#include "peers/common/say/progress_line.h"
 
 #define IDLE_LOOKS 256u	/* looks in vain before the queue's own wait is used, as in job.c */
 #define LINE	   64u
@@ -61,6 +62,7 @@ static void tell(struct xb_kv_job *job, const struct xb_kv_place *p, int error)
 	if (!xb_job_count_error(&job->base, error, &last))
 		return;
 	hex_digits(digits, p->io.key);
+	progress_line_hide();
 	fprintf(stderr, "xbench: job %u: %s%s%s failed: %s%s%s\n", job->base.nr,
 		kinds[p->io.op].name, p->io.op == XB_FLUSH ? "" : " of key number 0x",
 		p->io.op == XB_FLUSH ? "" : digits, strerror(error), more,
@@ -237,6 +239,17 @@ static bool is_over(struct xb_kv_job *job)
 	return next->over;
 }
 
+/* Whether the load has a rate. What is read back has none. */
+static bool is_paced(const struct xb_kv_job *job)
+{
+	return job->base.pace.is_limited && is_loading(job);
+}
+
+static uint64_t due_ns(const struct xb_kv_job *job)
+{
+	return xb_pace_due(&job->base.pace, job->next.op);
+}
+
 /* Whether there is a next operation, and it is due. */
 static bool may_issue(struct xb_kv_job *job)
 {
@@ -247,8 +260,7 @@ static bool may_issue(struct xb_kv_job *job)
 					       : next_to_read(job, &job->next);
 		next->over = !next->has_io;
 	}
-	return next->has_io && (!next->period_ns || !is_loading(job) ||
-				       job->base.times.now >= next->due_ns);
+	return next->has_io && (!is_paced(job) || job->base.times.now >= due_ns(job));
 }
 
 /* ---- sending ----------------------------------------------------------------------------- */
@@ -356,7 +368,7 @@ static void issue(struct xb_kv_job *job, uint64_t *stamp)
 
 	p->io = job->next;
 	next->has_io = false;
-	next->due_ns += next->period_ns;
+	xb_pace_sent(&job->base.pace, p->io.op, p->io.bytes);
 	build(job, p, &judged);
 	if (job->base.shared->kv->keys)
 		verify_begin(job, p, judged);
@@ -396,7 +408,8 @@ static uint32_t submit(struct xb_kv_job *job)
  * a while before it sleeps, and sleeps only if something is out. */
 static void wait_for_work(struct xb_kv_job *job)
 {
-	uint64_t ns = xb_job_sleep_ns(&job->base);
+	uint64_t due = job->base.next.has_io && is_paced(job) ? due_ns(job) : UINT64_MAX;
+	uint64_t ns = xb_job_sleep_ns(&job->base, due);
 	struct timespec ts = { .tv_nsec = (long)ns };	/* less than a second */
 	struct xseg_kv_io *done[BATCH];
 

@@ -183,7 +183,7 @@ struct xb_job *xb_kv_job_create(struct xb_shared *shared, uint32_t nr, int *rc,
 	job->base.shared = shared;
 	job->base.nr = nr;
 	job->base.by_loan = o->by.data == XB_DATA_LOAN;
-	job->base.next.period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
+	xb_pace_init(&job->base.pace, o);
 	job->depth = o->iodepth;
 	xb_kv_gen_init(&job->gen, o, nr);
 	for (uint32_t i = 0; i < XB_NR_STATS; i++)

@@ -27,11 +27,11 @@ static int refuse_blocks(const struct xb_options *o, struct xseg_error *err)
 		{ "offset", o->offset }, { "offset_increment", o->offset_increment },
 		{ "objects", o->objects }, { "object_size", o->object_size },
 		{ "sync", o->sync }, { "fsync", o->fsync }, { "write_iolog", *o->write_iolog },
-		{ "data=direct", o->by.data == XB_DATA_DIRECT }
+		{ "data=direct", o->by.data == XB_DATA_DIRECT }, { "rate", *o->rate }
 	};
 	static const char *const instead[] = { "--value_size", "--value_size or --value_dist",
 		"--keys", "--keys", "--randseed", "--keys", "--value_size", "--force",
-		"--opmix=flush:PERCENT", "--output", "--data=loan" };
+		"--opmix=flush:PERCENT", "--output", "--data=loan", "--rate_iops" };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is_set)

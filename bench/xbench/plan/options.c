@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench/xbench/plan/fio_options.h"
 #include "bench/xbench/plan/kv_options.h"
 #include "peers/common/options/cli.h"
 #include "peers/common/say/hint.h"
@@ -26,7 +27,8 @@ static const char *const data_names[] = {
 	[XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", [XB_DATA_DIRECT] = "direct", NULL
 };
 static const char *const direct_names[] = {
-	[XB_DIRECT_NEVER] = "never", [XB_DIRECT_AUTO] = "auto", NULL
+	[XB_DIRECT_NEVER] = "never", [XB_DIRECT_AUTO] = "auto", [XB_DIRECT_0] = "0",
+	[XB_DIRECT_1] = "1", NULL
 };
 static const char *const verify_names[] = { "none", "crc32c", NULL };
 static const char *const format_names[] = {
@@ -58,6 +60,7 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
+	NAME(name, "NAME", "name of the jobs in the results (else xbench.N)"),
 	NAME(segment, "NAME", "segment, also -s NAME (else $XSEG_SEGMENT, else xseg)"),
 	OWNER_OPT(offsetof(struct xb_options, owner)),
 	NAME(volume, "VOL", "volume to use"),
@@ -108,7 +111,9 @@ const struct opt xb_opts[] = {
 	{ .name = "data", .kind = OPT_ENUM, .off = FIELD(by.data), .def = "copy",
 	  .names = data_names, .help = "how data moves" },
 	{ .name = "direct", .kind = OPT_ENUM, .off = FIELD(by.direct), .def = "auto",
-	  .names = direct_names, .help = "read without a request, while that pays" },
+	  .names = direct_names,
+	  .help = "read without a request, while that pays; 0 and 1 are fio's and mean auto, as "
+		  "there is no page cache" },
 	BOOL(once, NULL,
 	     "a cache keeps nothing of what is read or written, unless it has it already"),
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
@@ -116,6 +121,9 @@ const struct opt xb_opts[] = {
 	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),
 	NUM(rate_iops, OPT_U64, "0", 0, 1000000000, "N",
 	    "I/Os a second for each job; 0: no limit"),
+	STR(rate, "RATE[,RATE]",
+	    "bytes a second for each job; with a comma reads, then all others; 0 or nothing: no "
+	    "limit"),
 	ENUM(verify, "none", verify_names, "stamp data that is written, check data that is read"),
 	BOOL(do_verify, "yes", "with --verify: at the end read all written data again"),
 	BOOL(verify_only, NULL,
@@ -129,6 +137,7 @@ const struct opt xb_opts[] = {
 	{ .name = "status-interval", .kind = OPT_TIME, .off = FIELD(status_interval), .arg = "TIME",
 	  .min = 1000000, .flags = OPT_OR_ZERO,
 	  .help = "how often to print a line and add a sample to the JSON; 0: never" },
+	BOOL(group_reporting, NULL, "one result for all jobs together"),
 	NUM(io_timeout, OPT_TIME, NULL, 0, 0, "TIME",
 	    "give up after this time without an answer (else wait for ever)"),
 	{ .name = "output-format", .kind = OPT_ENUM, .off = FIELD(output_format),
@@ -270,6 +279,34 @@ static int parse_cpus(struct xb_options *o, struct xseg_error *err)
 {
 	o->nr_cpus = cpus_parse(o->cpus, o->cpu, err);
 	return o->nr_cpus < 0 ? o->nr_cpus : 0;
+}
+
+static int parse_rate(struct xb_options *o, struct xseg_error *err)
+{
+	char text[sizeof(o->rate)], *comma, *part[XB_NR_RATES];
+
+	snprintf(text, sizeof(text), "%s", o->rate);
+	comma = strchr(text, ',');
+	part[XB_RATE_READ] = text;
+	part[XB_RATE_WRITE] = comma ? comma + 1 : text;
+	if (comma)
+		*comma = '\0';
+	for (uint32_t i = 0; i < XB_NR_RATES; i++)
+		if (*part[i] && opt_parse_rate(part[i], &o->rate_bytes[i]))
+			return xseg_fail(err, -EINVAL,
+				"rate: '%s' is not a rate such as 200M/s, or two such as 10M,5M; "
+				"--rate_iops limits I/Os a second",
+				o->rate);
+	return 0;
+}
+
+/* There is no page cache to go past, so fio's two values change nothing. */
+static int choose_direct(struct xb_options *o, struct xseg_error *err)
+{
+	(void)err;
+	if (o->by.direct == XB_DIRECT_0 || o->by.direct == XB_DIRECT_1)
+		o->by.direct = XB_DIRECT_AUTO;
+	return 0;
 }
 
 /* ---- checks ------------------------------------------------------------------------------ */
@@ -416,13 +453,15 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 	const struct cli_group groups[] = { { xb_opts, o }, { NULL, NULL } };
 	static int (*const steps[])(struct xb_options *, struct xseg_error *) = {
 		xb_kv_options, choose_objects, parse_bsrange, parse_distribution, parse_opmix,
-		parse_cpus
+		parse_cpus, parse_rate, choose_direct
 	};
 	int rc;
 
 	memset(o, 0, sizeof(*o));
 	opt_set_defaults(xb_opts, o);
-	rc = cli_parse(groups, argc, argv, err);
+	rc = xb_fio_options(xb_opts, argc, argv, err);
+	if (!rc)
+		rc = cli_parse(groups, argc, argv, err);
 	if (rc < 0 || o->help || o->version)
 		return rc < 0 ? rc : 0;
 	if (rc < argc)

@@ -46,7 +46,10 @@ enum xb_rw {
 	XB_RW_FILL
 };
 enum xb_data { XB_DATA_COPY, XB_DATA_LOAN, XB_DATA_DIRECT };
-enum xb_direct { XB_DIRECT_NEVER, XB_DIRECT_AUTO };
+/* The last two are fio's, and mean auto. */
+enum xb_direct { XB_DIRECT_NEVER, XB_DIRECT_AUTO, XB_DIRECT_0, XB_DIRECT_1 };
+/* Of the limits of --rate: of reads, and of everything else. */
+enum xb_rate_of { XB_RATE_READ, XB_RATE_WRITE, XB_NR_RATES };
 enum xb_format { XB_FORMAT_NORMAL, XB_FORMAT_JSON };
 
 struct xb_options {
@@ -54,6 +57,7 @@ struct xb_options {
 		uint32_t data, direct;		/* enum xb_data, xb_direct */
 	} by;
 	/* as given; sizes are bytes, times ns */
+	char name[XSEG_NAME_MAX];		/* of the jobs, in the results */
 	char segment[XSEG_NAME_MAX], volume[XSEG_NAME_MAX], target[XSEG_NAME_MAX];
 	struct {
 		char kvd[XSEG_NAME_MAX];
@@ -69,12 +73,13 @@ struct xb_options {
 	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
 		randseed;
 	uint64_t objects, object_size, status_interval, io_timeout;
-	bool time_based, verify_only, do_verify, once, help, version;
-	char opmix[128], bsrange[48], random_distribution[32], cpus[128];
+	bool time_based, verify_only, do_verify, once, group_reporting, help, version;
+	char opmix[128], bsrange[48], random_distribution[32], cpus[128], rate[64];
 	char verify_state[PATH_MAX], write_iolog[PATH_MAX], output[PATH_MAX];
 	/* worked out */
 	uint64_t bs_min, bs_max;
 	uint32_t mix[XB_NR_OPS];		/* percent of all I/Os; the rest is as rw says */
+	uint64_t rate_bytes[XB_NR_RATES];	/* a second, 0: no limit */
 	double zipf;				/* exponent; 0: uniform */
 	int nr_cpus, cpu[CPUS_MAX];
 };

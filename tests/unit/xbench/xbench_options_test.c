@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/xbench/plan/fio_options.c" /* NOLINT(bugprone-suspicious-include) */
 #include "bench/xbench/plan/kv_options.c" /* NOLINT(bugprone-suspicious-include) */
 #include "bench/xbench/plan/options.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -93,6 +94,54 @@ static void every_option_of_the_commands_page_is_taken(void **state)
 	assert_int_equal(o.output_format, XB_FORMAT_JSON);
 	assert_int_equal(parse("--target=p --objects=1M --object_size=64k"), 0);
 	assert_int_equal(o.objects, 1u << 20);
+}
+
+static void fios_options_are_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--volume=v --name=mine --direct=1 --group_reporting"), 0);
+	assert_string_equal(o.name, "mine");
+	assert_int_equal(o.by.direct, XB_DIRECT_AUTO);
+	assert_true(o.group_reporting);
+	assert_int_equal(parse("--volume=v --direct=0"), 0);
+	assert_int_equal(o.by.direct, XB_DIRECT_AUTO);
+	assert_string_equal(o.name, "");
+	assert_int_equal(parse("--volume=v --direct=never"), 0);
+	assert_int_equal(o.by.direct, XB_DIRECT_NEVER);
+}
+
+static void a_rate_is_of_reads_and_of_writes(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--volume=v --rate=10m"), 0);
+	assert_int_equal(o.rate_bytes[XB_RATE_READ], 10u << 20);
+	assert_int_equal(o.rate_bytes[XB_RATE_WRITE], 10u << 20);
+	assert_int_equal(parse("--volume=v --rate=1M/s,500k"), 0);
+	assert_int_equal(o.rate_bytes[XB_RATE_READ], 1u << 20);
+	assert_int_equal(o.rate_bytes[XB_RATE_WRITE], 500u << 10);
+	assert_int_equal(parse("--volume=v --rate=,500k"), 0);
+	assert_int_equal(o.rate_bytes[XB_RATE_READ], 0);
+	assert_int_equal(o.rate_bytes[XB_RATE_WRITE], 500u << 10);
+	assert_int_equal(parse("--volume=v --rate=0"), 0);
+	assert_int_equal(o.rate_bytes[XB_RATE_READ], 0);
+	assert_refused("--volume=v --rate=fast", "not a rate");
+	assert_refused("--volume=v --rate=1M,2M,3M", "not a rate");
+	assert_refused("--kvd=k --rate=1M", "--rate_iops");
+}
+
+/* The words of fio of which xbench has others. */
+static void other_options_of_fio_are_explained(void **state)
+{
+	(void)state;
+	assert_refused("--ioengine=libaio --volume=v", "--ioengine is an option of fio");
+	assert_refused("--volume=v --filename /dev/sda", "use --volume=VOL");
+	assert_refused("--thread", "each job is a thread");
+	assert_refused("--volume=v --cpus-allowed=0-3", "use --cpus=LIST");
+	assert_refused("--volume=v --blocksize=4k", "use --bs=SIZE");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_null(opt_find(xb_opts, others[i].name));
+		assert_true(i == 0 || strcmp(others[i - 1].name, others[i].name) < 0);
+	}
 }
 
 static void verify_only_and_verify_state_imply_verify(void **state)
@@ -264,7 +313,7 @@ static void what_a_kvd_has_not_is_refused_with_it(void **state)
 {
 	static const char *const all[] = { "--bs=4k", "--bsrange=4k-8k", "--size=1M",
 		"--offset=4k", "--offset_increment=4k", "--objects=4", "--object_size=4M",
-		"--sync=1", "--fsync=8", "--write_iolog=f", "--data=direct" };
+		"--sync=1", "--fsync=8", "--write_iolog=f", "--data=direct", "--rate=1M" };
 	char line[80];
 
 	(void)state;
@@ -318,6 +367,9 @@ int main(void)
 		cmocka_unit_test(what_only_a_kvd_has_is_refused_without_one),
 		cmocka_unit_test(objects_are_those_of_a_target_only),
 		cmocka_unit_test(every_option_of_the_commands_page_is_taken),
+		cmocka_unit_test(fios_options_are_taken),
+		cmocka_unit_test(a_rate_is_of_reads_and_of_writes),
+		cmocka_unit_test(other_options_of_fio_are_explained),
 		cmocka_unit_test(verify_only_and_verify_state_imply_verify),
 		cmocka_unit_test(what_is_thrown_away_may_be_so_twice),
 		cmocka_unit_test(every_mode_has_fios_name),
