@@ -352,6 +352,8 @@ $(BUILD)/tests/sim_sched_test: $(BUILD)/obj/tests/sim/sched.o
 # In this one kvd is killed at these calls.
 $(BUILD)/tests/kvd_large_test: private LDFLAGS += -Wl,--wrap=kvd_outcome -Wl,--wrap=large_forget
 $(BUILD)/tests/kvd_paged_test: private LDFLAGS += -Wl,--wrap=kvd_index_expect -Wl,--wrap=kvd_index_show
+# In this one they fail.
+$(BUILD)/tests/kvd_loss_test: private LDFLAGS += -Wl,--wrap=alog_create -Wl,--wrap=index_begin
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \

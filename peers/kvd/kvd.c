@@ -304,7 +304,7 @@ static bool is_stopping(const struct kvd *k)
 static bool is_due(struct kvd *k)
 {
 	if (alog_failed(k->log))
-		return true;
+		return k->pp->now_ns >= k->mem.again_ns;
 	if (k->state == KVD_OPENING)
 		return alog_serves(k->log);
 	return k->state == KVD_OPEN && (kvd_changes_due(k) || kvd_commits_due(k) ||
@@ -362,6 +362,8 @@ static uint64_t kvd_poll(struct peer_port *pp)
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, held_until(k));
 	next = peer_earlier(next, verify);
+	if (k->mem.again_ns)
+		next = peer_earlier(next, k->mem.again_ns);
 	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
 }
 

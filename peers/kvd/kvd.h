@@ -179,6 +179,7 @@ struct kvd_memory {				/* life.c */
 	uint64_t base_bytes;
 	uint32_t *extent;			/* first page of each of the arena's extents */
 	struct kvd_arena *arena;
+	uint64_t again_ns;			/* L4: another log is tried then; 0: at once */
 };
 
 struct kvd_lists {
@@ -385,7 +386,7 @@ uint64_t kvd_private_bytes(const struct kvd *k);
 int kvd_life_init(struct kvd *k, struct xseg_error *err);
 void kvd_life_fini(struct kvd *k);
 void kvd_life_poll(struct kvd *k);		/* the state */
-bool kvd_make_log(struct kvd *k);		/* false: no memory */
+bool kvd_make_log(struct kvd *k);		/* L4; false: no memory, and the old one stays */
 uint32_t kvd_id_of(const char *prefix);
 
 /* ---- date.c ---- */

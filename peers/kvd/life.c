@@ -13,6 +13,8 @@
  *   L2  The secret of the hash is in both copies of the head before the first record is appended.
  *   L3  The arena is given back only when all that was appended is stable, and no client has a
  *       handle.
+ *   L4  There is always a log. If there is no memory for another one, the old one stays: after a
+ *       loss another is tried each second, and requests wait; a salvage fails and may be repeated.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +86,7 @@ uint64_t kvd_private_bytes(const struct kvd *k)
 	struct alog_cost cost;
 
 	return kvd_cost(k, &cfg, &cost) ? 0 : index_bytes(keys_of(k)) +
-		index_opening_bytes(keys_of(k)) + cost.private_bytes + change_bytes() +
+		index_opening_bytes(keys_of(k)) + 2 * cost.private_bytes + change_bytes() +
 		large_bytes(cfg.own + 1);
 }
 
@@ -254,16 +256,24 @@ static int make_lists(struct kvd *k)
 	return 0;
 }
 
+/* L4: both are there for a moment. */
 bool kvd_make_log(struct kvd *k)
 {
 	struct alog_user user = kvd_log_user;
 	uint8_t *at = k->mem.base + WORDS_BYTES;
+	struct alog *log;
 
 	user.ctx = k;
+	log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
+	if (!log || index_begin(&k->index)) {
+		alog_destroy(log);
+		return false;
+	}
+	alog_destroy(k->log);
+	k->log = log;
 	k->large.unread = 0;
 	kvd_clear_begin(k);
-	k->log = alog_create(&k->cfg, &user, at, at + k->cost.arena_bytes);
-	return k->log && index_begin(&k->index) == 0;
+	return true;
 }
 
 static void name_log(struct kvd *k)
@@ -440,15 +450,19 @@ static void reopen(struct kvd *k)
 	kvd_verify_fail(k, -EIO);
 	kvd_backup_fail(k, -EIO);
 	k->state = KVD_OPENING;
-	if (k->log_out || k->reads.out || k->large.parts_out)
+	if (k->log_out || k->reads.out || k->large.parts_out || k->pp->now_ns < k->mem.again_ns)
 		return;
 	large_forget_writers(&k->large.t);	/* their parts may be lost, too */
-	log_error("%s: the store has lost data that it had answered; the log is read anew",
-		k->peer.name);
-	alog_destroy(k->log);
+	if (!k->mem.again_ns)
+		log_error("%s: the store has lost data that it had answered; the log is read anew",
+			k->peer.name);
 	k->began_ns = k->pp->now_ns;
-	if (!kvd_make_log(k))
-		be_broken(k, -ENOMEM);
+	k->mem.again_ns = 0;
+	if (kvd_make_log(k))
+		return;
+	log_error("%s: no memory to read the log anew; requests wait, and it is tried each second; "
+		"free some, or start it with fewer keys=", k->peer.name);
+	k->mem.again_ns = k->pp->now_ns + KVD_SECOND;
 }
 
 void kvd_life_poll(struct kvd *k)

@@ -220,7 +220,6 @@ static void open_log(struct kvd *k)
 	struct kvd_salvage *s = &k->salvage;
 
 	s->opens = true;
-	alog_destroy(k->log);
 	large_begin(&k->large.t);
 	if (kvd_make_log(k))
 		alog_salvage(k->log, s->zone, s->nr);

@@ -12,6 +12,26 @@
 #include "peers/memd/memd.h"
 #include "tests/rig/kvd_rig.h"
 
+/* There is none for a log, or none for the index of one that is opened. */
+static bool no_memory, no_memory_of_index;
+
+struct alog *__real_alog_create(const struct alog_config *cfg, const struct alog_user *user,
+	void *arena, void *scratch);
+struct alog *__wrap_alog_create(const struct alog_config *cfg, const struct alog_user *user,
+	void *arena, void *scratch);
+struct alog *__wrap_alog_create(const struct alog_config *cfg, const struct alog_user *user,
+	void *arena, void *scratch)
+{
+	return no_memory ? NULL : __real_alog_create(cfg, user, arena, scratch);
+}
+
+int __real_index_begin(struct index *ix);
+int __wrap_index_begin(struct index *ix);
+int __wrap_index_begin(struct index *ix)
+{
+	return no_memory_of_index ? -ENOMEM : __real_index_begin(ix);
+}
+
 static void set_fault(const char *fail)
 {
 	struct xseg_error err = { "" };
@@ -24,6 +44,7 @@ static void set_fault(const char *fail)
 static int begin(void **state)
 {
 	(void)state;
+	no_memory = no_memory_of_index = false;
 	kr_begin("track_flush=yes");
 	kr_start("sync=never");
 	return 0;
@@ -162,6 +183,43 @@ static void what_waits_is_answered_if_the_log_cannot_be_opened(void **state)
 	assert_int_equal(kr_kvd()->state, KVD_BROKEN);
 	assert_int_equal(answered, 8);
 	assert_true(failed >= 2);
+}
+
+/* ---- no memory ---- */
+
+static void lose_and_run_out_of(bool *memory)
+{
+	struct xreq *put;
+
+	put_what_will_be_lost();
+	*memory = true;
+	set_fault("flush:1:EIO");
+	assert_int_equal(kr_flush(), -EIO);
+	set_fault("");
+	kr_pass(10 * KVD_SECOND);
+	assert_int_equal(kr_kvd()->state, KVD_OPENING);
+	put = submit_put(0);
+	kr_pass(10 * KVD_SECOND);
+	assert_null(kr_reply());
+	*memory = false;
+	kr_pass(2 * KVD_SECOND);
+	assert_int_equal(kr_kvd()->state, KVD_OPEN);
+	assert_ptr_equal(kr_reply(), put);
+	assert_int_equal(put->result, put->size);
+	xseg_req_free(kr.port, put);
+	assert_int_equal(kr_flush(), 0);
+}
+
+static void a_log_is_opened_anew_when_there_is_memory(void **state)
+{
+	(void)state;
+	lose_and_run_out_of(&no_memory);
+}
+
+static void an_index_is_made_anew_when_there_is_memory(void **state)
+{
+	(void)state;
+	lose_and_run_out_of(&no_memory_of_index);
 }
 
 /* ---- verify waits for the opening ---- */
@@ -340,6 +398,24 @@ static void a_salvage_has_the_tail_and_changes_nothing(void **state)
 	assert_true(kr_has("two", "b"));
 }
 
+static void a_salvage_without_memory_is_tried_again(void **state)
+{
+	bool *const memory[] = { &no_memory, &no_memory_of_index };
+
+	(void)state;
+	assert_int_equal(kr_put("key", "value"), 0);
+	kr_stop();
+	lose_heads();
+	for (int i = 0; i < 2; i++) {
+		*memory[i] = true;
+		assert_int_equal(salvage(), -ENOMEM);
+		assert_int_equal(kr_kvd()->state, KVD_BROKEN);
+		*memory[i] = false;
+	}
+	assert_int_equal(salvage(), 0);
+	assert_int_equal(kr_kvd()->index.keys, 1);
+}
+
 static void a_salvage_of_an_open_log_is_refused(void **state)
 {
 	(void)state;
@@ -353,11 +429,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_flush_after_a_loss_fails_once_for_each_peer),
 		T(what_waits_is_answered_if_the_log_cannot_be_opened),
+		T(a_log_is_opened_anew_when_there_is_memory),
+		T(an_index_is_made_anew_when_there_is_memory),
 		T(a_verify_waits_for_the_log_to_be_open),
 		T(and_not_for_ever),
 		T(a_salvage_tells_what_counts),
 		T(a_salvage_leaves_out_what_was_cleared),
 		T(a_salvage_has_the_tail_and_changes_nothing),
+		T(a_salvage_without_memory_is_tried_again),
 		T(a_salvage_of_an_open_log_is_refused),
 	};
 
