@@ -10,15 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/runtime/fds.h"
 #include "peers/common/runtime/reactor.h"
 
 #define OPS_SPARE    (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
 #define FILES_MIN    16u
-#define FDS_RESERVED 64u /* what the process needs besides files of objects */
 
 /* ---- life -------------------------------------------------------------------------------- */
 
@@ -60,52 +59,15 @@ static int ports_open(struct filed *f, struct xseg_error *err)
 	return 0;
 }
 
-static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;	/* a leaf; guards fds_taken */
-static rlim_t fds_taken;		/* of the process's descriptors, by all of its fileds */
-
-/* The process may have `want` more descriptors, or as many as it is allowed: *got. */
-static int fds_take(struct filed *f, rlim_t want, rlim_t *got, struct xseg_error *err)
-{
-	struct rlimit limit;
-	int rc = 0;
-
-	pthread_mutex_lock(&fds_lock);
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		rc = xseg_fail(err, -errno, "the limit of open files is not known: %s",
-			strerror(errno));
-	want += fds_taken;
-	if (!rc && limit.rlim_cur < want) {
-		limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &limit))
-			rc = xseg_fail(err, -errno,
-				"the limit of open files cannot be raised: %s", strerror(errno));
-	}
-	if (!rc) {
-		want = want < limit.rlim_cur ? want : limit.rlim_cur;
-		*got = want > fds_taken ? want - fds_taken : 0;
-		fds_taken += *got;
-		f->nr_fds += *got;
-	}
-	pthread_mutex_unlock(&fds_lock);
-	return rc;
-}
-
-static void fds_give_back(struct filed *f)
-{
-	pthread_mutex_lock(&fds_lock);
-	fds_taken -= f->nr_fds;
-	pthread_mutex_unlock(&fds_lock);
-	f->nr_fds = 0;
-}
-
 /* As many files as wanted, if the process may have that many descriptors. */
 static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 {
 	rlim_t got;
-	int rc = fds_take(f, f->nr_files + FDS_RESERVED, &got, err);
+	int rc = fds_take(f->nr_files + FDS_RESERVED, &got, err);
 
 	if (rc)
 		return rc;
+	f->nr_fds = got;
 	if (got < FILES_MIN + FDS_RESERVED)
 		return xseg_fail(err, -EMFILE,
 			"this process may open %lu more files, and filed needs %u; raise ulimit -n",
@@ -219,8 +181,10 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	rc = filed_files_open(&f->files, &f->dir, place, arena, bytes, nr, err);
 	if (!rc)
 		filed_marks_note_path(arena, place);
-	if (!rc && f->files.nr > nr)		/* it has the slots of a predecessor */
-		rc = fds_take(f, f->files.nr - nr, &got, err);
+	if (!rc && f->files.nr > nr) {		/* it has the slots of a predecessor */
+		rc = fds_take(f->files.nr - nr, &got, err);
+		f->nr_fds += rc ? 0 : got;
+	}
 	if (!rc)
 		filed_files_tell(&f->files, f->peer.xp);
 	return rc;
@@ -239,7 +203,8 @@ static void filed_fini(struct peer *p)
 		filed_aio_close(&f->port[i].aio);
 	filed_files_close(&f->files);
 	filed_dir_close(&f->dir);
-	fds_give_back(f);
+	fds_give_back(f->nr_fds);
+	f->nr_fds = 0;
 	free(f->fua);
 	ops_close(&f->ops);
 	f->fua = NULL;
