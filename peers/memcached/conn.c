@@ -146,6 +146,7 @@ void mc_conn_free(struct mc_conn *c)
 	c->next = w->free_conns;
 	w->free_conns = c;
 	w->nr_conns--;
+	w->accept_ns = 0;		/* a descriptor is free */
 }
 
 /* ---- bytes out --------------------------------------------------------------------------- */

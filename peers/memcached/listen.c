@@ -3,7 +3,9 @@
  * A socket's file is made under another name and renamed, so nobody can connect before it has its
  * mode. A file that is left of a process that was killed is replaced; one on which somebody listens
  * is an error. All workers watch all listening sockets. The kernel wakes one of them for each
- * connection.
+ * connection, once: a worker that was woken accepts until nobody waits. So one that finds no
+ * descriptor free is not woken again and again. It tries again when a connection of its own is
+ * closed, and ten times a second.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,7 +24,9 @@
 #include "peers/common/log/log.h"
 #include "peers/memcached/memcached.h"
 
-#define ACCEPTS 16				/* in a round */
+#define ACCEPTS 16				/* of a listener in a round */
+#define AGAIN_NS 100000000u			/* after it found no descriptor */
+#define SAY_NS	 60000000000u			/* between two lines of the log about that */
 #define BACKLOG 1024
 #define PATH_BYTES 99u				/* of sun_path, with a suffix */
 
@@ -184,7 +188,7 @@ static int open_tcp(struct mc_listener *l, const char *text, struct xseg_error *
 
 static int watch(struct memcached *mc, struct mc_listener *l)
 {
-	struct epoll_event e = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = l };
+	struct epoll_event e = { .events = EPOLLIN | EPOLLEXCLUSIVE | EPOLLET, .data.ptr = l };
 
 	for (uint32_t i = 0; i < mc->peer.nr_ports; i++)
 		if (epoll_ctl(mc->worker[i].epoll, EPOLL_CTL_ADD, l->fd, &e))
@@ -247,25 +251,69 @@ void mc_listen_close(struct memcached *mc)
 	mc->nr_listeners = 0;
 }
 
-void mc_accept(struct mc_worker *w, int listener)
+static void take_client(struct mc_worker *w, int fd)
 {
 	int one = 1;
 
+	/* no effect on a socket of the file system */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	mc_count(w, MS_CONNECTIONS_TOTAL, 1);
+	if (w->free_conns) {
+		mc_conn_open(w, fd);
+		return;
+	}
+	mc_count(w, MS_CONNECTIONS_REFUSED, 1);
+	send(fd, refused, sizeof(refused) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+/* Clients wait, and those that are connected go on. */
+static void wait_for_fds(struct mc_worker *w, int error)
+{
+	struct memcached *mc = w->mc;
+	uint64_t now_ns = w->pp->now_ns, said_ns = atomic_load(&mc->no_fds_ns);
+
+	w->accept_ns = now_ns + AGAIN_NS;
+	mc_count(w, MS_LISTEN_DISABLED, 1);
+	if ((!said_ns || now_ns - said_ns > SAY_NS) &&
+		atomic_compare_exchange_strong(&mc->no_fds_ns, &said_ns, now_ns))
+		log_warn("%s: clients wait to be accepted: %s; raise ulimit -n, or give fewer "
+			"connections", mc->peer.name, strerror(error));
+}
+
+/* What has become of a listener. */
+enum waiting { NOBODY_WAITS, MAY_WAIT, NO_FDS };
+
+static enum waiting accept_of(struct mc_worker *w, int listener, bool *any)
+{
 	for (int i = 0; i < ACCEPTS; i++) {
 		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		if (fd < 0)
-			return;
-		/* no effect on a socket of the file system */
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-		mc_count(w, MS_CONNECTIONS_TOTAL, 1);
-		if (w->free_conns) {
-			mc_conn_open(w, fd);
-			continue;
+		if (fd >= 0) {
+			take_client(w, fd);
+			*any = true;
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			wait_for_fds(w, errno);
+			return NO_FDS;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			return NOBODY_WAITS;
 		}
-		mc_count(w, MS_CONNECTIONS_REFUSED, 1);
-		send(fd, refused, sizeof(refused) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-		close(fd);
 	}
+	return MAY_WAIT;
+}
+
+bool mc_accept(struct mc_worker *w)
+{
+	bool any = false, more = false;
+
+	for (uint32_t i = 0; i < w->mc->nr_listeners; i++) {
+		enum waiting left = accept_of(w, w->mc->listener[i].fd, &any);
+
+		more |= left != NOBODY_WAITS;
+		if (left == NO_FDS)
+			break;
+	}
+	w->accepts = more;
+	return any;
 }

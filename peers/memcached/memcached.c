@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/runtime/fds.h"
 #include "peers/common/runtime/reactor.h"
 
 #define LOOK_NS	   20000u			/* between two looks at idle sockets */
@@ -94,7 +95,7 @@ static void handle(struct mc_worker *w, const struct epoll_event *e)
 	struct mc_conn *c = e->data.ptr;
 
 	if (at >= (uint8_t *)w->mc->listener && at < (uint8_t *)(w->mc->listener + MC_LISTEN_MAX)) {
-		mc_accept(w, ((struct mc_listener *)e->data.ptr)->fd);
+		w->accepts = true;
 		return;
 	}
 	if (e->data.ptr == w) {
@@ -162,7 +163,7 @@ static void arm(struct mc_worker *w)
 
 static uint64_t when_next(struct mc_worker *w, bool worked)
 {
-	uint64_t now_ns = w->pp->now_ns;
+	uint64_t now_ns = w->pp->now_ns, next_ns = w->accepts ? w->accept_ns : PEER_NEVER;
 
 	if (worked || w->ready)
 		return now_ns;
@@ -176,8 +177,9 @@ static uint64_t when_next(struct mc_worker *w, bool worked)
 	}
 	if (w->nr_out && !w->armed)
 		return now_ns;
-	return (w->mc->opt.idle_timeout_ns && w->nr_conns) || w->nr_large ? w->idle_ns
-									   : PEER_NEVER;
+	if (((w->mc->opt.idle_timeout_ns && w->nr_conns) || w->nr_large) && w->idle_ns < next_ns)
+		next_ns = w->idle_ns;
+	return next_ns;
 }
 
 static uint64_t memcached_poll(struct peer_port *pp)
@@ -193,6 +195,8 @@ static uint64_t memcached_poll(struct peer_port *pp)
 	worked = take_answers(w);
 	if (worked || w->ready || now_ns - w->looked_ns >= LOOK_NS || w->nr_out)
 		worked |= look_at_sockets(w);
+	if (w->accepts && now_ns >= w->accept_ns)
+		worked |= mc_accept(w);
 	if (now_ns >= w->idle_ns) {
 		w->idle_ns = now_ns + IDLE_NS;
 		mc_conns_mind(w);
@@ -258,6 +262,22 @@ static void memcached_fini(struct peer *p)
 	}
 	if (mc->memory)
 		munmap(mc->memory, mc->memory_bytes);
+	fds_give_back(mc->nr_fds);
+	mc->nr_fds = 0;
+}
+
+/* A descriptor for each connection, as far as the process may have them. */
+static int take_fds(struct memcached *mc, struct xseg_error *err)
+{
+	rlim_t want = mc->opt.connections + FDS_RESERVED, got = 0;
+	int rc = fds_take(want, &got, err);
+
+	mc->nr_fds = got;
+	if (!rc && got < want)
+		log_warn("%s: this process may open %lu more files, and %u connections need %lu; "
+			"raise ulimit -n, or give fewer connections",
+			mc->peer.name, (unsigned long)got, mc->opt.connections, (unsigned long)want);
+	return rc;
 }
 
 static int memcached_init(struct peer *p, struct xseg_error *err)
@@ -277,6 +297,7 @@ static int memcached_init(struct peer *p, struct xseg_error *err)
 	rc = mc_stats_open(mc);
 	if (rc)
 		return xseg_fail(err, rc, "no place for its statistics; give peers fewer threads");
+	rc = take_fds(mc, err);
 	for (uint32_t i = 0; i < p->nr_ports && !rc; i++)
 		rc = worker_init(mc, i, err);
 	if (!rc)

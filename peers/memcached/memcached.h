@@ -64,8 +64,8 @@ struct mc_worker;
 struct mc_conn;
 
 enum mc_stat {
-	MS_CONNECTIONS, MS_CONNECTIONS_TOTAL, MS_CONNECTIONS_REFUSED, MS_CMD_GET, MS_CMD_SET,
-	MS_CMD_FLUSH, MS_CMD_TOUCH, MS_CMD_META, MS_GET_HITS, MS_GET_MISSES,
+	MS_CONNECTIONS, MS_CONNECTIONS_TOTAL, MS_CONNECTIONS_REFUSED, MS_LISTEN_DISABLED,
+	MS_CMD_GET, MS_CMD_SET, MS_CMD_FLUSH, MS_CMD_TOUCH, MS_CMD_META, MS_GET_HITS, MS_GET_MISSES,
 	MS_DELETE_HITS, MS_DELETE_MISSES, MS_INCR_HITS, MS_INCR_MISSES, MS_DECR_HITS,
 	MS_DECR_MISSES, MS_CAS_HITS, MS_CAS_MISSES, MS_CAS_BADVAL, MS_TOUCH_HITS, MS_TOUCH_MISSES,
 	MS_BYTES_READ, MS_BYTES_WRITTEN, MS_ERRORS, MC_NR_STATS
@@ -189,6 +189,8 @@ struct mc_worker {
 	struct mc_op *op;			/* of all connections */
 	uint32_t nr_conns, nr_large, nr_out, nr_held;
 	uint64_t idle_ns;			/* when silent connections are looked for */
+	bool accepts;				/* clients may wait at a listener ... */
+	uint64_t accept_ns;			/* ... and are not taken before this time */
 	uint64_t count[MC_NR_STATS];
 };
 
@@ -214,7 +216,8 @@ struct memcached {
 	uint32_t per_worker;
 	struct mc_listener listener[MC_LISTEN_MAX];
 	uint32_t nr_listeners;
-	bool accepts;				/* port 0's thread */
+	uint64_t nr_fds;			/* descriptors that it may have */
+	_Atomic uint64_t no_fds_ns;		/* the log said last that none is free */
 	uint8_t *memory;
 	size_t memory_bytes;
 	struct xseg_stats *stats;
@@ -260,8 +263,8 @@ int mc_listen_check(const char *text, struct xseg_error *err);
 /* All that the option names. -errno with a line in err. */
 int mc_listen_open(struct memcached *mc, struct xseg_error *err);
 void mc_listen_close(struct memcached *mc);
-/* Takes connections that wait, some at a time. */
-void mc_accept(struct mc_worker *w, int fd);
+/* Takes connections that wait, some at a time. Whether there were any. */
+bool mc_accept(struct mc_worker *w);
 
 /* ---- conn.c ---- */
 

@@ -19,7 +19,8 @@
 
 static const char *const keys[MC_NR_STATS] = {
 	[MS_CONNECTIONS] = "curr_connections", [MS_CONNECTIONS_TOTAL] = "total_connections",
-	[MS_CONNECTIONS_REFUSED] = "rejected_connections", [MS_CMD_GET] = "cmd_get",
+	[MS_CONNECTIONS_REFUSED] = "rejected_connections",
+	[MS_LISTEN_DISABLED] = "listen_disabled_num", [MS_CMD_GET] = "cmd_get",
 	[MS_CMD_SET] = "cmd_set", [MS_CMD_FLUSH] = "cmd_flush", [MS_CMD_TOUCH] = "cmd_touch",
 	[MS_CMD_META] = "cmd_meta", [MS_GET_HITS] = "get_hits", [MS_GET_MISSES] = "get_misses",
 	[MS_DELETE_HITS] = "delete_hits", [MS_DELETE_MISSES] = "delete_misses",
