@@ -230,8 +230,9 @@ void mc_conn_read(struct mc_conn *c)
 		note_used(c);
 		mc_count(c->worker, MS_BYTES_READ, (uint64_t)n);
 		c->since_ns = c->worker->pp->now_ns;
-		/* a short read has emptied the socket: the next bytes are another edge */
-		if ((uint32_t)n < want)
+		/* a short read has emptied the socket: the next bytes are another edge, and so is
+		 * its end, if that was not told before */
+		if ((uint32_t)n < want && !c->leaves)
 			c->readable = false;
 	} else if (n == 0) {
 		c->readable = false;

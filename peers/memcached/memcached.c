@@ -104,6 +104,8 @@ static void handle(struct mc_worker *w, const struct epoll_event *e)
 	}
 	if (e->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		c->readable = true;
+	if (e->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		c->leaves = true;
 	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		c->writable = true;
 	mc_conn_ready(c);

@@ -150,6 +150,7 @@ struct mc_conn {
 	int fd;
 	bool listed;				/* in the worker's list of ready ones */
 	bool readable, writable;		/* as far as is known: edges */
+	bool leaves;				/* its end of input was told, as an edge */
 	bool eof;				/* nothing comes behind what was read */
 	bool starved;				/* in the worker's list of those with an operation that
 						 * waits for a request of the queue */
