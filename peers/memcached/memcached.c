@@ -184,6 +184,21 @@ static uint64_t when_next(struct mc_worker *w, bool worked)
 	return next_ns;
 }
 
+/* The peer stops. Connections that do nothing are closed. The others are answered first; one whose
+ * client does not read is waited for no longer than STOP_NS. */
+static void end_connections(struct mc_worker *w)
+{
+	uint64_t now_ns = w->pp->now_ns;
+
+	if (!w->stop_ns)
+		w->stop_ns = now_ns;
+	for (uint32_t k = 0; k < w->mc->per_worker; k++)
+		if (w->conn[k].state == MC_CONN_OPEN && !w->conn[k].nr_ops)
+			mc_conn_end(&w->conn[k]);
+		else if (now_ns - w->stop_ns > STOP_NS)
+			mc_conn_break(&w->conn[k]);
+}
+
 static uint64_t memcached_poll(struct peer_port *pp)
 {
 	struct mc_worker *w = pp->state;
@@ -203,6 +218,8 @@ static uint64_t memcached_poll(struct peer_port *pp)
 		w->idle_ns = now_ns + IDLE_NS;
 		mc_conns_mind(w);
 	}
+	if (atomic_load_explicit(&w->mc->peer.stopping, memory_order_relaxed))
+		end_connections(w);
 	worked |= step_connections(w);
 	mc_ops_feed(w);
 	if (w->queue)
@@ -313,30 +330,19 @@ static int memcached_init(struct peer *p, struct xseg_error *err)
 	return 0;
 }
 
-/* Connections that do nothing are closed. The others are answered first; one whose client does not
- * read is waited for no longer than STOP_NS. */
+/* Port 0's thread closes the sockets, and each worker its connections, see end_connections(). */
 static bool memcached_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct memcached *mc = memcached_of(p);
 	uint32_t left = 0;
 
-	uint64_t now_ns = p->ports[0].now_ns;
-
 	*left_bytes = 0;
 	mc_listen_close(mc);
-	if (!mc->stop_ns)
-		mc->stop_ns = now_ns;
 	for (uint32_t i = 0; i < p->nr_ports; i++) {
-		struct mc_worker *w = &mc->worker[i];
-
-		for (uint32_t k = 0; k < mc->per_worker; k++)
-			if (w->conn[k].state == MC_CONN_OPEN && !w->conn[k].nr_ops)
-				mc_conn_end(&w->conn[k]);
-			else if (now_ns - mc->stop_ns > STOP_NS)
-				mc_conn_break(&w->conn[k]);
-		left += w->nr_conns;
+		left += atomic_load_explicit(&mc->worker[i].nr_conns, memory_order_relaxed);
+		peer_port_kick(&p->ports[i]);
 	}
-	return left == 0 && atomic_load(&mc->store) != MC_STORE_OPENING;
+	return left == 0 && !mc_stores_in(mc, MC_STORE_OPENING);
 }
 
 const struct peer_class memcached_class = {

@@ -188,10 +188,12 @@ struct mc_worker {
 	struct mc_conn *conn;			/* mc->per_worker of them */
 	struct mc_conn *free_conns, *ready, **ready_last, *starved, **starved_last;
 	struct mc_op *op;			/* of all connections */
-	uint32_t nr_conns, nr_large, nr_out, nr_held;
+	_Atomic uint32_t nr_conns;		/* others read it */
+	uint32_t nr_large, nr_out, nr_held;
 	uint64_t idle_ns;			/* when silent connections are looked for */
 	bool accepts;				/* clients may wait at a listener ... */
 	uint64_t accept_ns;			/* ... and are not taken before this time */
+	uint64_t stop_ns;			/* the peer stops, since then; 0: it does not */
 	uint64_t count[MC_NR_STATS];
 };
 
@@ -203,8 +205,13 @@ struct mc_listener {
 	ino_t inode;
 };
 
-/* How far the store's thread is. It writes; workers read. */
+/* See store.c. */
 enum mc_store_state { MC_STORE_CLOSED, MC_STORE_OPENING, MC_STORE_OPEN, MC_STORE_FAILED };
+
+struct mc_store {
+	_Atomic enum mc_store_state state;
+	struct xseg_kv_queue *queue;
+};
 
 struct memcached {
 	struct peer peer;
@@ -223,13 +230,9 @@ struct memcached {
 	size_t memory_bytes;
 	struct xseg_stats *stats;
 	uint64_t begun_ns, published_ns;
-	uint64_t stop_ns;			/* asked to stop, since then; 0: not */
 	/* the store; store.c */
-	struct xseg_kv *kv;
-	struct xseg_kv_queue *made[PEER_MAX_THREADS];
-	_Atomic enum mc_store_state store;
+	struct mc_store store[PEER_MAX_THREADS];	/* of each worker */
 	_Atomic bool tried;	/* to open it, once: clients that came before that wait */
-	_Atomic uint32_t nr_lost;		/* workers that have given their queue back */
 	bool has_thread;
 	pthread_t thread;
 	struct xseg_error why;			/* the last opening failed */
@@ -248,8 +251,10 @@ static inline void mc_count(struct mc_worker *w, enum mc_stat what, uint64_t by)
 
 /* ---- store.c ---- */
 
-/* Begins to open the store, in a thread: it asks kvd, which may be served by this one. */
+/* Begins to open what is closed, in a thread: it asks kvd, which may be served by this one. */
 void mc_store_begin(struct memcached *mc);
+/* How many workers' queues are in a state. */
+uint32_t mc_stores_in(const struct memcached *mc, enum mc_store_state state);
 /* Each round of port 0: a thread that has ended is joined; an opening that failed is tried again. */
 void mc_store_mind(struct memcached *mc, uint64_t now_ns);
 /* Takes the worker's queue, if there is a new one. False: the store is not open. */

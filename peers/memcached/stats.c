@@ -44,7 +44,7 @@ static uint64_t sum_of(const struct memcached *mc, enum mc_stat what)
 
 	for (uint32_t i = 0; i < mc->peer.nr_ports; i++)
 		sum += what == MS_CONNECTIONS
-			       ? mc->worker[i].nr_conns
+			       ? atomic_load_explicit(&mc->worker[i].nr_conns, memory_order_relaxed)
 			       : __atomic_load_n(&mc->worker[i].count[what], __ATOMIC_RELAXED);
 	return sum;
 }
@@ -165,7 +165,7 @@ int64_t mc_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, si
 	kv_init(&t, out, size);
 	kv_add(&t, "kvd=%s\nconnections=%" PRIu64 "\nconnections_max=%u\nstore=%s\n",
 		mc->peer.downstream_name, sum_of(mc, MS_CONNECTIONS), mc->opt.connections,
-		atomic_load(&mc->store) == MC_STORE_OPEN ? "open" : "opening");
+		mc_stores_in(mc, MC_STORE_OPEN) == mc->peer.nr_ports ? "open" : "opening");
 	for (char list[sizeof(mc->opt.listen)], *next = memcpy(list, mc->opt.listen, sizeof(list)),
 	     *text; (text = strsep(&next, "\n"));)
 		kv_add(&t, "listen=%s\n", text);

@@ -1,14 +1,16 @@
 /* store - the store of values that is served: opened in a thread, as it asks kvd, which may have
- * this thread's own processor, or be served by this very thread.
+ * this thread's own processor, or be served by this very thread. Each worker has a store and a
+ * queue of its own, as one may lose its queue while another one has nothing to ask for.
  *
- *   CLOSED  -> OPENING   mc_store_begin()
- *   OPENING -> OPEN      the thread: the store and a queue for each worker are there
- *   OPENING -> FAILED    the thread; nothing is there
- *   OPEN    -> CLOSED    every worker has given its queue back, as kvd is gone for good
- *   FAILED  -> CLOSED    a second later
+ * A worker's queue:
+ *   CLOSED  -> OPENING   mc_store_mind(): a thread opens all that are closed
+ *   OPENING -> OPEN      the thread: the queue is there
+ *   OPENING -> FAILED    the thread: it is not
+ *   OPEN    -> CLOSED    the worker gives it back, as kvd is gone for good
+ *   FAILED  -> CLOSED    mc_store_mind(), a second later
  *
- * Contract: `store` is set by the thread while OPENING, and by port 0's thread else. The setter
- * releases, and readers acquire: what the thread made is seen with the state.
+ * Contract: the state is set by the thread while OPENING, by the worker while OPEN, and by port 0's
+ * thread else. The setter releases, and readers acquire: what was made is seen with the state.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,54 +21,72 @@
 #define AGAIN_NS 1000000000u
 #define GONE_NS	 5000000000u		/* without kvd for so long, what waits fails */
 
-static void set_store(struct memcached *mc, enum mc_store_state state)
+static void set_store(struct mc_store *s, enum mc_store_state state)
 {
-	atomic_store_explicit(&mc->store, state, memory_order_release);
+	atomic_store_explicit(&s->state, state, memory_order_release);
 }
 
-static enum mc_store_state store_of(struct memcached *mc)
+static enum mc_store_state store_of(const struct mc_store *s)
 {
-	return atomic_load_explicit(&mc->store, memory_order_acquire);
+	return atomic_load_explicit(&s->state, memory_order_acquire);
 }
 
-static void drop(struct memcached *mc)
+uint32_t mc_stores_in(const struct memcached *mc, enum mc_store_state state)
 {
-	for (uint32_t i = 0; i < mc->peer.nr_ports; i++) {
-		xseg_kv_queue_destroy(mc->made[i]);
-		mc->made[i] = NULL;
-	}
-	xseg_kv_close(mc->kv);
-	mc->kv = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < mc->peer.nr_ports; i++)
+		n += store_of(&mc->store[i]) == state;
+	return n;
 }
 
-static void *open_store(void *arg)
+/* From one state to another, all that are in the first. */
+static void move(struct memcached *mc, enum mc_store_state from, enum mc_store_state to)
 {
-	struct memcached *mc = arg;
+	for (uint32_t i = 0; i < mc->peer.nr_ports; i++)
+		if (store_of(&mc->store[i]) == from)
+			set_store(&mc->store[i], to);
+}
+
+/* The queue keeps its store open. */
+static int open_queue(struct memcached *mc, struct mc_store *s)
+{
 	struct xseg_kv_params params = { .attached = mc->peer.seg,
 		.kvd = mc->peer.downstream_name, .gone_ns = GONE_NS };
 	struct xseg_kv_queue_params queue = { .depth = MC_DEPTH, .room_bytes = MC_ROOM_BYTES };
-	int rc;
+	struct xseg_kv *kv = NULL;
+	int rc = xseg_kv_open(&params, &kv, &mc->why);
+
+	if (!rc)
+		rc = xseg_kv_queue_create(kv, &queue, &s->queue, &mc->why);
+	xseg_kv_close(kv);
+	return rc;
+}
+
+static void *open_stores(void *arg)
+{
+	struct memcached *mc = arg;
 
 	pthread_setname_np(pthread_self(), "store");
-	rc = xseg_kv_open(&params, &mc->kv, &mc->why);
-	for (uint32_t i = 0; i < mc->peer.nr_ports && !rc; i++)
-		rc = xseg_kv_queue_create(mc->kv, &queue, &mc->made[i], &mc->why);
-	if (rc)
-		drop(mc);
-	set_store(mc, rc ? MC_STORE_FAILED : MC_STORE_OPEN);
-	peer_port_kick(&mc->peer.ports[0]);
+	for (uint32_t i = 0; i < mc->peer.nr_ports; i++) {
+		struct mc_store *s = &mc->store[i];
+
+		if (store_of(s) == MC_STORE_OPENING)
+			set_store(s, open_queue(mc, s) ? MC_STORE_FAILED : MC_STORE_OPEN);
+	}
+	for (uint32_t i = 0; i < mc->peer.nr_ports; i++)
+		peer_port_kick(&mc->peer.ports[i]);
 	return NULL;
 }
 
 void mc_store_begin(struct memcached *mc)
 {
-	if (store_of(mc) != MC_STORE_CLOSED)
+	if (mc->has_thread || !mc_stores_in(mc, MC_STORE_CLOSED))
 		return;
-	set_store(mc, MC_STORE_OPENING);
-	atomic_store(&mc->nr_lost, 0);
-	mc->has_thread = !pthread_create(&mc->thread, NULL, open_store, mc);
+	move(mc, MC_STORE_CLOSED, MC_STORE_OPENING);
+	mc->has_thread = !pthread_create(&mc->thread, NULL, open_stores, mc);
 	if (!mc->has_thread)
-		set_store(mc, MC_STORE_FAILED);
+		move(mc, MC_STORE_OPENING, MC_STORE_FAILED);
 }
 
 static void join(struct memcached *mc)
@@ -76,46 +96,52 @@ static void join(struct memcached *mc)
 	mc->has_thread = false;
 }
 
+static void tell(const struct memcached *mc)
+{
+	if (mc_stores_in(mc, MC_STORE_FAILED))
+		log_warn("%s: the store of values is not open: %s; tried again each second",
+			mc->peer.name, mc->why.text);
+	else
+		log_info("%s: the store of values %s is open", mc->peer.name,
+			mc->peer.downstream_name);
+}
+
 void mc_store_mind(struct memcached *mc, uint64_t now_ns)
 {
-	enum mc_store_state state = store_of(mc);
-
-	if (state == MC_STORE_OPENING)
+	if (mc_stores_in(mc, MC_STORE_OPENING))
 		return;
 	atomic_store(&mc->tried, true);
 	if (mc->has_thread) {
 		join(mc);
-		if (state == MC_STORE_FAILED)
-			log_warn("%s: the store of values is not open: %s; tried again each second",
-				mc->peer.name, mc->why.text);
-		else
-			log_info("%s: the store of values %s is open", mc->peer.name,
-				mc->peer.downstream_name);
+		tell(mc);
 	}
-	if (state == MC_STORE_OPEN && atomic_load(&mc->nr_lost) == mc->peer.nr_ports) {
-		drop(mc);
-		set_store(mc, MC_STORE_CLOSED);
-	} else if (state == MC_STORE_FAILED && !mc->again_ns) {
+	if (mc_stores_in(mc, MC_STORE_FAILED) && !mc->again_ns) {
 		mc->again_ns = now_ns + AGAIN_NS;
-	} else if (state == MC_STORE_FAILED && now_ns >= mc->again_ns) {
+	} else if (mc->again_ns && now_ns >= mc->again_ns) {
 		mc->again_ns = 0;
-		set_store(mc, MC_STORE_CLOSED);
+		move(mc, MC_STORE_FAILED, MC_STORE_CLOSED);
 	}
-	if (!mc->peer.stopping)
+	if (!atomic_load(&mc->peer.stopping))
 		mc_store_begin(mc);
 }
 
 bool mc_store_take(struct mc_worker *w)
 {
-	struct memcached *mc = w->mc;
+	const struct mc_store *s = &w->mc->store[w->pp->nr];
 
-	if (store_of(mc) != MC_STORE_OPEN || !mc->made[w->pp->nr])
+	if (store_of(s) != MC_STORE_OPEN)
 		return false;
-	w->queue = mc->made[w->pp->nr];
+	w->queue = s->queue;
 	w->store_fd = -1;
 	w->armed = false;
 	w->answered_ns = w->pp->now_ns;
 	return true;
+}
+
+static void close_queue(struct mc_store *s)
+{
+	xseg_kv_queue_destroy(s->queue);
+	s->queue = NULL;
 }
 
 void mc_store_lose(struct mc_worker *w)
@@ -129,12 +155,12 @@ void mc_store_lose(struct mc_worker *w)
 			w->nr_held--;
 		}
 	/* its descriptor goes with the queue, and leaves the epoll with that */
-	xseg_kv_queue_destroy(w->queue);
-	mc->made[w->pp->nr] = NULL;
+	close_queue(&mc->store[w->pp->nr]);
 	w->queue = NULL;
 	w->store_fd = -1;
 	w->armed = false;
-	atomic_fetch_add(&mc->nr_lost, 1);
+	set_store(&mc->store[w->pp->nr], MC_STORE_CLOSED);
+	peer_port_kick(&mc->peer.ports[0]);
 	log_warn("%s: kvd %s is gone; its clients get errors until it is back", mc->peer.name,
 		mc->peer.downstream_name);
 }
@@ -142,5 +168,6 @@ void mc_store_lose(struct mc_worker *w)
 void mc_store_end(struct memcached *mc)
 {
 	join(mc);
-	drop(mc);
+	for (uint32_t i = 0; i < PEER_MAX_THREADS; i++)
+		close_queue(&mc->store[i]);
 }
