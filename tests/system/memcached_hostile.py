@@ -10,37 +10,17 @@ sockets than the gateway takes at a time, and each of them is answered. Ends wit
 """
 import os
 import random
-import socket
 import sys
+
+from memcached_wire import ask, connect, put_and_got, set_of, value_of
 
 PATH, NR = sys.argv[1], int(sys.argv[2])
 rng = random.Random(4711)
 value = os.urandom(3000).hex().encode()
 
 
-def connect():
-    s = socket.socket(socket.AF_UNIX)
-    s.settimeout(60)
-    s.connect(PATH)
-    return s
-
-
-def ask(s, data, end):
-    s.sendall(data)
-    got = b""
-    while not got.endswith(end):
-        part = s.recv(1 << 16)
-        if not part:
-            raise EOFError(got[-100:])
-        got += part
-    return got
-
-
 def works(s, i):
-    key = b"w%d" % (i % 7)
-    put = ask(s, b"set %s 3 0 %d\r\n%s\r\n" % (key, len(value), value), b"\r\n")
-    got = ask(s, b"get %s\r\n" % key, b"END\r\n")
-    return put == b"STORED\r\n" and got == b"VALUE %s 3 %d\r\n%s\r\nEND\r\n" % (key, len(value), value)
+    return put_and_got(s, b"w%d" % (i % 7), value, 3)
 
 
 def flood(s, data):
@@ -78,27 +58,27 @@ def annoy(s, kind):
 
 def crowd():
     """Many connections with many commands each, all at a time. How many answers were wrong."""
-    all_, wrong = [connect() for _ in range(32)], 0
+    all_, wrong = [connect(PATH) for _ in range(32)], 0
     for i, s in enumerate(all_):
-        s.sendall(b"".join(b"set c%d.%d 0 0 1000\r\n%s\r\n" % (i, k, b"v" * 1000) for k in range(40)))
+        s.sendall(b"".join(set_of(b"c%d.%d" % (i, k), b"v" * 1000) for k in range(40)))
     for i, s in enumerate(all_):
         s.sendall(b"".join(b"get c%d.%d\r\n" % (i, k) for k in range(40)) + b"mn\r\n")
     for i, s in enumerate(all_):
         got = ask(s, b"", b"MN\r\n")
         want = b"STORED\r\n" * 40 + b"".join(
-            b"VALUE c%d.%d 0 1000\r\n%s\r\nEND\r\n" % (i, k, b"v" * 1000) for k in range(40)) + b"MN\r\n"
+            value_of(b"c%d.%d" % (i, k), b"v" * 1000) for k in range(40)) + b"MN\r\n"
         wrong += got != want
         s.close()
     return wrong
 
 
 def main():
-    good = connect()
+    good = connect(PATH)
     assert works(good, 0)
-    ask(good, b"set huge 0 0 1000000\r\n%s\r\n" % (b"h" * 1000000), b"STORED\r\n")
+    ask(good, set_of(b"huge", b"h" * 1000000))
     kept, wrong = [], 0
     for i in range(NR):
-        s = connect()
+        s = connect(PATH)
         try:
             if annoy(s, i % 8):
                 kept.append(s)
