@@ -1,9 +1,9 @@
 /* exports - what an nbdkit serves: one volume, or several, which clients choose by export names.
  *
- * A volume that is not there when nbdkit begins is looked for again when a client comes, if the
- * export has a name: a stack may start before its volumes are made. Others are served meanwhile. A
- * volume that was removed is replaced by another one of its name when no connection has it open any
- * more.
+ * A volume that is not there when nbdkit begins is looked for again each second, and when a client
+ * comes, if the export has a name: a stack may start before its volumes are made. Others are served
+ * meanwhile. A volume that was removed is replaced by another one of its name when a client comes
+ * and no connection has it open any more.
  *
  * An export with a name has a client in the segment that says how it is
  * (peers/common/say/export_words.h).
@@ -26,6 +26,7 @@
 #include "peers/common/say/export_words.h"
 #include "tools/nbdkit/plugin.h"
 
+#define LOOK_S	  1
 #define LANES	  16
 #define LANES_MAX 64
 
@@ -36,9 +37,16 @@ static struct {
 	uint32_t direct;
 	bool guarded;				/* it does not begin without a guard */
 	struct xseg *seg;			/* of named ones: for all of them */
+	pthread_t looker;			/* for volumes that were not there */
+	bool has_looker;
+	pthread_mutex_t lock;			/* guards `ending`; nothing is taken under it */
+	pthread_cond_t ended;
+	bool ending;
 	unsigned nr;
 	struct export export[EXPORTS_MAX];
-} all = { .segment = "xseg" };
+} all = { .segment = "xseg",
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.ended = PTHREAD_COND_INITIALIZER };
 
 const char *exports_segment(void)
 {
@@ -275,15 +283,15 @@ static void volume_drop(struct export *e)
 }
 
 /* The volume, its lanes and writers. Under life, and X2. 0; -ENOENT: there is no such volume;
- * another error: nbdkit_error() has said why. */
-static int volume_begin(struct export *e)
+ * another error, which nbdkit_error() says if it is to be said. */
+static int volume_begin(struct export *e, bool say)
 {
 	struct xseg_error err = { "" };
 	int rc = volume_open(e, &err);
 
 	if (rc == -EBUSY || (rc == -ENOENT && e->name))
 		rc = -ENOENT;
-	else if (rc)
+	else if (rc && say)
 		nbdkit_error("%s", err.text);
 	if (rc)
 		return rc;
@@ -296,6 +304,69 @@ static int volume_begin(struct export *e)
 	tell_volume(e);
 	return 0;
 }
+
+/* ---- volumes that are made later --------------------------------------------------------- */
+
+/* False: it is time to end. */
+static bool look_later(void)
+{
+	struct timespec until;
+	bool ending;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOOK_S;
+	pthread_mutex_lock(&all.lock);
+	if (!all.ending)
+		pthread_cond_timedwait(&all.ended, &all.lock, &until);
+	ending = all.ending;
+	pthread_mutex_unlock(&all.lock);
+	return !ending;
+}
+
+static bool look_for_volumes(void)
+{
+	bool missing = false;
+
+	for (unsigned i = 0; i < all.nr; i++) {
+		struct export *e = &all.export[i];
+
+		pthread_mutex_lock(&e->life);
+		if (!e->volume)
+			(void)volume_begin(e, false);
+		missing |= !e->volume;
+		pthread_mutex_unlock(&e->life);
+	}
+	return missing;
+}
+
+static void *look(void *arg)
+{
+	(void)arg;
+	while (look_later() && look_for_volumes())
+		;
+	return NULL;
+}
+
+/* If there is no thread, clients look. */
+static void start_looker(void)
+{
+	for (unsigned i = 0; i < all.nr && !all.has_looker; i++)
+		if (!all.export[i].volume)
+			all.has_looker = !pthread_create(&all.looker, NULL, look, NULL);
+}
+
+static void stop_looker(void)
+{
+	pthread_mutex_lock(&all.lock);
+	all.ending = true;
+	pthread_cond_signal(&all.ended);
+	pthread_mutex_unlock(&all.lock);
+	if (all.has_looker)
+		pthread_join(all.looker, NULL);
+	all.has_looker = false;
+}
+
+/* ---- beginning and ending ---------------------------------------------------------------- */
 
 /* What is wrong with the names is said before nbdkit goes to the background. */
 int exports_get_ready(void)
@@ -321,6 +392,7 @@ int exports_get_ready(void)
 
 void exports_cleanup(void)
 {
+	stop_looker();
 	for (unsigned i = 0; i < all.nr; i++) {
 		struct export *e = &all.export[i];
 
@@ -357,7 +429,7 @@ static int begin(struct export *e)
 		nbdkit_error("export %s: %s", e->name, err.text);
 		return -1;
 	}
-	rc = volume_begin(e);
+	rc = volume_begin(e, true);
 	return rc == -ENOENT && e->name ? 0 : rc;
 }
 
@@ -368,8 +440,10 @@ int exports_after_fork(void)
 
 	for (unsigned i = 0; i < all.nr && !rc; i++)
 		rc = begin(&all.export[i]);
-	if (!rc)
+	if (!rc) {
+		start_looker();
 		return 0;
+	}
 	exports_cleanup();
 	return -1;
 }
@@ -428,7 +502,7 @@ static int hold_volume(struct export *e)
 	int rc;
 
 	pthread_mutex_lock(&e->life);
-	rc = e->volume ? 0 : volume_begin(e);
+	rc = e->volume ? 0 : volume_begin(e, true);
 	if (!rc) {
 		e->connections++;
 		tell_connections(e);
@@ -453,7 +527,7 @@ static int replace_volume(struct export *e)
 	pthread_mutex_lock(&e->life);
 	if (e->name && e->connections == 1) {
 		volume_drop(e);
-		rc = volume_begin(e);
+		rc = volume_begin(e, true);
 	}
 	if (rc)
 		e->connections--;
