@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "peers/common/runtime/peer.h"
+#include "peers/common/say/export_words.h"
 #include "peers/host/kinds.h"
 
 #define MIB (1u << 20)
 
-/* Of all peers that are new to the segment. */
+/* Of all peers and exports that are new to the segment. */
 struct need {
 	uint64_t memory_bytes, requests, ports;
 	char memory_of[160];			/* "cached 34M, memd 4M" */
@@ -54,6 +55,15 @@ static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_e
 	return rc;
 }
 
+/* Each queue of an export has a port, requests and a piece of memory. Its queues for small writes
+ * are taken only if they are there. */
+static void add_export(struct need *n, const struct stack_export *e)
+{
+	note_memory(n, e->name, (uint64_t)e->queues * XSEG_EXTENT_SIZE);
+	n->requests += (uint64_t)e->queues * XSEG_REQUEST_UNIT;
+	n->ports += e->queues + 1;
+}
+
 /* For peers that need so much: clients find room, too, and it is a number that a person takes. */
 static uint64_t good_memory(uint64_t need)
 {
@@ -67,6 +77,7 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 	struct need n = { 0 };
 	struct xseg_info has;
 	uint64_t memory_left, ports_left;
+	char name[XSEG_NAME_MAX];
 	uint32_t i;
 	int rc = 0;
 
@@ -75,6 +86,11 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 			rc = add_peer(&n, &stack->peers[i], err);
 	if (rc)
 		return rc;
+	for (i = 0; i < stack->nr_exports; i++) {
+		export_peer_name(stack->exports[i].name, name);
+		if (xseg_peer_find(seg, name) == XSEG_NONE)
+			add_export(&n, &stack->exports[i]);
+	}
 	xseg_get_info(seg, &has);
 	memory_left = (uint64_t)has.free_extents * XSEG_EXTENT_SIZE;
 	ports_left = has.free_ports + has.reserve_ports;
@@ -87,13 +103,15 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 			good_memory(has.memory_bytes - memory_left + n.memory_bytes) / MIB);
 	if (n.ports > ports_left)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has %" PRIu64 " ports left and its peers need %" PRIu64
-			"; make it with more ports, give them fewer threads, or close clients",
-			ports_left, n.ports);
+			"the segment has %" PRIu64 " ports left and its peers%s need %" PRIu64
+			"; set ports in [segment], give %s, or close clients",
+			ports_left, stack->nr_exports ? " and exports" : "", n.ports,
+			stack->nr_exports ? "exports fewer queues" : "them fewer threads");
 	if (n.requests > has.unowned_requests)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has %" PRIu32 " requests left and its peers need %" PRIu64
-			"; make it with more requests, give the peers fewer, or close clients",
-			has.unowned_requests, n.requests);
+			"the segment has %" PRIu32 " requests left and its peers%s need %" PRIu64
+			"; set requests in [segment], give %s fewer, or close clients",
+			has.unowned_requests, stack->nr_exports ? " and exports" : "", n.requests,
+			stack->nr_exports ? "exports" : "the peers");
 	return 0;
 }

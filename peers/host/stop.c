@@ -502,7 +502,7 @@ enum stop_end stop_step(struct supervisor *s, uint64_t now_ms)
 			begin_stopping(s, now_ms);
 		break;
 	case STOP_STOPPING:
-		if (stop_next(s, now_ms)) {
+		if (exports_have_ended(s) && stop_next(s, now_ms)) {
 			stop_flush_close(&s->flush);
 			report_dead(s);
 			return STOP_ENDED;

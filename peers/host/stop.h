@@ -21,6 +21,7 @@
  *       cannot flush would never stop.
  *   S3  The segment says why a stop was taken back (SUPERVISOR_WORD_UNDONE), before it says that
  *       nothing is being stopped any more.
+ *   S4  No peer is asked to stop while a server of exports runs (exports.h).
  *
  * Contract: one thread, the supervisor's. V1 to V9 are in supervise.h.
  */

@@ -24,14 +24,11 @@
 #include "peers/common/options/owner.h"
 #include "peers/common/say/words.h"
 #include "peers/host/load.h"
+#include "peers/host/pace.h"
 #include "peers/host/room.h"
 #include "peers/host/stop.h"
 #include "peers/host/supervise_inside.h"
 
-#define BACKOFF_MIN_MS	100
-#define BACKOFF_MAX_MS	5000
-/* a life as long as this was a good one: a kill now and then is a pause of 0.1 s */
-#define LIVED_MS	1000
 #define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
 #define LOCKS_MS	500		/* V10: between two looks at the segment's locks */
@@ -101,11 +98,7 @@ static int spawn(const struct supervisor *s, char **argv, pid_t *pid)
 
 static void start_again_later(struct unit *u, uint64_t now_ms)
 {
-	if (!u->backoff_ms || now_ms - u->since_ms >= LIVED_MS)
-		u->backoff_ms = BACKOFF_MIN_MS;
-	else
-		u->backoff_ms =
-			u->backoff_ms * 2 < BACKOFF_MAX_MS ? u->backoff_ms * 2 : BACKOFF_MAX_MS;
+	u->backoff_ms = pace_next(u->backoff_ms, now_ms - u->since_ms);
 	unit_set(u, UNIT_WAITING);
 	u->at_ms = now_ms + u->backoff_ms;
 }
@@ -222,9 +215,19 @@ static bool memory_ran_out(struct supervisor *s)
 	return s->oom_kills > before;
 }
 
+void supervise_how_ended(struct supervisor *s, int status, char how[SUPERVISE_HOW_MAX])
+{
+	if (WIFSIGNALED(status))
+		snprintf(how, SUPERVISE_HOW_MAX, "was killed by signal %d%s", WTERMSIG(status),
+			 WTERMSIG(status) == SIGKILL && memory_ran_out(s)
+				 ? ", perhaps by the kernel because memory ran out" : "");
+	else
+		snprintf(how, SUPERVISE_HOW_MAX, "ended with exit code %d", WEXITSTATUS(status));
+}
+
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
 {
-	char how[96];
+	char how[SUPERVISE_HOW_MAX];
 
 	u->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
@@ -238,12 +241,7 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 			  unit_name(&s->units, u));
 		return;
 	}
-	if (WIFSIGNALED(status))
-		snprintf(how, sizeof(how), "was killed by signal %d%s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGKILL && memory_ran_out(s)
-				 ? ", perhaps by the kernel because memory ran out" : "");
-	else
-		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
+	supervise_how_ended(s, status, how);
 	unit_died(s, u, how, now_ms);
 }
 
@@ -254,10 +252,13 @@ static void reap(struct supervisor *s)
 	uint32_t i;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (exports_ended(s, pid, status, now_ms))
+			continue;
 		for (i = 0; i < s->units.nr; i++)
 			if (s->units.unit[i].child == pid)
 				child_ended(s, &s->units.unit[i], status, now_ms);
+	}
 }
 
 /* ---- one step of a unit ------------------------------------------------------------------ */
@@ -399,7 +400,7 @@ static int poll_ms(const struct supervisor *s)
 		if (!s->units.unit[i].child)
 			ms = WATCH_POLL_MS;
 	}
-	return ms;
+	return exports_poll_ms(s, ms);
 }
 
 /* V12. Who has asked is told by the peer, which serves again or does not. */
@@ -423,6 +424,16 @@ static void prepare_restart(struct supervisor *s, uint32_t peer)
 	u->started = false;		/* so that all of a group are begun */
 }
 
+static void take_order(struct supervisor *s, uint32_t value)
+{
+	enum export_order order = value >> 16;
+
+	if (order)
+		exports_command(s, order, value & 0xffff);
+	else
+		prepare_restart(s, value);
+}
+
 /* False: it is to leave, with peers that have not stopped. */
 static bool take_signal(struct supervisor *s, const struct signalfd_siginfo *info)
 {
@@ -432,7 +443,7 @@ static bool take_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 	if (signo == SIGCHLD) {
 		reap(s);
 	} else if (signo == SUPERVISE_RESTART_SIGNAL) {
-		prepare_restart(s, (uint32_t)info->ssi_int);
+		take_order(s, (uint32_t)info->ssi_int);
 	} else if (signo == SUPERVISE_CANCEL_SIGNAL && stops) {
 		log_info("%s: asked to take the stop back", me);
 		stop_take_back(s, ECANCELED, 0);
@@ -465,6 +476,7 @@ static int run(struct supervisor *s, int signals)
 			split_unit(s, &s->units.unit[i]);
 			step_unit(s, &s->units.unit[i], clock_ms());
 		}
+		exports_step(s, clock_ms());
 		tell_left(s);
 		look_at_locks(s, clock_ms());
 		end = stop_step(s, clock_ms());
@@ -518,6 +530,7 @@ static int enlist(struct supervisor *s)
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0);
 	xseg_peer_user_set(s->self, PEER_WORD_UNSYNCED, 0);
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_UNDONE, 0);
+	xseg_peer_user_set(s->self, SUPERVISOR_WORD_EXPORTS, 0);
 	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
 		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, 0);
 	xseg_peer_serve(s->self);
@@ -590,6 +603,7 @@ int supervise(const char *segment, const char *text, int begun)
 	if (rc)
 		goto out_detach;
 	units_make(&s->units);
+	exports_make(s);
 	if (begun >= 0) {
 		/* nobody there: it has left */
 		(void)!write(begun, "", 1);

@@ -1,5 +1,5 @@
-/* supervise_inside - the part of the supervisor that supervise.c and stop.c share. No other file
- * includes it.
+/* supervise_inside - the part of the supervisor that its files share: supervise.c, stop.c, exports.c
+ * and nbdkit.c. No other file includes it.
  *
  * Contract: one thread.
  */
@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 
+#include "peers/host/exports.h"
 #include "peers/host/stop_flush.h"
 #include "peers/host/units.h"
 
@@ -20,6 +21,7 @@ enum stop_phase { STOP_NONE, STOP_FLUSHING, STOP_STOPPING, STOP_RETURNING };
 struct supervisor {
 	const char *segment;
 	struct units units;
+	struct exports exports;
 	struct xseg_peer *self;
 	char directory[PATH_MAX]; /* where the programs are */
 	bool told_removed;
@@ -37,6 +39,10 @@ struct supervisor {
 	 * peer's place in the segment */
 	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
 };
+
+#define SUPERVISE_HOW_MAX 96
+/* "was killed by signal 9", of a child that has ended. */
+void supervise_how_ended(struct supervisor *s, int status, char how[SUPERVISE_HOW_MAX]);
 
 static inline bool is_stopping(const struct supervisor *s)
 {

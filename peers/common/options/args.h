@@ -1,5 +1,5 @@
 /* args - the argument list of a peer's program, as its section of the stack file gives it. For code
- * that starts peers.
+ * that starts peers, or an NBD server.
  *
  * Contract: any thread; allocates; nothing blocks. If something does not fit or cannot be
  * allocated, `failed` is set: then the list must not be used.
@@ -13,7 +13,7 @@
 
 #include "peers/common/options/stack.h"
 
-#define ARGS_MAX (2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS)
+#define ARGS_MAX (2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS + 6 * STACK_MAX_EXPORTS)
 
 struct args {					/* begins zeroed */
 	int nr;

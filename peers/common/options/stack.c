@@ -41,7 +41,7 @@ static int read_mode(const char *text, uint32_t *mode)
 	return !isdigit((unsigned char)*text) || *end || !*mode || *mode > 0777 ? -EINVAL : 0;
 }
 
-static int check_mode(const char *text, struct xseg_error *err)
+int stack_check_mode(const char *text, struct xseg_error *err)
 {
 	uint32_t mode;
 
@@ -71,7 +71,7 @@ static const struct opt segment_opts[] = {
 	{ .name = "huge", .kind = OPT_ENUM, .off = SEG(huge), .names = stack_huge_names,
 	  .arg = "auto|never|require", .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = SEG(mode), .len = 8, .def = "0600", .arg = "MODE",
-	  .check = check_mode, .help = "users that may attach, as a file mode" },
+	  .check = stack_check_mode, .help = "users that may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = SEG(group), .len = 33, .arg = "GROUP",
 	  .check = stack_check_group,
 	  .help = "group that the segment is given to, by name or number" },
@@ -85,7 +85,7 @@ int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
 	*cfg = (struct xseg_config){ .memory_bytes = s->memory, .nr_requests = s->requests,
 				     .nr_ports = s->ports, .huge = s->huge, .group = -1 };
 	if (read_mode(s->mode, &cfg->mode))
-		return check_mode(s->mode, err);
+		return stack_check_mode(s->mode, err);
 	if (s->group[0] && owner_find_group(s->group, &cfg->group))
 		return xseg_fail(err, -EINVAL, "group: this machine has no group '%s'", s->group);
 	return 0;

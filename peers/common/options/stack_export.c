@@ -78,6 +78,10 @@ const struct opt stack_export_table[] = {
 	  .check = check_nbd, .arg = "SOCKET|HOST:PORT",
 	  .help = "where it is served: the absolute path of a Unix socket, or a TCP port; exports "
 		  "with the same address share a server" },
+	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .check = stack_check_mode,
+	  .arg = "MODE",
+	  .help = "users that may connect to the socket, as a file mode; if there is no such key, "
+		  "the umask says that" },
 	{ .name = "read_only", .kind = OPT_BOOL, .off = AT(read_only), .def = "no",
 	  .arg = "yes|no", .help = "clients cannot write" },
 	{ .name = "tls", .kind = OPT_ENUM, .off = AT(tls), .names = stack_tls_names,
@@ -149,7 +153,7 @@ static int refuse_key(const char *key, struct xseg_error *why)
 		return xseg_fail(why, -EINVAL, "[export] has no '%.40s'; did you mean '%s'?", key,
 			near->name);
 	return xseg_fail(why, -EINVAL,
-		"[export] has no '%.40s'; it has volume, nbd, read_only, tls, tls_certificates, "
+		"[export] has no '%.40s'; it has volume, nbd, mode, read_only, tls, tls_certificates, "
 		"tls_verify_peer, volumed, queues, connections and restart",
 		key);
 }
@@ -184,6 +188,8 @@ static bool is_same_server(const struct stack_export *a, const struct stack_expo
 /* E3: the first of the server's keys in which they differ, or NULL. */
 static const char *differs(const struct stack_export *a, const struct stack_export *b)
 {
+	if (strcmp(a->mode, b->mode) != 0)
+		return "mode";
 	if (a->tls != b->tls)
 		return "tls";
 	if (strcmp(a->tls_certificates, b->tls_certificates) != 0)
@@ -251,6 +257,9 @@ static int resolve_export(struct stack *stack, uint32_t nr, unsigned *line, stru
 			"export '%.63s' has no nbd; add nbd = SOCKET or HOST:PORT", e->name);
 	if (*e->nbd != '/' && !read_host(e->nbd, e->host, &e->port))
 		return xseg_fail(why, -EINVAL, "nbd: '%.80s' is no address", e->nbd);
+	if (*e->host && *e->mode)
+		return xseg_fail(why, -EINVAL,
+			"export '%.63s' has mode, and no socket with a path; leave mode out", e->name);
 	if ((*e->tls_certificates || e->tls_verify_peer) && e->tls == STACK_TLS_OFF)
 		return xseg_fail(why, -EINVAL,
 			"export '%.63s' has %s, and no TLS; add tls = require, or tls = on", e->name,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/say/export_words.h"
 #include "peers/common/say/kv.h"
 
 static bool is_client(const struct xseg_peer_info *p)
@@ -121,13 +122,52 @@ static bool is_part_of_a_peer(struct xseg *seg, const struct xseg_peer_info *cli
 	return false;
 }
 
-void volume_users_any(struct xseg *seg, char *out, size_t size)
+static bool is_part_of_a_server(struct xseg *seg, const struct xseg_peer_info *client)
+{
+	struct xseg_peer_info p;
+
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && p.member == client->member &&
+			is_client(&p) && export_of_peer(&p))
+			return true;
+	return false;
+}
+
+static void add_all(struct xseg *seg, bool servers, char *out, size_t size)
 {
 	struct xseg_peer_info p;
 	struct kv_text t;
 
 	kv_init(&t, out, size);
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) && !is_part_of_a_peer(seg, &p))
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
+			!is_part_of_a_peer(seg, &p) && (servers || !is_part_of_a_server(seg, &p)))
 			add_program(&t, &p);
+}
+
+void volume_users_any(struct xseg *seg, char *out, size_t size)
+{
+	add_all(seg, true, out, size);
+}
+
+void volume_users_left(struct xseg *seg, char *out, size_t size)
+{
+	add_all(seg, false, out, size);
+}
+
+void volume_users_of_exports(struct xseg *seg, char *out, size_t size)
+{
+	struct xseg_peer_info p;
+	struct kv_text t;
+	uint64_t nr;
+
+	kv_init(&t, out, size);
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &p) || !is_client(&p) || !export_of_peer(&p))
+			continue;
+		nr = p.user[EXPORT_WORD_CONNECTIONS];
+		if (nr)
+			kv_add(&t, " %s (%" PRIu64 " client%s)", export_of_peer(&p), nr,
+				nr == 1 ? "" : "s");
+	}
 }

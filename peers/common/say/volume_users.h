@@ -38,5 +38,9 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 
 /* The same of each process that has a client, and serves no peer with it. */
 void volume_users_any(struct xseg *seg, char *out, size_t size);
+/* The same without the servers of exports (export_words.h), which end with the stack. */
+void volume_users_left(struct xseg *seg, char *out, size_t size);
+/* " NAME (N clients)" of each of those exports that has clients. */
+void volume_users_of_exports(struct xseg *seg, char *out, size_t size);
 
 #endif

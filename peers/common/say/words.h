@@ -13,6 +13,9 @@
  * 			here
  *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
  * 			back (peer_undone_pack()); 0: there was none
+ *   SUPERVISOR_WORD_EXPORTS  of a supervisor: which exports of the stack it does not start: a bit for
+ *			each, by its place in the stack file; those that are stopped in the lower
+ *			half, those that have failed in the upper half
  *
  * Contract: any thread; one load.
  */
@@ -27,10 +30,17 @@
 /* To a supervisor, with a peer's place in the stack as its value: the process of that peer, which
  * is about to be stopped by the sender, is started again when it has ended. */
 #define SUPERVISE_RESTART_SIGNAL SIGUSR2
+/* Or with supervise_order_pack() as its value: what is to be done with an export. */
+enum export_order { EXPORT_START = 1, EXPORT_STOP, EXPORT_RESTART };
+
+static inline int supervise_order_pack(enum export_order order, uint32_t index)
+{
+	return (int)order << 16 | (int)index;
+}
 
 /* behind these are the kind's own */
 enum peer_word { PEER_WORD_STOPPING, PEER_WORD_UNSYNCED, PEER_NR_WORDS };
-enum { SUPERVISOR_WORD_UNDONE = PEER_NR_WORDS };
+enum { SUPERVISOR_WORD_UNDONE = PEER_NR_WORDS, SUPERVISOR_WORD_EXPORTS };
 
 static inline bool peer_word_stopping(const struct xseg_peer_info *info)
 {

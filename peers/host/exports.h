@@ -1,0 +1,78 @@
+/* exports - the supervisor starts nbdkit for the exports of a stack, restarts it, and ends it.
+ *
+ * A server is one nbdkit, for all exports with the same address (stack_export.h).
+ *
+ *   from      to        when
+ *   WAITING   RUNNING   its time has come, and the volumeds of its exports serve: it is started; or
+ *                       a server of the same settings turns out to run
+ *   WAITING   WAITING   it could not be started: again later
+ *   RUNNING   WAITING   it died: again after 0.1 s, doubling to 5 s, as peers (supervise.h); or it
+ *                       ended as it was asked to, and is to be started then
+ *   RUNNING   STOPPED   it ended as it was asked to, by `xseg export stop` or as all is stopped
+ *   RUNNING   FAILED    it died, and has restart = no
+ *   STOPPED, FAILED  WAITING  `xseg export start`
+ *   STOPPED   WAITING   the stop of all is taken back
+ *   STOPPED, FAILED  RUNNING  a server of the same settings turns out to run
+ *
+ * Invariants
+ *   H1  A server that runs when the supervisor begins is left alone and watched, if it was started
+ *       with the settings that the stack has now. Else it is ended.
+ *   H2  A socket is removed before a server is started only if nobody listens on it.
+ *   H3  Servers end before peers are asked to stop, and after the first flush. One that has not
+ *       ended END_MS later is killed.
+ *   H4  The segment says which exports are stopped or have failed (SUPERVISOR_WORD_EXPORTS).
+ *
+ * Contract: one thread, the supervisor's. Nothing blocks.
+ */
+#ifndef PEERS_HOST_EXPORTS_H
+#define PEERS_HOST_EXPORTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "peers/common/options/stack_export.h"
+#include "peers/common/say/words.h"
+
+struct supervisor;
+
+enum server_state {
+	SERVER_WAITING,
+	SERVER_RUNNING,
+	SERVER_STOPPED,
+	SERVER_FAILED,
+	SERVER_NR_STATES
+};
+
+struct server {
+	uint32_t first;				/* of its exports, in the stack */
+	enum server_state state;
+	pid_t child;				/* 0: not our child */
+	uint64_t id;				/* its settings: EXPORT_WORD_SERVER */
+	bool held;				/* `xseg export stop` */
+	bool return_once;			/* it was asked to end, and is started then */
+	uint64_t asked_ms;			/* RUNNING: since when it is to end; 0: it is not */
+	bool killed;
+	uint64_t since_ms, at_ms;		/* as of units */
+	uint32_t backoff_ms;
+};
+
+struct exports {
+	uint32_t nr;
+	struct server server[STACK_MAX_EXPORTS];
+	uint64_t asked_stranger_ms;		/* H1 */
+};
+
+/* The stack is known. */
+void exports_make(struct supervisor *s);
+void exports_step(struct supervisor *s, uint64_t now_ms);
+/* A child has ended. False: it was none of these. */
+bool exports_ended(struct supervisor *s, pid_t pid, int status, uint64_t now_ms);
+/* H3: no server runs. */
+bool exports_have_ended(const struct supervisor *s);
+/* As a command asks. */
+void exports_command(struct supervisor *s, enum export_order order, uint32_t index);
+/* How long the supervisor may sleep, at most. */
+int exports_poll_ms(const struct supervisor *s, int ms);
+
+#endif
