@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tools/xseg/base/tool.h"
 
@@ -255,6 +256,16 @@ const char *out_time(uint64_t ns, char *buf)
 	static const char *const units[] = { "ns", "us", "ms", "s", NULL };
 
 	return scaled(ns, units, 1000, buf);
+}
+
+const char *out_moment(uint64_t s, char *buf)
+{
+	time_t at = (time_t)s;
+	struct tm tm;
+
+	if (!localtime_r(&at, &tm) || !strftime(buf, OUT_TEXT, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(buf, OUT_TEXT, "?");
+	return buf;
 }
 
 const char *out_eta(uint64_t ns, uint64_t done, uint64_t left, char *buf)

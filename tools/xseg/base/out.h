@@ -46,6 +46,8 @@ int out_done(void);
 const char *out_size(uint64_t bytes, char *buf);
 const char *out_bytes(uint64_t bytes, char *buf);	/* "512 bytes", "1.5G" */
 const char *out_time(uint64_t ns, char *buf);
+/* "2026-11-29 18:03:07", of seconds since 1970, in local time. */
+const char *out_moment(uint64_t s, char *buf);
 /* When what is left will be done, if `done` of it took ns; "?" when nothing is done yet. */
 const char *out_eta(uint64_t ns, uint64_t done, uint64_t left, char *buf);
 const char *out_count(uint64_t n, char *buf);

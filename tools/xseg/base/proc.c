@@ -100,6 +100,13 @@ int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor,
 	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL, place);
 }
 
+int proc_order_export(struct xseg *seg, const struct xseg_peer_info *supervisor,
+	enum export_order order, uint32_t place)
+{
+	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL,
+		(uint32_t)supervise_order_pack(order, place));
+}
+
 /* Its name before that; "": it has another one, or cannot be told. */
 static void replaced_name(uint32_t pid, char *path, size_t size)
 {

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "peers/common/say/words.h"
 #include "xseg/xseg.h"
 
 struct tool;
@@ -27,6 +28,9 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUS
  * peer's in the stack. */
 int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor,
 		      uint32_t place) XSEG_MUST_CHECK;
+/* Tells the supervisor what to do with an export, by its place in the stack. */
+int proc_order_export(struct xseg *seg, const struct xseg_peer_info *supervisor,
+		      enum export_order order, uint32_t place) XSEG_MUST_CHECK;
 
 /* Whether the file of a process's program has been removed, or has another one in its place. */
 bool proc_is_replaced(uint32_t pid);

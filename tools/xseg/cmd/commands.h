@@ -118,6 +118,13 @@ struct export_opts {
 extern const struct opt export_table[];
 command_fn export_run;
 
+/* ---- stack_export_cmds.c ---- */
+struct export_stop_opts {
+	bool force;
+};
+extern const struct opt export_stop_table[];
+command_fn export_list, export_start, export_stop, export_restart;
+
 /* ---- stat_cmds.c ---- */
 struct stat_opts {
 	uint64_t interval_ns;

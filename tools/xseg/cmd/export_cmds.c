@@ -33,6 +33,7 @@
 
 #include "peers/common/options/cli.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/base/exported.h"
 #include "tools/xseg/base/out.h"
 #include "xseg/volume.h"
 
@@ -74,7 +75,7 @@ struct server {
 	const char *volume;
 	uint64_t size_bytes;
 	struct sockaddr_un address;
-	char uri[3 * PATH_MAX];
+	char uri[EXPORTED_URI_MAX];
 	pid_t pid;				/* 0: there is none */
 	int said;				/* what nbdkit prints; -1: it has ended */
 	int cut;		/* to the library; when it is closed, connections are cut; or -1 */
@@ -203,11 +204,8 @@ static int clear_socket(const struct server *s)
 /* Absolute, as URIs are. */
 static int name_socket(struct server *s)
 {
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
 	const char *nbd = s->opts->nbd;
 	char dir[PATH_MAX] = "", *path = s->address.sun_path;
-	size_t used;
 
 	if (strspn(nbd, "0123456789") == strlen(nbd) || strchr(nbd, ':'))
 		return tool_fail(TOOL_USAGE,
@@ -224,10 +222,7 @@ static int name_socket(struct server *s)
 			"export: %s%s%s: a socket's path has at most %zu bytes; choose a shorter "
 			"one",
 			dir, *dir ? "/" : "", nbd, sizeof(s->address.sun_path) - 1);
-	used = (size_t)snprintf(s->uri, sizeof(s->uri), "nbd+unix:///?socket=");
-	for (; *path; path++)
-		used += (size_t)snprintf(s->uri + used, sizeof(s->uri) - used,
-			strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
+	exported_uri_of_socket(path, s->uri);
 	return TOOL_DONE;
 }
 

@@ -327,13 +327,9 @@ static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes,
 
 static int print_info(const struct xseg_info *i, uint64_t huge_bytes, const struct own_memory *own)
 {
-	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT], d[OUT_TEXT], made[64] = "?";
-	time_t at = (time_t)i->made_at_s;
-	struct tm tm;
+	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT], d[OUT_TEXT];
 
-	if (localtime_r(&at, &tm))
-		strftime(made, sizeof(made), "%Y-%m-%d %H:%M:%S", &tm);
-	printf("segment   %s, made %s\n", i->name, made);
+	printf("segment   %s, made %s\n", i->name, out_moment(i->made_at_s, a));
 	printf("memory    %s: %s free, %s in arenas, %s in pages of peers\n",
 	       out_size(i->memory_bytes, a), out_size(i->free_pages * XSEG_PAGE_SIZE, b),
 	       out_size((uint64_t)i->arena_extents * XSEG_EXTENT_SIZE, c),

@@ -23,6 +23,7 @@
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/flow/ending.h"
+#include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/flow/launch.h"
 #include "tools/xseg/flow/stay.h"
 #include "tools/xseg/base/out.h"
@@ -318,6 +319,8 @@ static void undo(struct upping *u)
 	int rc = ending_kill_supervisor(u->t, u->seg);
 
 	if (!rc)
+		rc = export_flow_end(u->t, u->seg);
+	if (!rc)
 		rc = ending_stop_peers(u->t, u->seg,
 			&(struct ending_stop){ .spare = was_there, .arg = u });
 	if (!rc)
@@ -328,7 +331,7 @@ static void undo(struct upping *u)
 
 static int say_up(const struct upping *u)
 {
-	json_t *j, *peers;
+	json_t *j, *peers, *exports;
 	uint32_t i;
 
 	if (u->taken_back && !u->t->json)
@@ -348,6 +351,10 @@ static int say_up(const struct upping *u)
 	for (i = 0; i < u->stack->nr_peers; i++)
 		json_array_append_new(peers, json_string(u->stack->peers[i].name));
 	json_object_set_new(j, "peers", peers);
+	exports = json_array();
+	for (i = 0; i < u->stack->nr_exports; i++)
+		json_array_append_new(exports, json_string(u->stack->exports[i].name));
+	json_object_set_new(j, "exports", exports);
 	return out_json(j);
 }
 
@@ -364,6 +371,8 @@ static int bring_up(struct upping *u)
 		 u->made ? "made" : "there already", u->launch.log);
 	fflush(stdout);
 	rc = launch_wait(&u->launch);
+	if (!rc)
+		rc = export_flow_wait(&u->launch);
 	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)
 		undo(u);
 	return rc;
@@ -438,6 +447,8 @@ static int stop_by_hand(struct tool *t, struct xseg *seg)
 	struct ending_stop how = { .flush = true };
 	int rc = ending_flush(t, seg, &how);
 
+	if (!rc)
+		rc = export_flow_end(t, seg);
 	if (!rc)
 		rc = ending_stop_peers(t, seg, &how);
 	if (how.flush_failed)

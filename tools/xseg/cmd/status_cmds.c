@@ -17,6 +17,7 @@
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/base/out.h"
+#include "tools/xseg/text/export_text.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
 
@@ -279,6 +280,18 @@ static json_t *store_json(struct asker *a, const struct xseg_peer_info *p)
 	return j;
 }
 
+static json_t *exports_json(struct xseg *seg)
+{
+	struct exported_all all;
+	json_t *j;
+
+	if (exported_load(seg, &all))
+		return json_array();
+	j = export_text_json(&all);
+	exported_fini(&all);
+	return j;
+}
+
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *p = NULL;
@@ -308,6 +321,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	while ((p = view_peer_of_kind(peers, "kvd", p)))
 		json_array_append_new(stores, store_json(&a, p));
 	json_object_set_new(j, "stores", stores);
+	json_object_set_new(j, "exports", exports_json(seg));
 	/* last: that may have to be waited for */
 	add_volumes(j, &a, peers);
 	asker_fini(&a);
@@ -583,6 +597,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_caches(j);
 		print_pools(j);
 		print_files(j);
+		export_text_print(json_object_get(j, "exports"));
 		print_halted(j);
 		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");

@@ -662,7 +662,10 @@ void ending_name_clients(struct tool *t, struct xseg *seg)
 {
 	char users[512];
 
-	volume_users_any(seg, users, sizeof(users));
+	volume_users_of_exports(seg, users, sizeof(users));
+	if (users[0])
+		tool_note(t, "down: clients of these exports lose their connections:%s", users);
+	volume_users_left(seg, users, sizeof(users));
 	if (users[0])
 		tool_note(t, "down: these have volumes open, and get errors from now on:%s", users);
 }

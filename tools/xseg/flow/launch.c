@@ -377,6 +377,11 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 			return tool_fail(code, "%s: %s did not start: %s (log: %s)",
 					 l->what, l->stack->peers[i].name, line + strlen(word), l->log);
 	}
+	/* nbdkit's last line: it ended after that */
+	if (strstr(supervisor_line, "process of export") &&
+		proc_last_line(l->log, l->log_from, "nbdkit: ", NULL, line, sizeof(line)))
+		return tool_fail(code, "%s: %s; %s (log: %s)", l->what, line,
+			supervisor_line, l->log);
 	return tool_fail(code, "%s: %s (log: %s)", l->what, supervisor_line, l->log);
 }
 
@@ -518,6 +523,13 @@ static int look_for_failure(const struct launch *l, const char *waiting, struct 
 	return alive ? TOOL_DONE
 		     : tool_fail(TOOL_FAILED, "%s: the supervisor went away; see %s", l->what,
 				 l->log);
+}
+
+int launch_look_for_failure(const struct launch *l, const char *waiting)
+{
+	struct sight sight;
+
+	return look_for_failure(l, waiting, &sight);
 }
 
 int launch_wait(struct launch *l)

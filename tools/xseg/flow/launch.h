@@ -41,6 +41,9 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 /* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
  * refused what it is to serve, or the supervisor has gone; the reason is printed. */
 int launch_wait(struct launch *l);
+/* Whether the start has failed, as the supervisor's log says. `waiting` does not serve yet.
+ * TOOL_FAILED, TOOL_REFUSED: the reason is printed. */
+int launch_look_for_failure(const struct launch *l, const char *waiting);
 /* Waits until that incarnation of a peer has stopped, and the supervisor has started the next one,
  * which serves. l: launch_watch()'s. */
 int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old);

@@ -1,0 +1,156 @@
+/* export_flow - see export_flow.h. */
+#include "tools/xseg/flow/export_flow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "peers/common/say/export_words.h"
+#include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/view.h"
+
+#define LOOK_NS (TOOL_SECOND / 50)
+#define KILL_NS (15 * TOOL_SECOND)	/* the guard cuts connections after 3 s */
+
+/* ---- up ---------------------------------------------------------------------------------- */
+
+static uint32_t count_served(struct launch *l, const char **waiting)
+{
+	const struct stack *stack = l->stack;
+	struct exported x;
+	uint32_t nr = 0;
+
+	*waiting = NULL;
+	for (uint32_t i = 0; i < stack->nr_exports; i++) {
+		exported_look(l->seg, &stack->exports[i], i, &x);
+		if (exported_is_served(&x))
+			nr++;
+		else if (!*waiting)
+			*waiting = stack->exports[i].name;
+	}
+	return nr;
+}
+
+static void note_missing(struct launch *l)
+{
+	const struct stack *stack = l->stack;
+	struct exported x;
+
+	for (uint32_t i = 0; i < stack->nr_exports; i++) {
+		exported_look(l->seg, &stack->exports[i], i, &x);
+		if (x.state == EXPORTED_NO_VOLUME)
+			tool_note(l->t,
+				"export %s: there is no volume '%s'; 'xseg volume create %s --size "
+				"SIZE' makes it, and the export serves it then",
+				x.e->name, x.e->volume, x.e->volume);
+	}
+}
+
+int export_flow_wait(struct launch *l)
+{
+	uint32_t nr = l->stack->nr_exports, served;
+	const char *waiting;
+	int rc;
+
+	while ((served = count_served(l, &waiting)) < nr) {
+		rc = launch_look_for_failure(l, waiting);
+		if (rc)
+			return rc;
+		if (tool_out_of_time(l->t))
+			return tool_later(
+				"all peers serve, and %u of %u exports: %s does not yet, the start "
+				"goes on; see 'xseg export list' and %s",
+				served, nr, waiting, l->log);
+		tool_progress(l->t, "%u of %u exports are served, waiting for %s", served, nr,
+			waiting);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	note_missing(l);
+	return TOOL_DONE;
+}
+
+/* ---- one export -------------------------------------------------------------------------- */
+
+static bool is_done(enum export_order order, const struct exported *before,
+	const struct exported *now)
+{
+	if (order == EXPORT_STOP)
+		return now->state == EXPORTED_STOPPED;
+	return exported_is_served(now) &&
+	       (order == EXPORT_START || !exported_is_served(before) ||
+		       now->peer.generation != before->peer.generation);
+}
+
+int export_flow_wait_order(
+	struct launch *l, enum export_order order, const struct exported *before)
+{
+	uint32_t place = stack_find_export(l->stack, before->e->name);
+	struct exported now;
+	int rc = TOOL_DONE;
+
+	for (;;) {
+		exported_look(l->seg, before->e, place, &now);
+		if (is_done(order, before, &now))
+			break;
+		if (order != EXPORT_STOP)
+			rc = launch_look_for_failure(l, before->e->name);
+		if (rc)
+			return rc;
+		if (tool_out_of_time(l->t))
+			return tool_later("%s %s: it is %s, and that goes on; see 'xseg export list'",
+				l->what, before->e->name, exported_state_name(now.state));
+		tool_progress(l->t, "%s %s", l->what, before->e->name);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+/* ---- down, without a supervisor ---------------------------------------------------------- */
+
+/* A server of exports that is alive. */
+static bool find_server(struct xseg *seg, struct xseg_peer_info *info)
+{
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, info) && view_peer_alive(info) &&
+			export_of_peer(info))
+			return true;
+	return false;
+}
+
+static int end_one(struct tool *t, struct xseg *seg, const struct xseg_peer_info *server)
+{
+	uint64_t since = tool_now_ns();
+	struct xseg_peer_info now;
+	bool killed = false;
+	int rc = proc_signal_peer(seg, server, SIGTERM);
+
+	while (!rc && xseg_peer_get_info(seg, server->index, &now) &&
+		now.generation == server->generation && view_peer_alive(&now)) {
+		if (!killed && tool_now_ns() - since >= KILL_NS) {
+			killed = true;
+			rc = proc_signal_peer(seg, server, SIGKILL);
+		}
+		if (tool_out_of_time(t))
+			return tool_later("export %s: its server is still ending; see 'xseg status'",
+				export_of_peer(server));
+		tool_progress(t, "stopping export %s", export_of_peer(server));
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "export %s",
+			export_of_peer(server));
+	return TOOL_DONE;
+}
+
+int export_flow_end(struct tool *t, struct xseg *seg)
+{
+	struct xseg_peer_info server;
+	int rc = TOOL_DONE;
+
+	while (!rc && find_server(seg, &server))
+		rc = end_one(t, seg, &server);
+	return rc;
+}

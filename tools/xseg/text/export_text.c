@@ -1,0 +1,92 @@
+/* export_text - see export_text.h. */
+#include "tools/xseg/text/export_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/xseg/base/tool.h"
+
+static json_t *one_json(const struct exported *x)
+{
+	bool served = exported_is_served(x);
+	char uri[EXPORTED_URI_MAX];
+	json_t *j = json_object();
+
+	out_set_text(j, "name", x->e->name);
+	out_set_text(j, "volume", x->e->volume);
+	out_set_text(j, "address", x->e->nbd);
+	out_set_text(j, "uri", exported_uri(x->e, uri));
+	out_set_bool(j, "read_only", x->e->read_only);
+	out_set_text(j, "tls", stack_tls_names[x->e->tls]);
+	out_set_text(j, "state", exported_state_name(x->state));
+	json_object_set_new(j, "pid", served ? json_integer(x->peer.pid) : json_null());
+	out_set_int(j, "clients", x->connections);
+	json_object_set_new(j, "since_s",
+		served ? json_integer((json_int_t)(x->since_ns / TOOL_SECOND)) : json_null());
+	return j;
+}
+
+json_t *export_text_json(const struct exported_all *all)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < all->nr; i++)
+		json_array_append_new(array, one_json(&all->export[i]));
+	return array;
+}
+
+struct out_table *export_text_table(const struct exported_all *all)
+{
+	struct out_table *table = out_table_create(
+		"NAME\tVOLUME\tSTATE\t>PID\t>CLIENTS\tWRITES\tTLS\tSINCE\tADDRESS");
+	char pid[16], since[OUT_TEXT];
+
+	for (const struct exported *x = all->export; x < all->export + all->nr; x++) {
+		snprintf(pid, sizeof(pid), "%" PRIu32, x->peer.pid);
+		out_table_row(table, "%s\t%s\t%s\t%s\t%" PRIu32 "\t%s\t%s\t%s\t%s", x->e->name,
+			x->e->volume, exported_state_name(x->state),
+			exported_is_served(x) ? pid : "-", x->connections,
+			x->e->read_only ? "no" : "yes", stack_tls_names[x->e->tls],
+			exported_is_served(x) ? out_moment(x->since_ns / TOOL_SECOND, since) : "-", x->e->nbd);
+	}
+	return table;
+}
+
+/* Why it is not served, or is of no use. */
+static const char *advice(const char *state)
+{
+	static const struct {
+		const char *state, *text;
+	} says[] = {
+		{ "no volume", "; 'xseg volume create' makes it, and the export serves it then" },
+		{ "stopped", "; 'xseg export start' starts it" },
+		{ "failed", "; the log says why, and 'xseg export start' starts it" },
+		{ "dead", "; 'xseg up' starts it, with the stack" },
+	};
+
+	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)
+		if (!strcmp(says[i].state, state))
+			return says[i].text;
+	return "";
+}
+
+void export_text_print(const json_t *exports)
+{
+	json_t *x;
+	size_t i;
+
+	json_array_foreach((json_t *)exports, i, x) {
+		const char *state = out_text(x, "state");
+		uint64_t clients = out_int(x, "clients");
+		char line[128];
+
+		printf("%-12s%s: ", i ? "" : "export", out_text(x, "name"));
+		if (!strcmp(state, "serving"))
+			printf("volume %s on %s%s, %" PRIu64 " client%s\n", out_text(x, "volume"),
+				out_text(x, "address"),
+				json_is_true(json_object_get(x, "read_only")) ? ", read-only" : "",
+				clients, clients == 1 ? "" : "s");
+		else
+			printf("%s%s\n", state, tool_hints(line, sizeof(line), advice(state)));
+	}
+}
