@@ -19,7 +19,7 @@
 
 #define LOOK_MS	       200			/* how often the main thread looks at the jobs */
 #define GRACE_NS       5000000000ull		/* for what is out when a signal comes */
-#define SILENCE_NS     1000000000ull		/* after a signal: without an answer, no more is waited for */
+#define SILENCE_NS     1000000000ull		/* then: without an answer, after which it ends */
 #define STALL_NS       5000000000ull		/* without an answer, after which people are told */
 #define STALL_MAX_NS   60000000000ull
 

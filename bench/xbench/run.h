@@ -1,9 +1,9 @@
 /* run - a whole run: its jobs, its phases, signals, samples, and the watch over missing answers.
  *
- * Contract: one run at a time, by the main thread, which holds no locks. SIGINT and SIGTERM end the
+ * Contract: one run at a time, by the main thread, which holds no locks. SIGINT and SIGTERM end a
  * load. The run waits up to 5 s for I/Os in flight, if there is an answer at least every second
- * (after a second signal: not at all). The results so far are the result. Without io_timeout a run waits for an answer for ever: a peer that
- * is restarted is a pause. Lines for people go to stderr.
+ * (after a second signal: not at all). The results so far are the result. Without io_timeout a run
+ * waits for an answer for ever: a peer that is restarted is a pause. Lines for people go to stderr.
  */
 #ifndef BENCH_XBENCH_RUN_H
 #define BENCH_XBENCH_RUN_H

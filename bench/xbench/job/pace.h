@@ -1,8 +1,8 @@
 /* pace - when a job may send its next I/O: --rate_iops and --rate.
  *
  * Contract: the job's thread alone. The functions only compute. Each limit is a schedule that is
- * fixed when the load begins: I/O N is due at N / rate_iops, and the byte after B bytes at B / rate.
- * So a job catches up after a pause.
+ * fixed when the load begins: I/O N is due at N / rate_iops, and the byte after B bytes at B /
+ * rate. So a job catches up after a pause.
  *
  * Invariant: P1  due and rounding are exact: they follow from all I/Os since the beginning, so
  *                errors do not add up
