@@ -32,6 +32,10 @@ expect_err 2 "did you mean 'volume remove'" "other tools say delete" xseg volume
 expect_err 2 "did you mean 'volume remove'" "or rm" xseg rm disk
 expect_err 2 "did you mean 'volume list'" "ls is a list" xseg ls
 expect_err 2 "did you mean 'kv put'" "a value is set" xseg kv set key
+expect_err 2 "did you mean 'volume remove'" "delete alone removes no segment" xseg delete disk
+expect_err 2 "did you mean 'peer restart'" "a peer is restarted" xseg restart cached
+expect_err 2 "did you mean 'volume list'" "volumes are a list" xseg volumes
+expect_err 2 "give the NAME of a peer, --all or --replaced" "restart needs a name" xseg peer restart
 expect_err 4 "is a directory|Is a directory" "a directory is no image" xseg volume import disk "$TMP"
 expect_err 4 "No such file" "a directory that is missing has the same code" \
 	xseg volume export disk "$TMP/none/file"

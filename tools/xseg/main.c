@@ -319,7 +319,16 @@ static const char *known_elsewhere(const char *typed)
 		{ "kv sync", "kv flush" }, { "rm", "volume remove" }, { "ls", "volume list" },
 		{ "start", "up" }, { "stop", "down" }, { "ps", "peer list" },
 		{ "import", "volume import" }, { "resize", "volume resize" },
-		{ "iostat", "stat" }, { "stats", "stat" }, { "delete", "destroy" },
+		{ "iostat", "stat" }, { "stats", "stat" }, { "delete", "volume remove" },
+		{ "remove", "volume remove" }, { "volumes", "volume list" },
+		{ "peers", "peer list" }, { "caches", "cache status" }, { "restart", "peer restart" },
+		{ "kill", "peer kill" }, { "flush", "volume flush" }, { "segments", "list" },
+		{ "version", "--version" }, { "volume status", "volume info" },
+		{ "peer info", "peer list" }, { "peer stat", "stat" },
+		{ "cache stat", "cache status" },
+		/* no command of xseg does that alone */
+		{ "volume rename", "volume export' and 'volume import" },
+		{ "volume copy", "volume export' and 'volume import" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
