@@ -147,7 +147,7 @@ json_of()
 {
 	local expression=$1
 	shift
-	"$@" >"$TMP/.json" </dev/null && jq -er "$expression" "$TMP/.json"
+	"$@" >"$TMP/.json_of" </dev/null && jq -er "$expression" "$TMP/.json_of"
 }
 
 # expect_json EXPRESSION SENTENCE COMMAND...: ok when the jq expression is true of the command's
