@@ -173,6 +173,10 @@ static void build(const struct supervisor *s, uint32_t first, struct args *a)
 	args_add(a, "%s", plugin);
 	args_add(a, "segment=%s", s->segment);
 	args_add(a, "guard=yes");
+	if (*e->mode) {
+		args_add(a, "socket=%s", e->nbd);
+		args_add(a, "mode=%s", e->mode);
+	}
 	for (uint32_t i = 0; i < stack->nr_exports; i++)
 		if (stack->exports[i].server == first)
 			add_export(a, &stack->exports[i]);
@@ -186,7 +190,7 @@ uint64_t nbdkit_id(const struct supervisor *s, uint32_t first)
 	struct args a = { 0 };
 
 	build(s, first, &a);
-	args_add(&a, "%u %s", e->connections, e->mode);
+	args_add(&a, "%u", e->connections);
 	for (int i = 0; i < a.nr; i++)
 		for (const char *c = a.arg[i]; ; c++) {
 			hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
@@ -259,25 +263,9 @@ out_attr:
 	return rc;
 }
 
-/* The socket is made with the mode that its umask leaves. */
-static int spawn_with_mode(
-	const struct stack_export *e, char **argv, char **env, int guard, pid_t *pid)
-{
-	mode_t before = 0;
-	int rc;
-
-	if (*e->mode)
-		before = umask(~(mode_t)strtoul(e->mode, NULL, 8) & 0777);
-	rc = spawn(argv, env, guard, pid);
-	if (*e->mode)
-		umask(before);
-	return rc;
-}
-
 int nbdkit_start(struct supervisor *s, uint32_t first, uint64_t id, pid_t *pid,
 	struct xseg_error *err)
 {
-	const struct stack_export *e = &s->units.stack->exports[first];
 	struct environment env;
 	struct args a = { 0 };
 	int guard = open_guard(s, err), rc = ENOMEM;
@@ -288,7 +276,7 @@ int nbdkit_start(struct supervisor *s, uint32_t first, uint64_t id, pid_t *pid,
 	args_add(&a, "server=%" PRIu64, id);
 	make_environment(s, first, &env);
 	if (!a.failed && env.var)
-		rc = spawn_with_mode(e, a.arg, env.var, guard, pid);
+		rc = spawn(a.arg, env.var, guard, pid);
 	close(guard);
 	args_free(&a);
 	free(env.var);

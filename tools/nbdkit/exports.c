@@ -18,6 +18,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define NBDKIT_API_VERSION 2
@@ -34,6 +36,7 @@
 static struct {
 	const char *segment, *owner;
 	const char *server;			/* EXPORT_WORD_SERVER */
+	const char *socket, *mode;		/* of nbdkit's socket, or NULL */
 	uint32_t direct;
 	bool guarded;				/* it does not begin without a guard */
 	struct xseg *seg;			/* of named ones: for all of them */
@@ -151,7 +154,7 @@ static int config_one(const char *key, const char *value)
 		return parse_bool(value, &e->read_only);
 	} else {
 		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed, owner, "
-			     "queues, direct, export, readonly, guard and server",
+			     "queues, direct, export, readonly, guard, server, socket and mode",
 			key);
 		return -1;
 	}
@@ -172,6 +175,10 @@ int exports_config(const char *key, const char *value)
 		return parse_bool(value, &all.guarded);
 	} else if (!strcmp(key, "server")) {
 		all.server = value;
+	} else if (!strcmp(key, "socket")) {
+		all.socket = value;
+	} else if (!strcmp(key, "mode")) {
+		all.mode = value;
 	} else {
 		return config_one(key, value);
 	}
@@ -209,7 +216,9 @@ const char exports_config_help[] =
 	"                   and readonly that follow are of that one.\n"
 	"readonly=BOOL      Whether clients cannot write; false if none is given.\n"
 	"guard=BOOL         Whether it refuses to begin without xseg's guard.\n"
-	"server=NUMBER      Told in the segment, for who has started it.";
+	"server=NUMBER      Told in the segment, for who has started it.\n"
+	"socket=PATH        nbdkit's socket, which gets the mode.\n"
+	"mode=MODE          Which users may connect to the socket, as 0660.";
 
 /* ---- in the segment ---------------------------------------------------------------------- */
 
@@ -433,11 +442,34 @@ static int begin(struct export *e)
 	return rc == -ENOENT && e->name ? 0 : rc;
 }
 
-/* If it fails, nbdkit exits at once. */
+/* nbdkit makes its socket with a umask of its own. */
+static int set_mode(void)
+{
+	char *end;
+	unsigned long mode = all.mode ? strtoul(all.mode, &end, 8) : 0;
+
+	if (!all.mode || !all.socket)
+		return 0;
+	if (*end || !mode || mode > 0777) {
+		nbdkit_error("mode=%s: give a file mode such as 0660", all.mode);
+		return -1;
+	}
+	if (!chmod(all.socket, (mode_t)mode))
+		return 0;
+	nbdkit_error("socket %s cannot have mode %s: %s", all.socket, all.mode, strerror(errno));
+	return -1;
+}
+
+/* If it fails, nbdkit exits at once. A server of a stack outlives the supervisor that has started
+ * it, although nbdkit in the foreground has the kernel end it then (1.32). */
 int exports_after_fork(void)
 {
 	int rc = attach();
 
+	if (all.export[0].name)
+		prctl(PR_SET_PDEATHSIG, 0);
+	if (!rc)
+		rc = set_mode();
 	for (unsigned i = 0; i < all.nr && !rc; i++)
 		rc = begin(&all.export[i]);
 	if (!rc) {

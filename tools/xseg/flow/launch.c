@@ -353,11 +353,14 @@ static bool found_failure(const struct launch *l, char *line, size_t size)
 	return false;
 }
 
-/* What the supervisor's line tells. */
+/* What the supervisor's line tells, or nbdkit's. */
 static enum tool_exit exit_of_line(const char *line)
 {
 	const char *at = strstr(line, ENDED);
 
+	if (strstr(line, "another process serves on ") || strstr(line, " is not a socket;") ||
+		strstr(line, "Address already in use"))
+		return TOOL_REFUSED;
 	return at ? exit_of_peer(strtol(at + strlen(ENDED), NULL, 10)) : TOOL_FAILED;
 }
 
@@ -380,7 +383,7 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 	/* nbdkit's last line: it ended after that */
 	if (strstr(supervisor_line, "process of export") &&
 		proc_last_line(l->log, l->log_from, "nbdkit: ", NULL, line, sizeof(line)))
-		return tool_fail(code, "%s: %s; %s (log: %s)", l->what, line,
+		return tool_fail(exit_of_line(line), "%s: %s; %s (log: %s)", l->what, line,
 			supervisor_line, l->log);
 	return tool_fail(code, "%s: %s (log: %s)", l->what, supervisor_line, l->log);
 }

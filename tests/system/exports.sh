@@ -1,0 +1,318 @@
+#!/bin/bash
+# exports.sh - [export NAME] of a stack file: several volumes in one server, read-only ones, TCP,
+# TLS, volumes that are made later; the server, the supervisor and all are killed under I/O; what
+# `xseg export list` and `status` say; `down` with clients.
+# timeout: 300
+# shellcheck source=tests/lib/system.sh
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host volumed cached filed jq nbdkit nbdinfo nbdcopy openssl
+need_plugin
+python=
+for candidate in python3 /usr/bin/python3; do
+	[ -n "$python" ] || ! "$candidate" -c 'import nbd' 2>/dev/null || python=$candidate
+done
+[ -n "$python" ] || skip_all "Python has no module nbd (python3-libnbd)"
+nbdkit --dump-config | grep -qx tls=yes || skip_all "this nbdkit has no TLS"
+
+short=$(mktemp -d "/tmp/xseg-exports.XXXXXX")	# a socket's path has at most 107 bytes
+trap 'rm -rf "$short"; cleanup' EXIT
+log=$TMP/xseg-$XSEG_SEGMENT.log
+
+free_port()
+{
+	"$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+port=$(free_port) secure=$(free_port)
+
+peers="[segment]
+memory = 256M
+ports = 128
+[peer filed]
+dir = $TMP/objects
+direct = no
+[peer cached]
+downstream = filed
+memory = 32M
+[peer volumed]
+downstream = cached"
+exports="[export disk]
+nbd = $short/nbd.sock
+mode = 0660
+queues = 4
+[export safe]
+volume = disk
+nbd = $short/nbd.sock
+mode = 0660
+read_only = yes
+queues = 2
+[export later]
+nbd = $short/nbd.sock
+mode = 0660
+queues = 2
+[export tcp]
+volume = disk
+nbd = 127.0.0.1:$port
+queues = 2
+connections = 2
+[export once]
+volume = disk
+nbd = $short/once.sock
+restart = no
+queues = 1"
+printf '%s\n' "$peers" "$exports" >stack.conf
+uri="nbd+unix:///disk?socket=$short/nbd.sock"
+tcp="nbd://127.0.0.1:$port"
+
+field()			# EXPORT FIELD
+{
+	xseg --json export list | jq -r ".[] | select(.name == \"$1\") | .$2"
+}
+field_is()		# EXPORT FIELD VALUE
+{
+	[ "$(field "$1" "$2")" = "$3" ]
+}
+
+# ---- up ----
+
+t "a stack comes up before its volumes are made" bash -c "xseg up stack.conf 2>said"
+t "up says that one is not there" grep -q "export disk: there is no volume 'disk'" said
+is "so does the list" "$(field disk state)" "no volume"
+t "a volume is made" xseg volume create disk --size 16M
+t "and is served then" wait_for 20 field_is disk state serving
+t "by all of its exports" wait_for 20 field_is tcp state serving
+is "the socket has its mode" "$(stat -c %a "$short/nbd.sock")" 660
+nbdinfo --list "nbd+unix:///?socket=$short/nbd.sock" >list
+is "the server lists those whose volume is there" \
+	"$(grep -o 'export="[a-z]*"' list | tr '\n' ' ')" 'export="disk" export="safe" '
+is "one of them cannot be written" "$(nbdinfo --json "${uri/disk/safe}" |
+	jq '.exports[0].is_read_only')" true
+t "a volume is made under clients" xseg volume create later --size 1M
+t "it is served" wait_for 20 field_is later state serving
+is "with its own size" "$(nbdinfo --size "${uri/disk/later}")" 1048576
+expect_exit 1 "a name that is none is refused" nbdinfo --size "${uri/disk/none}"
+is "an export that is alone is the default" "$(nbdinfo --size "$tcp")" 16777216
+expect_exit 1 "no export is, where there are several" nbdinfo --size "nbd+unix:///?socket=$short/nbd.sock"
+
+head -c 16M /dev/urandom >image
+t "an image is written by one" nbdcopy --flush image "$uri"
+t "and read by another" nbdcopy "${uri/disk/safe}" copy
+t "it is the same" cmp image copy
+t "also by TCP" nbdcopy "$tcp/tcp" copy
+t "it is the same" cmp image copy
+expect_exit 1 "it is not written where clients only read" nbdcopy image "${uri/disk/safe}"
+head -c 1M /dev/zero >zeroes
+t "what is written to another volume" nbdcopy zeroes "${uri/disk/later}"
+t "is not in the first" nbdcopy "$uri" copy
+t "which is the same" cmp image copy
+
+# ---- what is said ----
+
+expect_json '.[0] | .name == "disk", .volume == "disk", .read_only == false, .tls == "off",
+	.state == "serving", .clients == 0, (.pid | type) == "number", .since_s > 1000000000,
+	.address == "'"$short/nbd.sock"'", .uri == "'"$uri"'"' \
+	"export list --json has all of it" xseg --json export list
+expect_json '[.exports[].name] == ["disk", "safe", "later", "tcp", "once"]' "so has status" \
+	xseg --json status
+is "exports with one address have one server" "$(field disk pid)" "$(field safe pid)"
+t "status names the volume" bash -c \
+	"xseg status | grep -q '^export      disk: volume disk on .*nbd.sock, 0 clients'"
+
+# ---- a client, and orders ----
+
+connected()		# URI: until fd 9 is closed
+{
+	mkfifo wait 2>/dev/null
+	exec 9<>wait
+	"$python" -c 'import nbd, sys
+h = nbd.NBD()
+h.connect_uri(sys.argv[1])
+print("there", flush=True)
+sys.stdin.readline()' "$1" <wait >client.log 2>&1 &
+	client=$!
+	wait_for 20 grep -q there client.log
+}
+t "a client connects" connected "$tcp/tcp"
+is "it is counted" "$(field tcp clients)" 1
+expect_err 4 "1 client is connected to export tcp" "a server with clients is not stopped" \
+	xseg export stop tcp
+t "but by force" xseg export stop tcp --force
+is "it is stopped" "$(field tcp state)" stopped
+echo >&9
+wait "$client"
+expect_exit 1 "nobody serves it" nbdinfo --size "$tcp"
+expect_err 4 "is stopped already" "it is not stopped twice" xseg export stop tcp
+t "it is started" xseg export start tcp
+is "and serves" "$(nbdinfo --size "$tcp")" 16777216
+expect_err 4 "is served already" "it is not started twice" xseg export start tcp
+expect_err 4 "same address" "one of several in a server is not stopped" xseg export stop disk
+expect_err 4 "no export of that name" "nor one that is none" xseg export stop none
+before=$(field disk pid)
+t "but they are restarted together by force" xseg export restart disk --force
+t "the server is another one" test "$(field disk pid)" != "$before"
+kill -9 "$(field once pid)"
+t "one with restart = no has failed when it is killed" wait_for 20 field_is once state failed
+t "it is started by an order" xseg export start once
+is "and serves" "$(field once state)" serving
+
+# ---- kills under I/O ----
+
+kill_server()
+{
+	local pid
+	pid=$(field disk pid)
+	kill -9 "$pid"
+	wait_for 30 field_is disk state serving
+	wait_for 30 bash -c "xseg --json export list | jq -e '.[0].pid != $pid'"
+}
+goes_on()		# the client has written all blocks once more
+{
+	local turns
+	turns=$(cat go.turns 2>/dev/null || echo 0)
+	wait_for 60 bash -c "[ \$(cat go.turns) -gt $((turns + 1)) ]"
+}
+touch go
+start client "$python" "$root/tests/system/exports_client.py" "$uri" "$TMP/go"
+client=$started
+for turn in 1 2 3; do
+	t "a client writes ($turn)" goes_on
+	t "its server is killed, and is there again ($turn)" kill_server
+done
+t "the client goes on" goes_on
+pid=$(field disk pid)
+supervisor=$(xseg --json status | jq .supervisor.pid)
+kill -9 "$supervisor"
+t "also when the supervisor is killed" goes_on
+is "its server is the same" "$(field disk pid)" "$pid"
+is "an export whose server is there is served" "$(field disk state)" serving
+expect_err 4 "no supervisor" "nobody takes orders" xseg export restart disk --force
+t "another supervisor comes" xseg up stack.conf
+is "the server is the same" "$(field disk pid)" "$pid"
+t "the supervisor watches it" grep -q "exports disk, safe, later runs already" "$log"
+t "which is killed, and is there again" kill_server
+t "the client goes on" goes_on
+t "a cache below is killed" xseg peer kill cached
+t "the client goes on" goes_on
+t "volumed is restarted" xseg peer restart volumed
+t "the client goes on" goes_on
+rm go
+wait "$client"
+is "a client that writes and connects again ends well" "$?" 0
+cat client.log
+t "nothing is lost" grep -q "^connections=[5-9] bad=0$" client.log
+
+# ---- another stack file ----
+
+kill -9 "$(xseg --json status | jq .supervisor.pid)"
+sed -i '/^volume = disk/,/^read_only/s/^read_only = yes/read_only = no/; /^\[export once\]/,$d' stack.conf
+t "a supervisor comes with other settings" xseg up stack.conf
+t "the server gets them" wait_for 20 bash -c \
+	"nbdinfo --json '${uri/disk/safe}' | jq -e '.exports[0].is_read_only == false'"
+is "the list is that of the file" "$(xseg --json export list | jq -c '[.[].name]')" \
+	'["disk","safe","later","tcp"]'
+t "an export that the file has no more is ended" wait_for 20 bash -c \
+	"! nbdinfo --size 'nbd+unix:///once?socket=$short/once.sock'"
+
+# ---- down, up, and a machine that begins anew ----
+
+t "a client connects" connected "$tcp/tcp"
+t "down ends a server with a client" bash -c "xseg down 2>said"
+t "it names the export" grep -q "lose their connections: tcp (1 client)" said
+echo >&9
+wait "$client"
+t "the socket is removed" test ! -e "$short/nbd.sock"
+t "the stack comes up again" xseg up stack.conf
+t "with its data" nbdcopy "$uri" copy
+supervisor=$(xseg --json status | jq .supervisor.pid)
+mapfile -t pids < <(xseg --json peer list | jq '.[].pid' | sort -u)
+kill -9 "$supervisor" "${pids[@]}"
+t "all is killed" wait_for 20 bash -c "! kill -0 ${pids[*]}"
+rm "/dev/shm/xseg.$XSEG_SEGMENT"
+t "a socket is left" test -S "$short/nbd.sock"
+t "a machine that begins anew starts the stack" xseg up stack.conf
+is "the volume is served" "$(nbdinfo --size "$uri")" 16777216
+kill -9 "$(xseg --json status | jq .supervisor.pid)"
+server=$(field disk pid)
+t "down ends servers without a supervisor" xseg down
+t "they have ended" wait_for 20 bash -c "! grep -q nbdkit /proc/$server/cmdline"
+
+# ---- addresses that cannot be had ----
+
+start holder "$python" -c 'import socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(100)' "$short/held.sock"
+holder=$started
+t "another process has a socket" wait_for 20 test -S "$short/held.sock"
+printf '%s\n' "$peers" "[export disk]" "nbd = $short/held.sock" "queues = 2" >held.conf
+expect_err 4 "another process serves on $short/held.sock" "its address is not taken" \
+	xseg up held.conf
+is "nothing is left of that start" "$(xseg list | grep -c "$XSEG_SEGMENT")" 0
+kill "$holder"
+wait "$holder" 2>/dev/null
+rm "$short/held.sock"
+echo data >"$short/held.sock"
+expect_err 4 "is not a socket" "a file is no socket" xseg up held.conf
+is "it stays as it was" "$(cat "$short/held.sock")" data
+start holder "$python" -c 'import socket, sys, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); time.sleep(100)' "$port"
+holder=$started
+printf '%s\n' "$peers" "[export disk]" "nbd = 127.0.0.1:$port" "queues = 2" >held.conf
+t "another process has a port" wait_for 20 grep -q "$(printf ':%04X 00000000:0000 0A' "$port")" /proc/net/tcp
+expect_err 4 "Address already in use" "its port is not taken" xseg up held.conf
+kill "$holder"
+wait "$holder" 2>/dev/null
+printf '%s\n' "$peers" "[export disk]" "nbd = 10809" >held.conf
+expect_err 2 "line 13: .*number alone" "a number alone is refused" xseg up held.conf
+printf '%s\n' "${peers/ports = 128/ports = 16}" "[export disk]" "nbd = $short/x" >held.conf
+expect_err 1 "peers and exports need 20; set ports in" "more ports than there are are refused" \
+	xseg up held.conf
+
+# ---- TLS ----
+
+certificate()		# NAME SUBJECT EXTENSION
+{
+	openssl req -newkey rsa:2048 -nodes -keyout "pki/$1-key.pem" -subj "/CN=$2" \
+		-out "$1.csr" 2>/dev/null &&
+		openssl x509 -req -in "$1.csr" -CA pki/ca-cert.pem -CAkey ca-key.pem -CAcreateserial \
+			-days 2 -extfile <(echo "$3") -out "pki/$1-cert.pem" 2>/dev/null
+}
+mkdir pki other
+openssl req -x509 -newkey rsa:2048 -nodes -keyout ca-key.pem -subj /CN=authority -days 2 \
+	-addext keyUsage=keyCertSign,cRLSign -out pki/ca-cert.pem 2>/dev/null
+t "a server has a certificate" certificate server localhost \
+	"subjectAltName=DNS:localhost,IP:127.0.0.1"
+t "a client has one" certificate client client "extendedKeyUsage=clientAuth"
+cp pki/ca-cert.pem other
+printf '%s\n' "$peers" "[export disk]" "nbd = 127.0.0.1:$secure" "tls = require" \
+	"tls_certificates = $TMP/pki" "tls_verify_peer = yes" "queues = 2" "[export open]" \
+	"volume = disk" "nbd = $short/nbd.sock" "tls = on" "tls_certificates = $TMP/pki" \
+	"queues = 2" >tls.conf
+t "a stack with TLS comes up" xseg up tls.conf
+nbds="nbds://localhost:$secure/disk?tls-certificates=$TMP"
+is "the list says so" "$(xseg --json export list | jq -c '[.[] | [.tls, .uri[0:4]]]')" \
+	'[["require","nbds"],["on","nbds"]]'
+t "a client with a certificate reads" nbdcopy "$nbds/pki" copy
+t "what is on the volume" test "$(wc -c <copy)" = 16777216
+t "and writes" nbdcopy --flush image "$nbds/pki"
+t "with several connections" nbdcopy --connections=4 "$nbds/pki" copy
+t "it is the same" cmp image copy
+expect_exit 1 "one without a certificate is refused" nbdinfo --size "$nbds/other"
+expect_exit 1 "so is one without TLS" nbdinfo --size "nbd://localhost:$secure/disk"
+t "where TLS may be used a client without reads" nbdcopy "nbd+unix:///open?socket=$short/nbd.sock" copy
+t "it is the same" cmp image copy
+# its handshake is over in time; then it may be idle for longer than that takes
+t "an idle client keeps its connection" "$python" -c 'import nbd, sys, time
+h = nbd.NBD()
+h.connect_uri(sys.argv[1])
+time.sleep(12)
+assert h.pread(4096, 0) == open("image", "rb").read(4096)' "nbd+unix:///open?socket=$short/nbd.sock"
+server=$(field disk pid)
+start client "$python" -c 'import nbd, os, sys, time
+h = nbd.NBD()
+h.connect_uri(sys.argv[1])
+for i in range(16): h.aio_pread(nbd.Buffer(1 << 20), i << 20)
+os.kill(os.getpid(), 9)' "$nbds/pki"
+wait "$started" 2>/dev/null
+t "a client that vanishes harms no other" nbdcopy "$nbds/pki" copy
+is "the server is the same" "$(field disk pid)" "$server"
+t "the stack stops" xseg down
+finish
