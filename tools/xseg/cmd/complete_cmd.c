@@ -12,6 +12,7 @@
 #include "peers/common/options/complete.h"
 #include "peers/common/options/owner.h"
 #include "tools/xseg/base/client.h"
+#include "tools/xseg/base/exported.h"
 #include "tools/xseg/base/view.h"
 
 #define PLAIN_MAX 64
@@ -84,6 +85,22 @@ out:
 	client_close(c);
 }
 
+/* Of the stack file. */
+static void print_exports(struct tool *t, const struct wanted *w)
+{
+	struct exported_all all;
+	struct xseg *seg;
+
+	if (tool_attach(t, XSEG_ATTACH_OBSERVER, &seg))
+		return;
+	if (!exported_load(seg, &all)) {
+		for (uint32_t i = 0; i < all.nr; i++)
+			complete_print(w->before, all.export[i].e->name, w->begin);
+		exported_fini(&all);
+	}
+	xseg_detach(seg);
+}
+
 static void print_names(const char *kind, const char *before, const char *begin, void *arg)
 {
 	struct wanted w = { .before = before, .begin = begin };
@@ -95,6 +112,8 @@ static void print_names(const char *kind, const char *before, const char *begin,
 		(void)xseg_list(print_segment, &w);
 	else if (!strcmp(kind, "volumes"))
 		print_volumes(c->t, &w);
+	else if (!strcmp(kind, "exports"))
+		print_exports(c->t, &w);
 	else
 		print_peers(c->t, strcmp(kind, "peers") ? kind : NULL, &w);
 }
@@ -160,16 +179,20 @@ static int words_match(const char *words, const char *const *plain, int nr)
 	return *words ? 0 : i;
 }
 
+/* The longest: "export list" is a command, and "export" is one. */
 static void find_command(struct completion *c)
 {
+	int nr;
 	size_t i;
 
-	for (i = 0; !c->cmd && i < c->tables->nr; i++) {
-		c->nr_command = words_match(c->tables->commands[i].words, c->plain, c->nr_plain);
-		if (c->nr_command)
+	for (i = 0; i < c->tables->nr; i++) {
+		nr = words_match(c->tables->commands[i].words, c->plain, c->nr_plain);
+		if (nr > c->nr_command) {
+			c->nr_command = nr;
 			c->cmd = &c->tables->commands[i];
+		}
 	}
-	if (c->cmd && c->cmd->opts)
+	if (c->cmd)
 		c->groups[1].table = c->cmd->opts;
 }
 
@@ -230,7 +253,7 @@ static void print_argument(struct completion *c, const char *word)
 	static const struct {
 		const char *token, *kind;
 	} kinds[] = { { "VOL", "volumes" }, { "CACHE", "cached" }, { "NAME", "peers" },
-		      { "FILE", "files" },  { "DIR", "files" },	   { "STACK", "files" } };
+		      { "EXPORT", "exports" }, { "FILE", "files" },  { "DIR", "files" },	   { "STACK", "files" } };
 	const char *at;
 	char token[TOKEN_MAX];
 	size_t i;
@@ -292,7 +315,7 @@ int complete_words(struct tool *t, const struct complete_tables *tables, int arg
 		return TOOL_DONE;
 	if (c.cmd)
 		print_argument(&c, word);
-	else
+	if (!c.cmd || c.nr_plain == 1)
 		print_commands(&c, word);
 	return TOOL_DONE;
 }
