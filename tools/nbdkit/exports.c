@@ -222,14 +222,6 @@ const char exports_config_help[] =
 
 /* ---- in the segment ---------------------------------------------------------------------- */
 
-static uint64_t real_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static int peer_open(struct export *e, struct xseg_error *err)
 {
 	char name[XSEG_NAME_MAX];
@@ -241,7 +233,7 @@ static int peer_open(struct export *e, struct xseg_error *err)
 	if (rc)
 		return rc;
 	xseg_peer_user_set(e->peer, EXPORT_WORD_CONNECTIONS, 0);
-	xseg_peer_user_set(e->peer, EXPORT_WORD_SINCE, real_ns());
+	xseg_peer_user_set(e->peer, XSEG_CLIENT_WORD_SINCE, (uint64_t)time(NULL));
 	xseg_peer_user_set(e->peer, EXPORT_WORD_SERVER,
 		all.server ? strtoull(all.server, NULL, 10) : 0);
 	xseg_peer_user_set(e->peer, EXPORT_WORD_READ_ONLY, e->read_only);

@@ -5,8 +5,8 @@
  * client is there while the server listens, and sends nothing. Its words:
  *
  *   XSEG_CLIENT_WORD_VOLUME   the volume, if it is open (xseg_client_volume_set())
+ *   XSEG_CLIENT_WORD_SINCE    since when it is, or since when there is none; seconds since 1970
  *   EXPORT_WORD_CONNECTIONS   connections of the export
- *   EXPORT_WORD_SINCE	       when the server began, in ns of CLOCK_REALTIME
  *   EXPORT_WORD_SERVER	       what the supervisor knows the server by; another value: the server
  *			       was started with other settings than the stack file has
  *   EXPORT_WORD_READ_ONLY     1: clients cannot write
@@ -24,8 +24,7 @@
 #define EXPORT_PEER_PREFIX "export."
 
 enum export_word {
-	EXPORT_WORD_CONNECTIONS = XSEG_CLIENT_WORD_VOLUME + 1,
-	EXPORT_WORD_SINCE,
+	EXPORT_WORD_CONNECTIONS = XSEG_CLIENT_WORD_SINCE + 1,
 	EXPORT_WORD_SERVER,
 	EXPORT_WORD_READ_ONLY
 };

@@ -55,7 +55,7 @@ void exported_look(
 		return;
 	}
 	out->connections = (uint32_t)out->peer.user[EXPORT_WORD_CONNECTIONS];
-	out->since_ns = out->peer.user[EXPORT_WORD_SINCE];
+	out->since_s = out->peer.user[XSEG_CLIENT_WORD_SINCE];
 	out->state = out->peer.user[XSEG_CLIENT_WORD_VOLUME] ? EXPORTED_SERVING
 							     : EXPORTED_NO_VOLUME;
 }

@@ -23,7 +23,7 @@ struct exported {
 	enum exported_state state;
 	struct xseg_peer_info peer;		/* while it is served */
 	uint32_t connections;
-	uint64_t since_ns;			/* of CLOCK_REALTIME; 0: it is not served */
+	uint64_t since_s;			/* since 1970; 0: it is not served */
 };
 
 struct exported_all {

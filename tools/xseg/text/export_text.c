@@ -22,7 +22,7 @@ static json_t *one_json(const struct exported *x)
 	json_object_set_new(j, "pid", served ? json_integer(x->peer.pid) : json_null());
 	out_set_int(j, "clients", x->connections);
 	json_object_set_new(j, "since_s",
-		served ? json_integer((json_int_t)(x->since_ns / TOOL_SECOND)) : json_null());
+		served ? json_integer((json_int_t)x->since_s) : json_null());
 	return j;
 }
 
@@ -47,7 +47,7 @@ struct out_table *export_text_table(const struct exported_all *all)
 			x->e->volume, exported_state_name(x->state),
 			exported_is_served(x) ? pid : "-", x->connections,
 			x->e->read_only ? "no" : "yes", stack_tls_names[x->e->tls],
-			exported_is_served(x) ? out_moment(x->since_ns / TOOL_SECOND, since) : "-", x->e->nbd);
+			exported_is_served(x) ? out_moment(x->since_s, since) : "-", x->e->nbd);
 	}
 	return table;
 }
