@@ -494,6 +494,18 @@ static bool is_out(struct xseg *seg, uint32_t index)
 	return s != XSEG_REQ_FREE && s != XSEG_REQ_PRIVATE;
 }
 
+uint32_t xseg_peer_requests_out(struct xseg *seg, uint32_t index)
+{
+	uint32_t out = 0, first, nr;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		nr = xs_peer_has_port(seg, index, i) ? xs_port_requests(seg, i, &first) : 0;
+		for (uint32_t k = 0; k < nr; k++)
+			out += is_out(seg, first + k);
+	}
+	return out;
+}
+
 uint32_t xseg_peer_adopt(struct xseg_peer *peer,
 	void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg),
 	void *arg)

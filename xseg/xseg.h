@@ -382,6 +382,9 @@ static inline bool xseg_client_has_any_volume(
 }
 
 uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
+/* How many of its requests are out at other peers, or answered and not taken back yet. A look at
+ * words that change. */
+uint32_t xseg_peer_requests_out(struct xseg *seg, uint32_t index);
 /* false: no such peer */
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);
 /* What `info` says of a peer's process, proved by the kernel (proof.c): info->pid alone is a word

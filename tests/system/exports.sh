@@ -5,7 +5,7 @@
 # timeout: 300
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached filed jq nbdkit nbdinfo nbdcopy openssl
+need xseg xseg-host volumed cached filed xbench jq nbdkit nbdinfo nbdcopy openssl
 need_plugin
 python=
 for candidate in python3 /usr/bin/python3; do
@@ -133,6 +133,23 @@ sys.stdin.readline()' "$1" <wait >client.log 2>&1 &
 }
 t "a client connects" connected "$tcp/tcp"
 is "it is counted" "$(field tcp clients)" 1
+expect_json '.[] | select(.exports[0].name == "tcp") | .program == "nbdkit", .pid == '"$(field tcp pid)"',
+	.exports == [{"name": "tcp", "clients": 1}], .volumes == [{"name": "disk", "volumed": "volumed"}],
+	.stores == [], .ports >= 3, .clients == .ports, (.requests_in_flight | type) == "number",
+	.since_s > 1000000000, .user == "'"$(id -un)"'"' "clients has the server" xseg --json clients
+is "each server has a line" "$(xseg clients | grep -c nbdkit)" 3
+t "with its exports" bash -c "xseg clients | grep -Eq ' disk, later +- +disk, safe, later '"
+t "peer list has the volumes of its clients" bash -c \
+	"xseg peer list | grep -Eq '^export.tcp .* nbdkit +- +disk$'"
+start load xbench --volume=disk --rw=randread --iodepth=4 --runtime=60s
+load=$started
+t "a program is a client, too" wait_for 20 bash -c \
+	"xseg --json clients | jq -e '.[] | select(.pid == $load) | .requests_in_flight > 0'"
+kill -9 "$load"
+wait "$load" 2>/dev/null
+t "until it ends" wait_for 20 bash -c "! xseg --json clients | jq -e '.[] | select(.pid == $load)'"
+is "names of exports are completed" "$(xseg complete -- export start s)" safe
+is "so are the commands of exports" "$(xseg complete -- export st)" "$(printf 'start\nstop')"
 expect_err 4 "1 client is connected to export tcp" "a server with clients is not stopped" \
 	xseg export stop tcp
 t "but by force" xseg export stop tcp --force

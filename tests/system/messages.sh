@@ -109,7 +109,9 @@ as_nobody()
 }
 sentence="who may not attach is not told to use force"
 if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
-	expect_err 1 "Permission denied; its mode and group" "$sentence" as_nobody destroy
+	expect_err 4 "not yours \(user root\), and its mode and group" "$sentence" \
+		as_nobody destroy
+	expect_err 4 "not yours \(user root\)" "nor is a look at it a failure" as_nobody info
 	expect_err 1 "Permission denied; see the owner" "which would not help" \
 		as_nobody destroy --force
 	expect_err 1 "group 0: Operation not permitted; name a --group" \

@@ -482,6 +482,8 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	uint32_t pid = rc == -ENOENT || rc == -EPROTO
 			       ? proc_find_supervisor(t->segment, rc != -ENOENT) : 0;
+	char user[OWNER_BYTES];
+	uint32_t uid;
 
 	if (pid)
 		return fail_attach_of_running(t, pid, rc == -ENOENT ? NULL : err);
@@ -489,6 +491,13 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 		return fail_no_segment(t);
 	if (rc == -EPERM)
 		return tool_fail(TOOL_REFUSED, "%s", err->text);
+	if (rc == -EACCES && !xseg_owner_of(t->segment, &uid) && uid != geteuid()) {
+		owner_name(uid, user);
+		return tool_fail(TOOL_REFUSED,
+			"segment %s: not yours (user %s), and its mode and group do not let you "
+			"in; that user can make it with another --mode or --group",
+			t->segment, user);
+	}
 	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
 	/* its maker is at work: nothing has failed */
 	return rc == -EAGAIN ? TOOL_REFUSED : TOOL_FAILED;

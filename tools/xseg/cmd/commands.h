@@ -57,6 +57,9 @@ struct peer_kill_opts {
 extern const struct opt peer_list_table[], peer_stop_table[], peer_restart_table[], peer_kill_table[];
 command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
 
+/* ---- clients_cmd.c ---- */
+command_fn clients_run;
+
 /* ---- volume_cmds.c ---- */
 struct volume_opts {
 	char volumed[XSEG_NAME_MAX];

@@ -106,6 +106,7 @@ static int not_running(struct xseg *seg, const struct xseg_peer_info *info)
 static int show_list(const struct tool *t, const struct view_peers *peers, bool all)
 {
 	const struct xseg_peer_info *p;
+	struct opened opened;
 	char text[HALTED_TEXT];
 	int rc;
 
@@ -115,7 +116,9 @@ static int show_list(const struct tool *t, const struct view_peers *peers, bool 
 		tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
 		return TOOL_DONE;
 	}
-	rc = out_table_print(peer_text_table(peers, all));
+	opened_load(t, peers, &opened);
+	rc = out_table_print(peer_text_table(peers, &opened, all));
+	opened_fini(&opened);
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (halted_is(peers->seg, p))
 			tool_note(t, "%s", halted_tell(p->name, p->pid, text));

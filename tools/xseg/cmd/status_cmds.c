@@ -572,6 +572,7 @@ static void print_locks(const json_t *j)
 int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct view_peers peers = { 0 };
+	struct opened opened;
 	struct xseg *seg;
 	json_t *j;
 	int rc;
@@ -601,7 +602,10 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_halted(j);
 		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
-		rc = peers.nr ? out_table_print(peer_text_table(&peers, false)) : out_done();
+		opened_load(t, &peers, &opened);
+		rc = peers.nr ? out_table_print(peer_text_table(&peers, &opened, false))
+			      : out_done();
+		opened_fini(&opened);
 	}
 	json_decref(j);
 	view_peers_fini(&peers);

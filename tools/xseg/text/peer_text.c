@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/xseg/base/halted.h"
+#include "tools/xseg/text/clients_text.h"
 
 static const char *downstream_name(const struct view_peers *peers, const struct xseg_peer_info *p)
 {
@@ -63,14 +64,42 @@ static uint32_t clients_of(const struct view_peers *peers, const struct xseg_pee
 	return nr;
 }
 
-struct out_table *peer_text_table(const struct view_peers *peers, bool all)
+static bool has_clients(const struct view_peers *peers)
 {
-	struct out_table *table = out_table_create(
-		"NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
+	for (uint32_t i = 0; i < peers->nr; i++)
+		if (view_peer_is_client(&peers->info[i]))
+			return true;
+	return false;
+}
+
+/* Of that client, or of all of its process. */
+static const char *open_names(const struct view_peers *peers, const struct opened *o,
+	const struct xseg_peer_info *p, bool all, char names[CLIENTS_NAMES_MAX])
+{
+	const struct xseg_peer_info *server;
+
+	if (!view_peer_is_client(p) || !view_peer_alive(p))
+		return "-";
+	if (!all)
+		clients_text_names(peers, o, p, names);
+	else if (opened_by(peers, p, &server))
+		opened_name(o, p, server, names);
+	else
+		names[0] = '\0';
+	return *names ? names : "-";
+}
+
+struct out_table *peer_text_table(
+	const struct view_peers *peers, const struct opened *o, bool all)
+{
+	bool clients = has_clients(peers);
+	struct out_table *table = out_table_create(clients
+			? "NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM\tHAS OPEN"
+			: "NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
 	const struct xseg_peer_info *p;
 	uint32_t nr, ports;
 	const char *lower;
-	char pid[16], kind[32];
+	char pid[16], kind[32], names[CLIENTS_NAMES_MAX];
 
 	for (p = peers->info; p < peers->info + peers->nr; p++) {
 		nr = 1;
@@ -82,11 +111,13 @@ struct out_table *peer_text_table(const struct view_peers *peers, bool all)
 		lower = downstream_name(peers, p);
 		snprintf(pid, sizeof(pid), "%u", p->pid);
 		snprintf(kind, sizeof(kind), "%u clients", nr);
-		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s", p->name,
+		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s%s%s", p->name,
 			      nr > 1 ? kind : p->kind,
 			      view_state_name(p->state), view_peer_alive(p) ? pid : "-",
 			      p->generation, ports,
-			      view_peer_alive(p) ? p->member_label : "-", lower ? lower : "-");
+			      view_peer_alive(p) ? p->member_label : "-", lower ? lower : "-",
+			      clients ? "\t" : "",
+			      clients ? open_names(peers, o, p, all, names) : "");
 	}
 	return table;
 }

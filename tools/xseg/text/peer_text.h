@@ -8,11 +8,14 @@
 #include <jansson.h>
 
 #include "tools/xseg/base/out.h"
+#include "tools/xseg/base/opened.h"
 #include "tools/xseg/base/view.h"
 
 json_t *peer_text_json(const struct view_peers *peers);
-/* all: each client has a line; else those of one process share one, which has their sums. */
-struct out_table *peer_text_table(const struct view_peers *peers, bool all);
+/* all: each client has a line; else those of one process share one, which has their sums. Clients
+ * have a column for what they have open, if there are any. */
+struct out_table *peer_text_table(
+	const struct view_peers *peers, const struct opened *o, bool all);
 
 /* An array for each peer that nobody sends to: the names from it down. Caches off the path are in
  * none. */
