@@ -113,17 +113,19 @@ static void add_full(const struct cport *ps, struct kv_text *t)
 	kv_add(t, "full.volumes=%u\n", nr);
 }
 
-static void add_trouble(const struct cport *ps, enum trouble_kind kind, const char *name,
+/* False: it has none. */
+static bool add_trouble(const struct cport *ps, enum trouble_kind kind, const char *name,
 	struct kv_text *t)
 {
 	uint64_t ns;
 	int error;
 
 	if (!trouble_get(ps, kind, &error, &ns))
-		return;
+		return false;
 	kv_add(t, "%s.errno=%d\n", name, -error);
 	kv_add(t, "%s.error=%s\n", name, strerror(-error));
 	kv_add(t, "%s.ms=%" PRIu64 "\n", name, ns / 1000000);
+	return true;
 }
 
 static void add_resizing(struct cached *k, struct kv_text *t)
@@ -154,7 +156,8 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	if (resizing(k))
 		add_resizing(k, &t);
 	add_full(ps, &t);
-	add_trouble(ps, TROUBLE_FLUSH, "flushes_fail", &t);
+	if (!add_trouble(ps, TROUBLE_FLUSH, "flushes_fail", &t))
+		add_trouble(ps, TROUBLE_SYNC, "flushes_fail", &t);
 	add_trouble(ps, TROUBLE_LOAD, "loads_fail", &t);
 	kv_add(&t, "state=%s\n", off ? "drained" : draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)

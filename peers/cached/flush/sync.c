@@ -192,12 +192,14 @@ void sync_done(struct cport *ps, struct child *ch, int64_t result)
 
 	child_put(ps, ch);
 	creq_set_state(c, CREQ_RUNNING);
-	if (result >= 0)
+	if (result >= 0) {
 		synced_note(ps->cache, c->r->volume, epoch);
+		trouble_over(ps->cache, TROUBLE_SYNC);
+	}
 	XKILL(SYNC_ANSWERED);
 	if (result < 0) {
 		c->error = (int)result;
-		trouble_note(ps, TROUBLE_FLUSH, c->error);
+		trouble_note(ps, TROUBLE_SYNC, c->error);
 		sync_lost(ps, epoch, c);
 	} else if (!begins_again(ps, c)) {
 		sync_answer(ps, c);
@@ -374,10 +376,11 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 	s->error = result < 0 && result != -ENOTCONN ? (int)result : 0;
 	s->told = false;
 	if (s->error) {
-		trouble_note(ps, TROUBLE_FLUSH, s->error);
+		trouble_note(ps, TROUBLE_SYNC, s->error);
 		sync_lost(ps, sent, NULL);
 	} else {
 		synced_note(k, 0, sent);
+		trouble_over(k, TROUBLE_SYNC);
 		atomic_store_explicit(&s->stable, s->changes, memory_order_relaxed);
 	}
 	s->out = false;

@@ -33,7 +33,8 @@ struct child {
 	struct child *next;			/* on its way back to its port */
 };
 
-enum trouble_kind { TROUBLE_FLUSH, TROUBLE_LOAD, NR_TROUBLES };
+/* FLUSH: data that is written; SYNC: a FLUSH of the store. */
+enum trouble_kind { TROUBLE_FLUSH, TROUBLE_SYNC, TROUBLE_LOAD, NR_TROUBLES };
 
 /* What the store fails (trouble.c). Written by any thread; it begins anew with the process. */
 struct trouble {

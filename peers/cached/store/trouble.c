@@ -1,8 +1,8 @@
 /* trouble - what the store fails now: since when, and why.
  *
- * Flushes and loads are apart. A flush that fails is tried again every 5 seconds at most, so its
- * trouble is over when no object waits for that. A load is not tried again, so its trouble is over
- * at the next load that succeeds.
+ * Flushes, FLUSHes of the store and loads are apart. A flush that fails is tried again every 5
+ * seconds at most, so its trouble is over when no object waits for that. The others are not tried
+ * again, so their trouble is over when the next one succeeds.
  *
  * Contract: any thread. The words of one trouble are written one by one: who reads them between two
  * writes sees an older error or time, which only people read.

@@ -30,6 +30,42 @@ static void what_a_failed_flush_covered_is_written_again_by_the_next(void **stat
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 }
 
+static bool status_says_that_flushes_fail(void)
+{
+	assert_true(crig_admin("status") > 0);
+	return crig_says("flushes_fail.errno=5\n");
+}
+
+static void status_tells_of_it_until_the_next_one_succeeds(void **state)
+{
+	(void)state;
+	up();
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	assert_true(status_says_that_flushes_fail());
+	crig_expect(crig_flush(0), 0);
+	assert_false(status_says_that_flushes_fail());
+}
+
+/* A write that fails and then succeeds tells nothing of the FLUSH, nor a FLUSH of the write. */
+static void status_tells_of_writes_that_fail_by_themselves(void **state)
+{
+	(void)state;
+	up();
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	assert_true(status_says_that_flushes_fail());
+	crig_pass(10000 * CRIG_MS);		/* it is written again */
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+	assert_true(status_says_that_flushes_fail());
+	crig_expect(crig_flush(0), 0);
+	assert_false(status_says_that_flushes_fail());
+}
+
 static void what_was_loaded_or_synced_before_or_written_with_fua_is_not(void **state)
 {
 	(void)state;
@@ -570,6 +606,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CRIG_T(what_a_failed_flush_covered_is_written_again_by_the_next),
+		CRIG_T(status_tells_of_it_until_the_next_one_succeeds),
+		CRIG_T(status_tells_of_writes_that_fail_by_themselves),
 		CRIG_T(what_was_loaded_or_synced_before_or_written_with_fua_is_not),
 		CRIG_T(a_volume_s_failed_flush_spares_what_others_have_synced),
 		CRIG_T(what_others_have_not_synced_is_lost_with_it),
