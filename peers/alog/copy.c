@@ -17,6 +17,8 @@
  *   C7  If a record that counts cannot be read, a record that says so is appended before its zone
  *       goes: else an older one of its identity would count again, or none. A CLEAR has nothing
  *       that its user does not know, so it is written anew with its sequence.
+ *   C8  A PAGED record whose data was never right is copied as it is, if the ring has all of it: its
+ *       user has not read the data. The store has lost nothing then, so nothing is opened anew.
  *   C6  A compaction without credit keeps the scratch. So it goes on without credit while a walk
  *       waits for the scratch, or a caller for what it frees: no append may come that pays for it.
  */
@@ -156,6 +158,12 @@ static void take_record(struct alog *l, struct parcel *p, const struct xrecord *
 	p->nr++;
 }
 
+/* C8 */
+static bool is_as_it_was(const struct copier *c, const struct xrecord *rec, uint32_t at)
+{
+	return c->why == COPY_TAIL && at >= c->split && rec->flags & ALOG_PAGED;
+}
+
 static enum scan_found scanned(struct alog *l, struct alog_hint *hint, struct xrecord *rec,
 	enum alog_verdict *v)
 {
@@ -166,6 +174,8 @@ static enum scan_found scanned(struct alog *l, struct alog_hint *hint, struct xr
 	if (found == SCAN_END)
 		return found;
 	scan_hint(rec, at, bytes, hint);
+	if (found == SCAN_BAD && is_as_it_was(c, rec, at))
+		found = SCAN_RECORD;
 	if (found == SCAN_RECORD)
 		*v = l->user.judge(l->user.ctx, c->zone->id, hint, c->why != COPY_COMPACT);
 	return found;

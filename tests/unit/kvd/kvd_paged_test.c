@@ -178,13 +178,20 @@ static void others_are_copied(void **state)
 	assert_true(kr_has("a longer key", value('a')));
 }
 
-static void put_with_a_wrong_sum(const char *key)
+static struct xreq *make_with_a_wrong_sum(const char *key)
 {
 	struct kw_change c = change(KV_PUT, key, value('a'));
 	struct xreq *r = xseg_req_alloc(kr.port);
 
 	assert_true(kw_batch(kr.seg, r, &kr.log, &c, 1, false, kr_slot(1), KR_PAGES) > 0);
 	((uint8_t *)xseg_page(kr.seg, kr_slot(1)[PAGES]))[0] ^= 1;
+	return r;
+}
+
+static void put_with_a_wrong_sum(const char *key)
+{
+	struct xreq *r = make_with_a_wrong_sum(key);
+
 	assert_int_equal(kr_call(r), r->size);
 	xseg_req_free(kr.port, r);
 }
@@ -578,6 +585,41 @@ static void a_write_that_fails_is_repaired_before_it_shows(void **state)
 	assert_int_equal(kr_counter(KS_BAD_RECORDS), 0);
 }
 
+/* A repair copies it as it is: the store has lost nothing, so nothing is opened anew and no FLUSH
+ * fails for it. */
+static void a_wrong_sum_does_not_end_a_repair(void **state)
+{
+	struct alog_stats before, after;
+	struct kw_value v;
+	struct xreq *r;
+
+	(void)state;
+	assert_int_equal(kr_put("key", "old"), 0);
+	assert_int_equal(kr_put("other", "1"), 0);
+	assert_int_equal(kr_flush(), 0);
+	alog_stats(kr_kvd()->log, &before);
+	set_fault("write:1:EIO");
+	r = make_with_a_wrong_sum("key");
+	kr_submit(r);
+	for (uint32_t i = 0; i < 60; i++)
+		kr_pass(KVD_SECOND);
+	assert_null(kr_reply());
+	set_fault("");
+	kr_pass(10 * KVD_SECOND);
+	assert_ptr_equal(kr_reply(), r);
+	assert_int_equal(r->result, r->size);
+	xseg_req_free(kr.port, r);
+	assert_int_equal(kr_flush(), 0);
+	alog_stats(kr_kvd()->log, &after);
+	assert_int_equal(after.epoch, before.epoch);
+	assert_int_equal(kr_get("key", &v), -EIO);
+	assert_true(kr_has("other", "1"));
+	assert_int_equal(kr_put("key", value('n')), 0);
+	kr_stop();
+	kr_start("");
+	assert_true(kr_has("key", value('n')));
+}
+
 /* ---- kills ---- */
 
 static void a_kill_before_it_is_written_undoes_it_and_it_is_done_anew(void **state)
@@ -796,6 +838,7 @@ int main(void)
 		PAGED(a_flush_meanwhile_covers_the_prefix),
 		PAGED(a_forced_one_is_answered_when_it_is_stable),
 		PAGED(a_write_that_fails_is_repaired_before_it_shows),
+		PAGED(a_wrong_sum_does_not_end_a_repair),
 		PAGED(a_kill_before_it_is_written_undoes_it_and_it_is_done_anew),
 		PAGED(a_kill_at_either_end_of_the_way),
 		PAGED(a_copy_of_it_tells_a_successor_that_it_is_done),
