@@ -270,12 +270,10 @@ static bool is_forced(const struct kvd *k, const struct xreq *r)
 /* What is appended up to `end` goes below, now or later. */
 static void want(struct kvd *k, const struct xreq *r, uint64_t end)
 {
-	if (is_forced(k, r))
+	if (r->flags & XSEG_REQ_FUA)
 		alog_force(k->log, end);
-	else if (k->sync == KVD_WRITTEN)
-		alog_push(k->log, end);
-	else if (k->sync_at_ns == PEER_NEVER)
-		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
+	else
+		kvd_want_below(k, end);
 	/* before the answer: see peers/common/say/dirty.h */
 	xseg_stats_set(k->stats, KS_DIRTY_BYTES, alog_end(k->log) - alog_written(k->log));
 }

@@ -131,17 +131,6 @@ void kvd_clear_put(struct kvd *k, const struct alog_place *at, const struct xrec
 	tell_head(k);
 }
 
-/* As of a put that nobody waits for. */
-static void want_below(struct kvd *k, uint64_t end)
-{
-	if (k->sync == KVD_ALWAYS)
-		alog_force(k->log, end);
-	else if (k->sync == KVD_WRITTEN)
-		alog_push(k->log, end);
-	else if (k->sync_at_ns == PEER_NEVER)
-		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
-}
-
 /* E4. One that waits, and whose time has come, is done now. True: it cannot be done yet. */
 bool kvd_clear_lags(struct kvd *k)
 {
@@ -155,7 +144,7 @@ bool kvd_clear_lags(struct kvd *k)
 	if (alog_append(k->log, &put, 1, &at))
 		return true;
 	kvd_clear_put(k, &at, &put.rec);
-	want_below(k, at.end);
+	kvd_want_below(k, at.end);
 	log_info("%s: all values were deleted, as was asked for", k->peer.name);
 	return false;
 }

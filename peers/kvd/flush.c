@@ -5,9 +5,8 @@
  * Invariants
  *   A1  A FLUSH is answered with 0 when all that was appended before it is stable.
  *   A2  If the store has lost what it had answered (reopen() in life.c), the next FLUSH of each
- *   peer
- *       fails, once: what that peer had been told may be gone. It stands in the arena who is to be
- *       told, so a successor tells it, too. Peers that came later have lost nothing.
+ *       peer fails, once: what that peer had been told may be gone. It stands in the arena who is
+ *       to be told, so a successor tells it, too. Peers that came later have lost nothing.
  */
 #include <errno.h>
 
@@ -92,6 +91,16 @@ static void answer_barriers(struct kvd *k)
 	}
 	while (again.first)
 		flush(k, fifo_pop(&again));
+}
+
+void kvd_want_below(struct kvd *k, uint64_t end)
+{
+	if (k->sync == KVD_ALWAYS)
+		alog_force(k->log, end);
+	else if (k->sync == KVD_WRITTEN)
+		alog_push(k->log, end);
+	else if (k->sync_at_ns == PEER_NEVER)
+		k->sync_at_ns = k->pp->now_ns + k->sync_ns;
 }
 
 void kvd_flush(struct kvd *k, struct xreq *r)

@@ -361,10 +361,12 @@ static uint64_t kvd_poll(struct peer_port *pp)
 		next = peer_earlier(next, kvd_clear_poll(k));
 	if (k->state == KVD_OPEN && k->q.held.first)
 		next = peer_earlier(next, held_until(k));
+	if (k->state == KVD_OPEN)
+		next = peer_earlier(next, k->sync_at_ns);
 	next = peer_earlier(next, verify);
 	if (k->mem.again_ns)
 		next = peer_earlier(next, k->mem.again_ns);
-	return peer_earlier(peer_earlier(next, larges), k->sync_at_ns);
+	return peer_earlier(next, larges);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */

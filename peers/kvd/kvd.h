@@ -561,6 +561,8 @@ void kvd_changes_poll(struct kvd *k);
 bool kvd_changes_due(struct kvd *k);		/* one can be answered */
 
 /* ---- flush.c ---- */
+/* What is appended up to `end` goes below as `sync` says, now or later. */
+void kvd_want_below(struct kvd *k, uint64_t end);
 void kvd_flush(struct kvd *k, struct xreq *r);
 void kvd_answers_poll(struct kvd *k);
 bool kvd_answers_due(struct kvd *k);

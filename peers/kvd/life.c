@@ -15,6 +15,8 @@
  *       handle.
  *   L4  There is always a log. If there is no memory for another one, the old one stays: after a
  *       loss another is tried each second, and requests wait; a salvage fails and may be repeated.
+ *   L5  A predecessor's changes go below in time, though nothing more is changed: what `sync`
+ *       promises begins anew with the opening.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -372,6 +374,8 @@ static void go_on_keeping(struct kvd *k)
 	if (!kvd_keep_poll(k))
 		return;
 	k->state = KVD_OPEN;
+	if (alog_stable(k->log) < alog_end(k->log))	/* L5 */
+		kvd_want_below(k, alog_end(k->log));
 	tell_open(k);
 }
 

@@ -185,6 +185,24 @@ static void what_waits_is_answered_if_the_log_cannot_be_opened(void **state)
 	assert_true(failed >= 2);
 }
 
+/* Its head cannot be written, and the time at which a put was to go below passes. */
+static void it_is_opened_anew_when_the_store_can_write(void **state)
+{
+	(void)state;
+	put_what_will_be_lost();
+	assert_int_equal(kr_put("k0", "1"), 0);
+	set_fault("flush:1:EIO");
+	assert_int_equal(kr_flush(), -EIO);
+	set_fault("write:1:EIO");
+	for (uint32_t i = 0; i < 20; i++)
+		kr_pass(KVD_SECOND);
+	assert_int_equal(kr_kvd()->state, KVD_OPENING);
+	set_fault("");
+	kr_pass(10 * KVD_SECOND);
+	assert_int_equal(kr_kvd()->state, KVD_OPEN);
+	assert_int_equal(kr_flush(), 0);
+}
+
 /* ---- no memory ---- */
 
 static void lose_and_run_out_of(bool *memory)
@@ -429,6 +447,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_flush_after_a_loss_fails_once_for_each_peer),
 		T(what_waits_is_answered_if_the_log_cannot_be_opened),
+		T(it_is_opened_anew_when_the_store_can_write),
 		T(a_log_is_opened_anew_when_there_is_memory),
 		T(an_index_is_made_anew_when_there_is_memory),
 		T(a_verify_waits_for_the_log_to_be_open),

@@ -524,6 +524,19 @@ static void what_was_put_goes_below_after_the_time(void **state)
 	assert_int_equal(stored(PEER_STAT_FLUSHES), flushes + 1);
 }
 
+/* The time goes on with the successor, though nothing more is put. */
+static void what_was_put_before_a_kill_is_stable_after_the_time(void **state)
+{
+	(void)state;
+	assert_int_equal(kr_put("a", "1"), 0);
+	kr_kill();
+	kr_start("");
+	kr_pass(2 * KVD_SECOND);
+	kr_power_cut();
+	kr_start("");
+	assert_true(kr_has("a", "1"));
+}
+
 static void a_flush_makes_all_stable(void **state)
 {
 	(void)state;
@@ -1265,6 +1278,7 @@ int main(void)
 		T(ids_that_were_not_used_are_no_zones),
 		T(a_put_is_answered_as_sync_says),
 		T(what_was_put_goes_below_after_the_time),
+		T(what_was_put_before_a_kill_is_stable_after_the_time),
 		T(a_flush_makes_all_stable),
 		T(a_flush_with_nothing_new_goes_below),
 		T(what_has_expired_never_comes_back),
