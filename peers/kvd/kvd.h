@@ -199,6 +199,18 @@ struct kvd_jobs {				/* record.c */
 	uint32_t nr;
 };
 
+#define KVD_AHEAD_KEY 44u			/* bytes of a key; longer ones are hashed anew */
+
+/* Keys of the requests that come next, of whose identities kvd_prefetch() has made the hashes. */
+struct kvd_ahead {
+	uint32_t nr, at;			/* at: the next one, if each request asks for its own */
+	struct {
+		uint64_t id[2];
+		uint32_t bytes;
+		uint8_t key[KVD_AHEAD_KEY];
+	} known[PEER_TAKE];
+};
+
 /* Of the request that is being looked at. */
 struct kvd_now {
 	uint8_t *batch, *value;			/* a batch; a value that is made */
@@ -207,6 +219,7 @@ struct kvd_now {
 	struct alog_put *put;
 	struct alog_place *at;
 	uint8_t *key, *record;			/* of a query; of a record from the tail */
+	struct kvd_ahead ahead;
 };
 
 struct kvd_time {				/* date.c */
@@ -464,6 +477,8 @@ void kvd_scan(struct kvd *k, struct xreq *r, const struct kv_query *q);
 void kvd_scan_forget(struct kvd *k);		/* what was read ahead is of another log */
 
 /* ---- parse.c ---- */
+/* As kvd_identity(), which it spares if the key was seen ahead. */
+void kvd_identity_seen(struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2]);
 /* The struct of a query, and its key into k->key. */
 int kvd_query_parse(struct kvd *k, const struct xreq *r, struct kv_query *q) XSEG_MUST_CHECK;
 bool kvd_is_part(const struct xreq *r);		/* of a WRITE */

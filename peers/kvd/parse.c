@@ -52,6 +52,21 @@ static const uint8_t *key_of(const struct xreq *r, const uint8_t *page, uint32_t
 	return at < XSEG_PAGE_SIZE && *bytes <= XSEG_PAGE_SIZE - at ? page + at : NULL;
 }
 
+/* The key is copied first: its client may change the page meanwhile. */
+static void see_ahead(struct kvd *k, const uint8_t *key, uint32_t bytes, uint64_t id[2])
+{
+	struct kvd_ahead *a = &k->now.ahead;
+
+	if (bytes > KVD_AHEAD_KEY) {
+		kvd_identity(k, key, bytes, id);
+		return;
+	}
+	memcpy(a->known[a->nr].key, key, bytes);
+	a->known[a->nr].bytes = bytes;
+	kvd_identity(k, a->known[a->nr].key, bytes, id);
+	memcpy(a->known[a->nr++].id, id, sizeof(a->known[0].id));
+}
+
 void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct kvd *k = kvd_of(pp->peer);
@@ -59,6 +74,7 @@ void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 	uint32_t bytes;
 	uint64_t id[2];
 
+	k->now.ahead.nr = k->now.ahead.at = 0;
 	if (k->state != KVD_OPEN)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -70,9 +86,22 @@ void kvd_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 		key = page[i] ? key_of(r[i], page[i], &bytes) : NULL;
 		if (!key)
 			continue;
-		kvd_identity(k, key, bytes, id);
+		see_ahead(k, key, bytes, id);
 		index_prefetch(&k->index, id[0]);
 	}
+}
+
+void kvd_identity_seen(struct kvd *k, const void *key, uint32_t bytes, uint64_t id[2])
+{
+	struct kvd_ahead *a = &k->now.ahead;
+
+	for (uint32_t i = a->at; i < a->nr; i++)
+		if (a->known[i].bytes == bytes && !memcmp(a->known[i].key, key, bytes)) {
+			memcpy(id, a->known[i].id, sizeof(a->known[i].id));
+			a->at = i + 1;
+			return;
+		}
+	kvd_identity(k, key, bytes, id);
 }
 
 /* ---- queries ---- */
@@ -142,7 +171,7 @@ static uint32_t expiry_from_now(const struct kvd *k, uint32_t ttl)
 	return expiry < UINT32_MAX ? (uint32_t)expiry : UINT32_MAX;
 }
 
-static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
+static int check(struct kvd *k, struct kvd_work *w, uint32_t nr)
 {
 	const struct kv_change *c = &w->c;
 	uint32_t value = has_value(c->kind) ? c->value_bytes : 0;
@@ -165,7 +194,7 @@ static int check(const struct kvd *k, struct kvd_work *w, uint32_t nr)
 	if (has_value(c->kind) && !w->left &&
 		xcrc32c(xcrc32c(0, w->key, c->key_bytes), w->value, value) != c->data_crc)
 		return -EPROTO;
-	kvd_identity(k, w->key, c->key_bytes, w->id);
+	kvd_identity_seen(k, w->key, c->key_bytes, w->id);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ static uint64_t find(struct kvd *k, const struct kv_query *q, struct index_entry
 {
 	uint64_t id[2], slot;
 
-	kvd_identity(k, k->now.key, q->key_bytes, id);
+	kvd_identity_seen(k, k->now.key, q->key_bytes, id);
 	slot = index_find(&k->index, id);
 	if (slot == INDEX_NONE)
 		return INDEX_NONE;
