@@ -139,6 +139,8 @@ static enum mc_taken store(struct mc_line *l, enum xseg_kv_op what, uint32_t con
 		(cas && !number_at(l, 5, UINT64_MAX, &unique)))
 		return mc_say_unless(l->conn, bad_format, quiet);
 	op = mc_pending(l->conn, MC_STORE, l->word[1].at, l->word[1].bytes);
+	if (!op)
+		return MC_NO_OP;
 	op->quiet = quiet;
 	op->io.op = what;
 	op->io.item.condition = condition;
@@ -351,28 +353,36 @@ static enum mc_taken cmd_noop(struct mc_line *l)
 
 enum mc_taken mc_command(struct mc_conn *c, const char *text, uint32_t bytes)
 {
+#define COMMAND(name, take) { name, sizeof(name) - 1, take }
 	static const struct {
 		const char *name;
+		uint32_t bytes;
 		enum mc_taken (*take)(struct mc_line *l);
 	} commands[] = {
-		{ "get", cmd_get }, { "set", cmd_set }, { "bget", cmd_get }, { "mg", mc_meta_get },
-		{ "ms", mc_meta_set }, { "gets", cmd_gets }, { "add", cmd_add },
-		{ "replace", cmd_replace }, { "append", cmd_append }, { "prepend", cmd_prepend },
-		{ "cas", cmd_cas }, { "delete", cmd_delete }, { "incr", cmd_incr },
-		{ "decr", cmd_decr }, { "touch", cmd_touch }, { "gat", cmd_gat },
-		{ "gats", cmd_gats }, { "md", mc_meta_delete }, { "ma", mc_meta_arith },
-		{ "mn", cmd_noop }, { "me", mc_meta_debug }, { "version", cmd_version },
-		{ "verbosity", cmd_verbosity }, { "stats", cmd_stats }, { "flush_all", cmd_flush },
-		{ "shutdown", cmd_shutdown }, { "quit", cmd_quit },
+		COMMAND("get", cmd_get), COMMAND("set", cmd_set), COMMAND("bget", cmd_get),
+		COMMAND("mg", mc_meta_get), COMMAND("ms", mc_meta_set), COMMAND("gets", cmd_gets),
+		COMMAND("add", cmd_add), COMMAND("replace", cmd_replace),
+		COMMAND("append", cmd_append), COMMAND("prepend", cmd_prepend),
+		COMMAND("cas", cmd_cas), COMMAND("delete", cmd_delete), COMMAND("incr", cmd_incr),
+		COMMAND("decr", cmd_decr), COMMAND("touch", cmd_touch), COMMAND("gat", cmd_gat),
+		COMMAND("gats", cmd_gats), COMMAND("md", mc_meta_delete),
+		COMMAND("ma", mc_meta_arith), COMMAND("mn", cmd_noop), COMMAND("me", mc_meta_debug),
+		COMMAND("version", cmd_version), COMMAND("verbosity", cmd_verbosity),
+		COMMAND("stats", cmd_stats), COMMAND("flush_all", cmd_flush),
+		COMMAND("shutdown", cmd_shutdown), COMMAND("quit", cmd_quit),
 	};
-	struct mc_line l = { .conn = c, .end = text + bytes };
+#undef COMMAND
+	struct mc_line l;			/* most of its words are never written */
 
+	l.conn = c;
+	l.end = text + bytes;
 	mc_line_cut(&l, text, bytes);
 	if (!l.nr)
 		return mc_say(c, error);
 	l.blanks = (uint32_t)(l.word[0].at - text);
 	for (uint32_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (mc_line_is(&l, 0, commands[i].name))
+		if (l.word[0].bytes == commands[i].bytes &&
+			!memcmp(l.word[0].at, commands[i].name, commands[i].bytes))
 			return commands[i].take(&l);
 	return mc_say(c, error);
 }

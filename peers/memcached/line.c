@@ -28,6 +28,8 @@ void mc_line_cut(struct mc_line *l, const char *text, uint32_t bytes)
 	const char *end = text + bytes, *word;
 	uint32_t n;
 
+	l->nr = 0;
+	l->cut = false;
 	while ((n = mc_next_word(&text, end, &word))) {
 		if (l->nr == MC_WORDS) {
 			l->cut = true;
@@ -120,32 +122,15 @@ struct mc_op *mc_op_of_key(struct mc_conn *c, enum mc_kind kind, const char *key
 
 struct mc_op *mc_pending(struct mc_conn *c, enum mc_kind kind, const char *key, uint32_t bytes)
 {
-	c->pending = (struct mc_op){ .kind = kind };
-	set_key(&c->pending, key, bytes);
-	return &c->pending;
-}
-
-/* An operation that is what `pending` has described; NULL: there is none free. */
-static struct mc_op *from_pending(struct mc_conn *c)
-{
-	struct mc_op *op = mc_op_get(c, c->pending.kind);
-
-	if (!op)
-		return NULL;
-	*op = c->pending;
-	op->conn = c;
-	op->io.cookie = op;
-	op->io.item.key = op->key;
-	return op;
+	c->pending = mc_op_of_key(c, kind, key, bytes);
+	return c->pending;
 }
 
 /* The value will not be kept. What a set would have replaced goes, as memcached has it. */
 static enum mc_taken refuse_value(struct mc_conn *c, uint64_t bytes)
 {
-	struct mc_op *op = from_pending(c);
+	struct mc_op *op = c->pending;
 
-	if (!op)
-		return MC_NO_OP;
 	op->refused = -EFBIG;
 	if (op->io.op == XSEG_KV_PUT && op->io.item.condition == XSEG_KV_ALWAYS) {
 		op->io.op = XSEG_KV_DELETE;
@@ -169,18 +154,11 @@ enum mc_taken mc_fill(struct mc_conn *c, uint64_t bytes)
 
 enum mc_taken mc_filled(struct mc_conn *c, uint8_t *value, bool is_well_ended)
 {
-	struct mc_op *op;
+	struct mc_op *op = c->pending;
 
-	if (!is_well_ended) {
-		if (mc_say_unless(c, "CLIENT_ERROR bad data chunk\r\n", c->pending.quiet) == MC_NO_OP)
-			return MC_NO_OP;
-		c->filling = false;
-		return MC_TAKEN;
-	}
-	op = from_pending(c);
-	if (!op)
-		return MC_NO_OP;
 	c->filling = false;
+	if (!is_well_ended)
+		return mc_say_unless(c, "CLIENT_ERROR bad data chunk\r\n", op->quiet);
 	op->io.item.value = value;
 	op->io.item.value_bytes = c->filling_bytes;
 	op->in_place = true;

@@ -55,6 +55,7 @@
 #define MC_OUT_BYTES   (MC_VALUE_MAX + MC_GETS_MAX)
 #define MC_DEPTH       128u			/* operations of a worker at the store, and loans */
 #define MC_CONN_OPS    64u			/* of a connection */
+#define MC_HASHES      64u			/* see mc_conn.nr_undone */
 #define MC_ROOM_BYTES  (64u << 10)		/* of an operation, in the store's queue */
 #define MC_KEEP_BYTES  (64u << 10)	/* of a connection's memory, when it is silent */
 #define MC_LISTEN_MAX  4u
@@ -124,12 +125,13 @@ struct mc_op {
 	enum xseg_kv_op arith;			/* of ma, which may put instead at first */
 	uint64_t amount;
 	int refused;	/* a set that failed with this deletes the old value, which is stale */
-	char number[24];			/* the value that ma N puts */
 	uint32_t ttl_s, expiry;			/* of ma T: for the touch */
 	uint64_t hash;				/* of the key */
-	struct mc_meta meta;
 	uint8_t key_bytes;
+	/* what follows is not cleared by mc_op_get() */
 	char key[MC_KEY_MAX];
+	char number[24];			/* the value that ma N puts */
+	struct mc_meta meta;			/* of the meta commands only */
 };
 
 /* ---- connections ------------------------------------------------------------------------- */
@@ -170,10 +172,12 @@ struct mc_conn {
 	bool gets_failed;			/* its answer was an error: nothing else of it */
 	uint32_t gets_ttl, gets_expiry;
 	uint64_t since_ns;
-	/* the command whose value is awaited: it has no operation yet */
+	/* the command whose value is awaited: the next operation of the ring, which is not begun */
 	bool filling;
 	uint32_t filling_bytes;
-	struct mc_op pending;
+	struct mc_op *pending;
+	/* operations that are not DONE, by hash: one of its key must be before a new one, if any is */
+	uint8_t nr_undone[MC_HASHES], nr_flushes;
 };
 
 /* ---- workers ----------------------------------------------------------------------------- */
@@ -327,9 +331,9 @@ enum mc_taken mc_say(struct mc_conn *c, const char *text);
 enum mc_taken mc_say_unless(struct mc_conn *c, const char *text, bool quiet);
 /* An operation on that key; NULL: there is none free. */
 struct mc_op *mc_op_of_key(struct mc_conn *c, enum mc_kind kind, const char *key, uint32_t bytes);
-/* c->pending, for a command with a value of so many bytes. */
+/* c->pending, for a command with a value; NULL: there is none free. */
 struct mc_op *mc_pending(struct mc_conn *c, enum mc_kind kind, const char *key, uint32_t bytes);
-/* Its value is awaited. */
+/* A value of so many bytes is awaited for c->pending. */
 enum mc_taken mc_fill(struct mc_conn *c, uint64_t bytes);
 /* The value of c->pending is there, at that place of the connection's memory. */
 enum mc_taken mc_filled(struct mc_conn *c, uint8_t *value, bool is_well_ended);

@@ -260,6 +260,8 @@ enum mc_taken mc_meta_set(struct mc_line *l)
 		return taken;
 	}
 	op = mc_pending(l->conn, MC_META_STORE, f.key, f.key_bytes);
+	if (!op)
+		return MC_NO_OP;
 	op->meta = f.meta;
 	op->io.op = what;
 	op->io.item.version = f.version;

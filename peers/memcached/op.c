@@ -24,6 +24,20 @@ static bool waits(enum mc_op_state state)
 	return state == MC_OP_WAITING || state == MC_OP_AGAIN;
 }
 
+static bool is_undone(enum mc_op_state state)
+{
+	return state != MC_OP_FREE && state != MC_OP_DONE;
+}
+
+static void note_undone(struct mc_op *op, int more)
+{
+	uint8_t *n = &op->conn->nr_undone[op->hash % MC_HASHES];
+
+	*n = (uint8_t)(*n + more);
+	if (op->kind == MC_FLUSH)
+		op->conn->nr_flushes = (uint8_t)(op->conn->nr_flushes + more);
+}
+
 static void set_state(struct mc_op *op, enum mc_op_state state)
 {
 	static const uint8_t may[] = {
@@ -37,6 +51,8 @@ static void set_state(struct mc_op *op, enum mc_op_state state)
 	assert(may[op->state] >> state & 1);
 	op->conn->nr_waiting += waits(state);
 	op->conn->nr_waiting -= waits(op->state);
+	if (is_undone(state) != is_undone(op->state))
+		note_undone(op, is_undone(state) ? 1 : -1);
 	op->state = state;
 }
 
@@ -49,7 +65,10 @@ struct mc_op *mc_op_get(struct mc_conn *c, enum mc_kind kind)
 	if (c->nr_ops == MC_CONN_OPS)
 		return NULL;
 	op = mc_op_at(c, c->nr_ops);
-	*op = (struct mc_op){ .conn = c, .kind = kind, .io.cookie = op };
+	memset(op, 0, offsetof(struct mc_op, key));
+	op->conn = c;
+	op->kind = kind;
+	op->io.cookie = op;
 	return op;
 }
 
@@ -114,6 +133,9 @@ static bool must_wait(const struct mc_op *op)
 	const struct mc_conn *c = op->conn;
 	const struct mc_op *a;
 
+	/* it counts itself */
+	if (c->nr_undone[op->hash % MC_HASHES] == 1 && !c->nr_flushes)
+		return false;
 	for (uint32_t i = 0; (a = mc_op_at(c, i)) != op; i++)
 		if (is_before_it(a, op))
 			return true;
