@@ -147,8 +147,8 @@ BIN := $(foreach p,$(PEERS),$(call program,$(p))) $(addprefix $(BUILD)/bin/,xseg
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
 	 $(BUILD)/bin/bench-pagecache $(RIVALS:%=$(BUILD)/bin/bench-rival-%)
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
-TESTS := $(UNIT) $(BUILD)/tests/sim \
-	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) \
+TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC))
+TESTS := $(UNIT) $(BUILD)/tests/sim $(TEST_TOOLS) \
 	 $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz_%,$(FUZZ_SRC))
 
@@ -167,6 +167,7 @@ endif
 .PHONY: all programs libs tests
 all: programs libs tests ## everything, into build/bin, build/lib and build/tests
 	$(if $(wildcard $(RADOS_HEADER)),,@echo '  sosd is left out: librados-dev is not there (`make deps` installs it)')
+	$(if $(PLUGIN),,@echo '  the plug-in for nbdkit is left out: nbdkit-plugin-dev is not there (`make deps` installs it)')
 libs: $(LIBXSEG) $(SHARED) $(ENGINE) $(PLUGIN) $(GUARD)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)
@@ -186,16 +187,16 @@ $(BUILD)/sources: FORCE
 	$(call record,$(sort $(ALL_SRC)))
 
 # A first build says at once which packages it lacks; the compiler's word is the last.
-$(BUILD)/packages:
+$(BUILD)/packages-build $(BUILD)/packages-unit: $(BUILD)/packages-%:
 	@mkdir -p $(@D)
-	@tests/lib/deps.sh --list build && touch $@ || true
+	@tests/lib/deps.sh --list $* && touch $@ || true
 
-$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages-build
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/pic/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
+$(BUILD)/pic/%.o: %.c $(BUILD)/flags | $(BUILD)/packages-build
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) -fPIC -MMD -MP -c -o $@ $<
@@ -281,6 +282,7 @@ $(BUILD)/tests/$(basename $(notdir $(1))): $(call objs,$(1)) $(2) $(LIBKINDS) $(
 	$$(link)
 endef
 $(foreach s,$(TEST_TOOL_SRC),$(eval $(call test_rule,$(s))))
+$(call objs,$(UNIT_SRC) $(UNIT_HELP_SRC)): | $(BUILD)/packages-unit
 $(UNIT): private LIBS := -Wl,--as-needed -lcmocka $(LIBS)
 $(foreach s,$(UNIT_SRC),$(eval $(call test_rule,$(s),$(BUILD)/libunit.a)))
 $(BUILD)/libunit.a: $(call objs,$(UNIT_HELP_SRC)) $(BUILD)/sources
@@ -394,13 +396,14 @@ WITHOUT_CEPH = build/without-ceph
 .PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo \
 		bench bench-deps tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
-	@tests/lib/deps.sh build check demo bench
+	@tests/lib/deps.sh build unit --optional check demo bench
 	@rm -f $(WITHOUT_CEPH)
 	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@bench/fio/headers.sh $(FIO_DIR) || true
 
 # T=PATTERN runs only the tests whose name matches.
 check: ## the short tests, under 5 minutes on 2 cores; T=PATTERN for some of them
+	@$(if $(T),,tests/lib/shm.sh 400 '`make check`')
 	@tests/lib/deps.sh --quiet build check
 	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@$(if $(SAN),,bench/fio/headers.sh --once $(FIO_DIR) || true)
@@ -440,6 +443,7 @@ fuzz-programs: $(FUZZ)
 
 DEMO := $(addprefix $(BUILD)/bin/,volumed cached filed xseg-host xseg xbench)
 demo: ## the main job on real data
+	@tests/lib/shm.sh 520 '`make demo`'
 	@tests/lib/deps.sh --quiet build demo
 	@$(MAKE) --no-print-directory $(JOBS) $(DEMO)
 	@BUILD=$(BUILD) bench/demo.sh
@@ -451,7 +455,7 @@ bench: ## every benchmark, side by side in one run, into build/bench
 	@tests/lib/deps.sh --quiet build bench
 	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@bench/fio/headers.sh --once $(FIO_DIR) || true
-	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(MAKE) --no-print-directory $(JOBS) programs libs $(TEST_TOOLS)
 	@BUILD=$(BUILD) bench/run.sh
 
 tidy: ## layers, lone headers, banned calls, manual against --help, static analysis, formatting

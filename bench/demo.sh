@@ -139,6 +139,7 @@ check_disk()
 		"$free MiB free."
 	free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
 	[ "$free" -ge 1024 ] || fail "only $free of 1024 MiB of memory are free"
+	tests/lib/shm.sh 520 "the demo" 2>"$logs/last" || fail "$(cat "$logs/last")"
 }
 
 # Real files, as many as fill content_mib: their names, one a line.

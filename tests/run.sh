@@ -8,7 +8,7 @@
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 10000, SAN 100),
 #   PARANOID_SEEDS (LONG: with a check after each step; else 200),
 #   TEST_JOBS (how many programs run at a time; else twelve more than there are processors, as many
-#   sleep)
+#   sleep, but no more than /dev/shm has room for)
 #
 # The longest begin first, so that all processors are busy to the end. tests/times has what each
 # took; one that is not in it begins before all. A whole run without LONG and SAN writes such a list
@@ -41,7 +41,7 @@ pattern=${1:-.}
 export BUILD LONG SAN
 export CC=${CC:-gcc}
 
-jobs_max=${TEST_JOBS:-$(($(nproc) + 12))}
+jobs_max=${TEST_JOBS:-}
 logs=$BUILD/tests/log
 # NAME.running: its segment, while it runs; NAME: `FAILED PASSED TIME NAME`, then what it skipped
 results=$logs/results.$$
@@ -147,6 +147,21 @@ run_queue()
 		eval "run_one ${entry#*$'\t'}" {lock}>&- &
 	done
 	wait
+}
+
+# The largest segments of a test are of 320 MiB; few tests have two, and small ones.
+shm_a_test_mib=400
+
+choose_jobs()
+{
+	local free room
+	[ -z "$jobs_max" ] || return
+	jobs_max=$(($(nproc) + 12))
+	free=$(($(df --output=avail -m /dev/shm | tail -n 1)))
+	room=$((free / shm_a_test_mib > 0 ? free / shm_a_test_mib : 1))
+	[ "$room" -lt "$jobs_max" ] && [ "$room" -lt "${#queue[@]}" ] || return
+	jobs_max=$room
+	echo "run.sh: /dev/shm has $free MiB free, so $room of $(($(nproc) + 12)) tests run at a time"
 }
 
 # Results and logs are of one run at a time. The kernel gives the lock back however this run ends;
@@ -346,6 +361,7 @@ done
 only_one
 rm -rf "$logs"/results.*
 mkdir -p "$results" || exit 1
+choose_jobs
 run_queue
 for file in "$results"/*.running; do
 	echo "1 0" >"${file%.running}"	# its shell came to an end before it

@@ -1,12 +1,13 @@
 #!/bin/bash
 # deps.sh - finds missing Debian packages, says why they are wanted, and installs them.
 #
-# Usage: tests/lib/deps.sh [--quiet | --list] [--without=FILE] GROUP...
+# Usage: tests/lib/deps.sh [--quiet | --list] [--without=FILE] GROUP... [--optional GROUP...]
 #   --quiet         no output if nothing is missing
 #   --list          only lists the missing packages, on stderr; exit 1 if any is missing
-#   --without=FILE  these are optional: a package that cannot be installed is named, is no error,
-#                   and is not tried again while FILE is there
-#   GROUP           build, deb, rados, check, ceph, long, demo, bench, rivals, tidy or fuzz
+#   --optional      the groups behind it are optional: a package that cannot be installed is named,
+#                   and is no error
+#   --without=FILE  all groups are optional, and are not tried again while FILE is there
+#   GROUP           build, unit, deb, rados, check, ceph, long, demo, bench, rivals, tidy or fuzz
 #
 # A package may be written a|b: either will do, and the first one is installed.
 set -u
@@ -22,8 +23,8 @@ build               libjansson-dev    JSON output
 build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names
 build               libsodium-dev     kvd: keyed hashes of keys (SipHash)
-build               libcmocka-dev     unit tests
-build               nbdkit-plugin-dev  the plug-in for nbdkit, which exports volumes
+unit,check          libcmocka-dev     unit tests
+deb,check,bench     nbdkit-plugin-dev  the plug-in for nbdkit, which exports volumes
 rados               librados-dev      sosd: objects in a pool of Ceph RADOS
 ceph                ceph-mon          a cluster for the tests of sosd and bench/headline.sh
 ceph                ceph-osd          the same
@@ -76,14 +77,17 @@ fuzz                libclang-rt-14-dev|libclang-rt-dev  what they are linked wit
 quiet=
 list=
 without=
-groups=
+needed=			# groups
+optional=
+to=needed
 for arg; do
 	case $arg in
 	--quiet) quiet=1 ;;
 	--list)  list=1 ;;
-	--without=*) without=${arg#*=} ;;
+	--without=*) without=${arg#*=} to=optional ;;
+	--optional) to=optional ;;
 	-*)      echo "deps: unknown option $arg" >&2; exit 2 ;;
-	*)       groups="$groups $arg" ;;
+	*)       printf -v "$to" '%s' "${!to} $arg" ;;
 	esac
 done
 
@@ -92,12 +96,13 @@ installed()	# PACKAGE
 	[ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]
 }
 
-# wanted GROUPS: whether one of the groups, joined by commas, was asked for
-wanted()
+# is_in GROUPS GROUP...: whether one of the groups is among GROUPS, which commas join
+is_in()
 {
-	local g
-	for g in $groups; do
-		case ,$1, in *,"$g",*) return 0 ;; esac
+	local all=,$1, g
+	shift
+	for g; do
+		case $all in *,"$g",*) return 0 ;; esac
 	done
 	return 1
 }
@@ -112,13 +117,16 @@ fi
 
 missing=()
 reasons=()
+must=()			# those of the missing packages that are not optional
+# shellcheck disable=SC2086
 while read -r in_groups package why; do
-	[ -n "$in_groups" ] && wanted "$in_groups" || continue
+	[ -n "$in_groups" ] && is_in "$in_groups" $needed $optional || continue
 	for alternative in ${package//|/ }; do
 		installed "$alternative" && continue 2
 	done
 	missing+=("${package%%|*}")
 	reasons+=("$why")
+	! is_in "$in_groups" $needed || must+=("${package%%|*}")
 done <<<"$packages"
 
 if [ ${#missing[@]} -eq 0 ]; then
@@ -137,9 +145,9 @@ fi
 give_up()
 {
 	echo "deps: $*" >&2
-	[ -n "$without" ] || exit 1
+	[ ${#must[@]} -eq 0 ] || exit 1
 	echo "deps: going on without ${missing[*]}; \`make deps\` tries again" >&2
-	mkdir -p "$(dirname "$without")" && echo "$*" >"$without"
+	[ -z "$without" ] || { mkdir -p "$(dirname "$without")" && echo "$*" >"$without"; }
 	exit 0
 }
 
@@ -150,9 +158,11 @@ done
 
 root=()
 if [ "$(id -u)" -ne 0 ]; then
-	if ! command -v sudo >/dev/null 2>&1; then
-		give_up "installing needs root and there is no sudo; as root run: apt-get install ${missing[*]}"
-	fi
+	as_root="as root run: apt-get install ${missing[*]}"
+	command -v sudo >/dev/null 2>&1 || give_up "installing needs root and there is no sudo; $as_root"
+	# The second one asks for a password.
+	sudo -n true 2>/dev/null || sudo -v ||
+		give_up "installing needs root, which sudo does not give; $as_root"
 	root=(sudo)
 fi
 
@@ -161,9 +171,10 @@ apt()
 	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@"
 }
 
+# install PACKAGE...
 install()
 {
-	apt install -y --no-install-recommends "${missing[@]}"
+	apt install -y --no-install-recommends "$@"
 }
 
 # The lists may be absent or too old: then they are fetched, once.
@@ -178,7 +189,14 @@ update()
 if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 && ! update; then
 	give_up "apt-get update failed (see above): check the network and /etc/apt/sources.list, then \`make deps\` again"
 fi
-if ! install && ! { update && install; }; then
-	give_up "apt-get could not install: ${missing[*]} (see above); install them by hand, then go on"
+if install "${missing[@]}" || { update && install "${missing[@]}"; }; then
+	echo "deps: installed ${missing[*]}"
+	exit 0
 fi
-echo "deps: installed ${missing[*]}"
+# One that is optional may be the reason.
+if [ ${#must[@]} -gt 0 ] && [ ${#must[@]} -lt ${#missing[@]} ] && install "${must[@]}"; then
+	echo "deps: installed ${must[*]}"
+	mapfile -t missing < <(printf '%s\n' "${missing[@]}" | grep -vxFf <(printf '%s\n' "${must[@]}"))
+	must=()
+fi
+give_up "apt-get could not install: ${missing[*]} (see above); install them by hand, then go on"

@@ -201,10 +201,13 @@ freeze()
 	kill -STOP "$1" && wait_for 60 stands_still "$1"
 }
 
-# free_memory_mb: what tests of large segments ask before they start
+# free_memory_mb: what tests of large segments ask before they start. Segments are in /dev/shm.
 free_memory_mb()
 {
-	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
+	{
+		awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
+		df --output=avail -m /dev/shm | tail -n 1
+	} | sort -n | head -n 1 | tr -d ' '
 }
 
 # peer_field PEER FIELD: what `xseg peer list` says of it; null: nothing. This, and what follows, is
