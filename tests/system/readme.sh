@@ -1,5 +1,6 @@
 #!/bin/bash
-# readme.sh - the first hour of README.md, command by command as it stands there.
+# readme.sh - the first hour of README.md, command by command as it stands there, and the start from
+# source. Its start from packages is run by packages.sh.
 #
 # The blocks marked sh from the heading on are one script, run by `bash -e` in order. Only the
 # segment's name, the programs' path and the tour's directory are changed.
@@ -51,6 +52,18 @@ is "the hour ends well" "$status" 0
 t "no sector was wrong" test "$(grep -c 'verify errors=0' hour.log)" -ge 2
 t "the killed cache found its dirty data" grep -q 'cached: recovered .* of dirty data' hour.log
 t "nothing is left of it" test ! -e "/dev/shm/xseg.$XSEG_SEGMENT" -a ! -e clone/build/hour
+
+# ---- the start from source ----
+
+# From its own directory, with what is built already, into a home of its own.
+awk '/^## / { on = /^## Two ways to start/ } /^```$/ { inside = 0 } on && inside; /^```sh$/ { inside = 1 }' \
+	"$readme" | sed -e '/^make deps$/d' \
+	-e "s|^make |&-C '$root' --no-print-directory BUILD='${BUILD#"$root"/}' CC='${CC:-gcc}' |" >start.sh
+mkdir home
+t "the README has a start from source" grep -q "install PREFIX=~/xseg" start.sh
+t "it works" env HOME="$TMP/home" bash -ec '. ./start.sh && [ "$(command -v xseg)" = "$HOME/xseg/bin/xseg" ]'
+sed -n "s|^\(make .*\) install |\1 uninstall |p" start.sh >uninstall.sh
+t "and uninstall leaves nothing" eval 'env HOME="$TMP/home" bash -e uninstall.sh && rmdir home'
 
 # ---- the rest of the page ----
 
