@@ -38,6 +38,8 @@
  *   L4  A client reads a limited volume by requests only. Limits are stored before the door for
  *       direct reads is shut and opened. So a request that is sent after that finds the limits, and
  *       its answer lends nothing: its client learns nothing. What a client learned before is void.
+ *   L5  Nothing waits in a peer that is to stop: all goes on at once. Its clients have no other
+ *       way to an answer where no successor comes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,6 +77,12 @@ static struct vd_context *context_of(const struct peer_port *pp, const struct xr
 static bool is_limited(const struct vd_volume *v)
 {
 	return atomic_load_explicit(&v->limited, memory_order_relaxed);
+}
+
+/* L5 */
+static bool is_held(const struct peer_port *pp, const struct vd_volume *v)
+{
+	return is_limited(v) && !vd_stopping(pp);
 }
 
 /* ---- times ------------------------------------------------------------------------------- */
@@ -167,6 +175,13 @@ static void client_take(struct peer_port *pp, struct vd_limit *l, struct xreq **
 		l->last = at;
 }
 
+static void nr_limits_add(struct vd_port *port, uint32_t by)
+{
+	uint32_t nr = atomic_load_explicit(&port->nr_limits, memory_order_relaxed);
+
+	atomic_store_explicit(&port->nr_limits, nr + by, memory_order_relaxed);
+}
+
 /* Behind the others of its client. */
 static void wait_begin(struct peer_port *pp, struct vd_limit *l, struct xreq *r)
 {
@@ -192,7 +207,7 @@ static void wait_begin(struct peer_port *pp, struct vd_limit *l, struct xreq *r)
 	l->listed = true;
 	l->next = port->limit_list;
 	port->limit_list = l;
-	port->nr_limits++;
+	nr_limits_add(port, 1);
 }
 
 /* The oldest request of the client whose turn it is; there is one. All clients get the credit that
@@ -268,8 +283,8 @@ void vd_limit_take(struct peer_port *pp, struct vd_volume *v, struct xreq *r)
 	struct volumed *vd = vd_of(pp);
 	uint32_t home = vd_home_of(vd, v);
 
-	if (!vd_is_in_one_object(v, r) && vd_split_is_begun(pp, r))
-		send_on(pp, v, r);		/* L3 */
+	if (vd_stopping(pp) || (!vd_is_in_one_object(v, r) && vd_split_is_begun(pp, r)))
+		send_on(pp, v, r);		/* L3, L5 */
 	else if (home == pp->nr)
 		take_home(pp, v, r);
 	else if (vd_inbox_put(&vd->port[home].limit_inbox, r))
@@ -284,7 +299,7 @@ static void inbox_empty(struct peer_port *pp)
 	for (; r; r = next) {
 		next = r->next;
 		v = check_again(pp, r);
-		if (v && is_limited(v))
+		if (v && is_held(pp, v))
 			take_home(pp, v, r);
 		else if (v)
 			send_on(pp, v, r);
@@ -314,7 +329,7 @@ static void limit_look(struct peer_port *pp, struct vd_limit *l)
 	for (; r; r = next) {
 		next = r->next;
 		v = check_again(pp, r);
-		if (v && is_limited(v))
+		if (v && is_held(pp, v))
 			wait_begin(pp, l, r);
 		else if (v)
 			send_on(pp, v, r);
@@ -354,7 +369,7 @@ static void limits_run(struct peer_port *pp)
 {
 	struct vd_port *port = vd_port_of(pp);
 	struct vd_limit **at = &port->limit_list, *l;
-	uint64_t due = PEER_NEVER;
+	uint64_t due = PEER_NEVER, soonest;
 
 	while ((l = *at)) {
 		if (l->due_ns <= pp->now_ns)
@@ -362,16 +377,23 @@ static void limits_run(struct peer_port *pp)
 		if (!l->first) {
 			l->listed = false;
 			*at = l->next;
-			port->nr_limits--;
+			nr_limits_add(port, UINT32_MAX);
 			continue;
 		}
 		due = peer_earlier(due, l->due_ns);
 		at = &l->next;
 	}
 	/* many looks over many volumes would take all of a thread's time; a burst makes up for it */
-	if (due != PEER_NEVER && due < pp->now_ns + port->nr_limits * LOOK_NS)
-		due = pp->now_ns + port->nr_limits * LOOK_NS;
-	port->limit_due_ns = due;
+	soonest = pp->now_ns +
+		  atomic_load_explicit(&port->nr_limits, memory_order_relaxed) * LOOK_NS;
+	port->limit_due_ns = due < soonest ? soonest : due;
+}
+
+static bool has_changed(struct vd_port *port)
+{
+	/* acquire: partner is the release in limits_look() */
+	return atomic_load_explicit(&port->limit_look, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&port->limit_look, false, memory_order_acquire);
 }
 
 uint64_t vd_limit_poll(struct peer_port *pp)
@@ -380,9 +402,7 @@ uint64_t vd_limit_poll(struct peer_port *pp)
 
 	if (atomic_load_explicit(&port->limit_inbox, memory_order_relaxed))
 		inbox_empty(pp);
-	if (atomic_load_explicit(&port->limit_look, memory_order_relaxed) &&
-		/* acquire: partner is the release in limits_look() */
-		atomic_exchange_explicit(&port->limit_look, false, memory_order_acquire)) {
+	if (has_changed(port) || (vd_stopping(pp) && port->limit_list)) {
 		look_at_all(pp);
 		port->limit_due_ns = 0;
 	}

@@ -329,6 +329,12 @@ static void volumed_recovered(struct peer *p)
 	((struct volumed *)p)->catalog.wanted = true;
 }
 
+static bool waits_for_limits(const struct vd_port *port)
+{
+	return atomic_load_explicit(&port->limit_inbox, memory_order_relaxed) ||
+	       atomic_load_explicit(&port->nr_limits, memory_order_relaxed);
+}
+
 /* What waits for the catalogue, and what an unfinished job still has to do, is the successor's. */
 static bool volumed_quiesced(struct peer *p, uint64_t *left_bytes)
 {
@@ -337,7 +343,8 @@ static bool volumed_quiesced(struct peer *p, uint64_t *left_bytes)
 
 	*left_bytes = 0;
 	for (i = 0; i < p->nr_ports; i++)
-		busy += atomic_load_explicit(&vd->port[i].busy, memory_order_relaxed);
+		busy += atomic_load_explicit(&vd->port[i].busy, memory_order_relaxed) +
+			waits_for_limits(&vd->port[i]);
 	return busy == 0;
 }
 

@@ -198,7 +198,7 @@ struct vd_port {
 	_Atomic(struct xreq *) limit_inbox;
 	_Atomic bool limit_look;		/* limits, or volumes, have changed */
 	struct vd_limit *limit_list;		/* those that have requests waiting */
-	uint32_t nr_limits;			/* of these */
+	_Atomic uint32_t nr_limits;		/* of these; the port's thread writes it */
 	uint64_t limit_due_ns;			/* the first of them is due */
 	uint32_t children;			/* out, of this port's parents */
 	/* begun parents that reach beyond what their volume is cut to, with parts not sent; written

@@ -53,6 +53,8 @@ is "volumes are offered" "$(words volume info "")" "alpha beta"
 is "those that begin so" "$(words volume info al)" alpha
 is "as the value of an option, too" "$(words cache get cached --volume=b)" --volume=beta
 is "or apart from it" "$(words cache get cached --volume b)" beta
+is "limits of a volume" "$(words volume set alpha "")" "bandwidth= burst= iops="
+is "or those that begin so" "$(words volume set alpha b)" "bandwidth= burst="
 is "peers" "$(words peer kill "")" "cached memd volumed"
 is "caches" "$(words cache set "")" cached
 is "keys that may be set" "$(words cache set cached dirty)" "dirty_age= dirty_high= dirty_low="

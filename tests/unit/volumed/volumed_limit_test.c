@@ -385,6 +385,26 @@ static void a_kill_loses_no_request_that_waits_and_no_limit(void **state)
 	assert_int_equal(ended_with(20, 4096), 20);
 }
 
+/* No successor may come. */
+static void nothing_waits_in_a_volumed_that_stops(void **state)
+{
+	uint32_t id = create("vol", "64M");
+	uint64_t left;
+
+	(void)state;
+	assert_true(admin("volume set vol iops=1") > 0);
+	send_reads(id, 20);
+	steps(20);
+	assert_int_equal(nr_done(20), 1);
+	peer_stop(vd);
+	assert_false(vd->cls->quiesced(vd, &left));
+	steps(5);
+	assert_true(vd->cls->quiesced(vd, &left));
+	assert_int_equal(ended_with(20, 4096), 20);
+	sent[0] = send_io(XSEG_OP_READ, id, 0, 4096, 0);
+	assert_int_equal(ended_with(1, 4096), 1);
+}
+
 static void a_successor_does_a_set_once_and_answers_it(void **state)
 {
 	struct xreq *r;
@@ -568,6 +588,7 @@ int main(void)
 		T(a_removal_ends_what_waits),
 		T(a_shrink_ends_what_waits_beyond_the_new_size),
 		T(a_kill_loses_no_request_that_waits_and_no_limit),
+		T(nothing_waits_in_a_volumed_that_stops),
 		T(a_successor_does_a_set_once_and_answers_it),
 		T_THREADS(what_waits_goes_on_by_the_thread_of_another_port),
 		T(limits_out_of_range_are_refused),

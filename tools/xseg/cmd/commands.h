@@ -71,6 +71,10 @@ extern const struct opt volume_table[], volume_create_table[], volume_resize_tab
 command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove, volume_flush,
 	volume_import, volume_export;
 
+/* ---- volume_change_cmds.c ---- */
+extern const struct opt volume_limit_table[];	/* the keys of volume set */
+command_fn volume_set, volume_get;
+
 /* ---- recover_cmd.c ---- */
 struct recover_opts {
 	char volumed[XSEG_NAME_MAX];

@@ -4,6 +4,7 @@
  * and by the table of its options. Keys are those that the peer itself lists.
  */
 #include "tools/xseg/cmd/complete_cmd.h"
+#include "tools/xseg/cmd/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -161,6 +162,17 @@ static void print_keys(struct tool *t, const char *name, const char *word)
 	client_close(c);
 }
 
+/* What a volume has, whatever volumed says. */
+static void print_limits(const char *word)
+{
+	char key[TOKEN_MAX];
+
+	for (const struct opt *o = volume_limit_table; o->name; o++) {
+		snprintf(key, sizeof(key), "%s=", o->name);
+		complete_print("", key, word);
+	}
+}
+
 /* ---- a command --------------------------------------------------------------------------- */
 
 /* The words of a command that are there, of nr plain ones: 0 if one is another. */
@@ -261,6 +273,10 @@ static void print_argument(struct completion *c, const char *word)
 	if (!token_at(c->cmd->args, c->nr_plain - c->nr_command, token))
 		return;
 	at = token + (token[0] == '[');
+	if (!strncmp(at, "KEY=", 4) && !strcmp(c->cmd->words, "volume set")) {
+		print_limits(word);
+		return;
+	}
 	if (!strncmp(at, "KEY=", 4)) {
 		print_keys(c->t, c->plain[c->nr_command], word);
 		return;

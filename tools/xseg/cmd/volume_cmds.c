@@ -12,6 +12,7 @@
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/cmd/volume_ask.h"
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/flow/volume_io.h"
@@ -70,112 +71,6 @@ const struct opt volume_export_table[] = {
 };
 #undef AT
 
-/* ---- asking volumed ---------------------------------------------------------------------- */
-
-struct volume {
-	char name[XSEG_NAME_MAX], state[16];
-	uint64_t id, identity, size_bytes, object_size_bytes;
-	uint64_t objects_left, objects_deleted, waits_for_requests;
-};
-
-static int check_name(const char *name)
-{
-	if (xseg_name_ok(name))
-		return TOOL_DONE;
-	return tool_fail(
-		TOOL_USAGE,
-		"volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', "
-		"and begins with neither '.' nor '-'; choose another",
-		name);
-}
-
-/* Opens a client and finds volumed. `name` (NULL: none) is checked before. */
-static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name,
-			struct client **c, uint32_t *peer)
-{
-	int rc = name ? check_name(name) : TOOL_DONE;
-
-	if (!rc)
-		rc = client_open(t, c);
-	if (rc)
-		return rc;
-	rc = client_find_peer(*c, "volumed", o->volumed, peer);
-	if (rc)
-		client_close(*c);
-	return rc;
-}
-
-static void read_volume(const char *text, struct volume *v)
-{
-	memset(v, 0, sizeof(*v));
-	client_value(text, "name", v->name, sizeof(v->name));
-	client_value(text, "state", v->state, sizeof(v->state));
-	v->id = client_number(text, "id");
-	v->size_bytes = client_number(text, "size_bytes");
-	v->object_size_bytes = client_number(text, "object_size_bytes");
-	v->identity = client_number(text, "identity");
-	v->objects_left = client_number(text, "objects_left");
-	v->objects_deleted = client_number(text, "objects_deleted");
-	v->waits_for_requests = client_number(text, "waits_for_requests");
-}
-
-static int fail_volume(struct client *c, int64_t rc, const char *what, const char *name)
-{
-	const char *hint = rc == -ENOENT ? "'xseg volume list' shows the volumes" :
-			   rc == -EEXIST ? "choose another name, or remove it first" :
-					   NULL;
-
-	return client_fail(c, rc, hint, "%s %s", what, name);
-}
-
-static int ask_volume(struct client *c, uint32_t peer, const char *what, const char *name,
-		      struct volume *v)
-{
-	int64_t rc = client_ask(c, peer, "volume info %s", name);
-
-	memset(v, 0, sizeof(*v));
-	if (rc < 0)
-		return fail_volume(c, rc, what, name);
-	read_volume(c->text, v);
-	return TOOL_DONE;
-}
-
-/* ---- showing ----------------------------------------------------------------------------- */
-
-static json_t *volume_json(const struct volume *v)
-{
-	json_t *j = json_object();
-
-	out_set_text(j, "name", v->name);
-	out_set_int(j, "id", v->id);
-	out_set_int(j, "size_bytes", v->size_bytes);
-	out_set_int(j, "object_size_bytes", v->object_size_bytes);
-	out_set_text(j, "state", v->state);
-	out_set_int(j, "identity", v->identity);
-	out_set_int(j, "objects_left", v->objects_left);
-	out_set_int(j, "objects_deleted", v->objects_deleted);
-	out_set_int(j, "waits_for_requests", v->waits_for_requests);
-	return j;
-}
-
-static int show_volume(const struct tool *t, const struct volume *v)
-{
-	char size[OUT_TEXT], object[OUT_TEXT];
-
-	if (t->json)
-		return out_json(volume_json(v));
-	printf("volume   %s, id %" PRIu64 "\n", v->name, v->id);
-	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size),
-	       v->size_bytes, out_size(v->object_size_bytes, object));
-	printf("state    %s", v->state);
-	if (v->objects_left)
-		printf(", %" PRIu64 " objects left to delete", v->objects_left);
-	else if (v->waits_for_requests)
-		printf(", waits for %" PRIu64 " older requests", v->waits_for_requests);
-	printf("\n");
-	return out_done();
-}
-
 int volume_info(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct volume v;
@@ -184,12 +79,12 @@ int volume_info(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = open_volumed(t, opts, argv[0], &c, &peer);
+	rc = volume_open_volumed(t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
 	if (rc)
 		return rc;
-	rc = ask_volume(c, peer, "volume info", argv[0], &v);
+	rc = volume_ask(c, peer, "volume info", argv[0], &v);
 	client_close(c);
-	return rc ? rc : show_volume(t, &v);
+	return rc ? rc : volume_show(t, &v);
 }
 
 /* ---- list -------------------------------------------------------------------------------- */
@@ -202,7 +97,7 @@ static void list_lines(struct client *c, json_t *array, struct out_table *table)
 	for (line = strtok_r(c->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (strncmp(line, "slot=", 5))
 			continue;
-		read_volume(line, &v);
+		volume_read(line, &v);
 		json_array_append_new(array, volume_json(&v));
 		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s", v.name, v.id,
 			      out_size(v.size_bytes, size), v.state);
@@ -251,7 +146,7 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	rc = open_volumed(t, opts, NULL, &c, &peer);
+	rc = volume_open_volumed(t, ((const struct volume_opts *)opts)->volumed, NULL, &c, &peer);
 	if (rc)
 		return rc;
 	table = out_table_create("NAME\t>ID\t>SIZE\tSTATE");
@@ -318,13 +213,13 @@ int volume_create(struct tool *t, const void *opts, int argc, char **argv)
 	int code;
 
 	(void)argc;
-	code = open_volumed(t, o, argv[0], &c, &peer);
+	code = volume_open_volumed(t, o->volumed, argv[0], &c, &peer);
 	if (code)
 		return code;
 	rc = client_tell(c, peer, "volume create %s size=%" PRIu64, argv[0], o->size_bytes);
-	code = rc < 0 ? fail_volume(c, rc, "volume create", argv[0]) : TOOL_DONE;
+	code = rc < 0 ? volume_fail(c, rc, "volume create", argv[0]) : TOOL_DONE;
 	if (!code && t->json)
-		code = ask_volume(c, peer, "volume create", argv[0], &v);
+		code = volume_ask(c, peer, "volume create", argv[0], &v);
 	if (!code)
 		note_capacity(c, peer, "create", argv[0], o->size_bytes);
 	client_close(c);
@@ -342,7 +237,7 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	int64_t rc;
 	int code;
 
-	code = ask_volume(c, peer, "volume resize", name, &v);
+	code = volume_ask(c, peer, "volume resize", name, &v);
 	if (code)
 		return code;
 	/* a size that none may have is refused by volumed, with force or without */
@@ -357,11 +252,11 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	}
 	rc = client_tell(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
 	if (rc < 0)
-		return fail_volume(c, rc, "volume resize", name);
+		return volume_fail(c, rc, "volume resize", name);
 	if (o->size_bytes > v.size_bytes)
 		note_capacity(c, peer, "resize", name, o->size_bytes);
 	tool_say(t, "volume %s has %s", name, out_size(o->size_bytes, to));
-	code = t->json ? ask_volume(c, peer, "volume resize", name, &v) : TOOL_DONE;
+	code = t->json ? volume_ask(c, peer, "volume resize", name, &v) : TOOL_DONE;
 	return code || !t->json ? code : out_json(volume_json(&v));
 }
 
@@ -372,7 +267,7 @@ int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = open_volumed(t, opts, argv[0], &c, &peer);
+	rc = volume_open_volumed(t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
 	if (rc)
 		return rc;
 	rc = resize(t, c, peer, opts, argv[0]);
@@ -422,8 +317,8 @@ static int wait_removed(
 		if (rc == -ENOENT)
 			return TOOL_DONE;
 		if (rc < 0)
-			return fail_volume(c, rc, "volume remove", name);
-		read_volume(c->text, &v);
+			return volume_fail(c, rc, "volume remove", name);
+		volume_read(c->text, &v);
 		if (strcmp(v.state, "removing"))
 			return TOOL_DONE;
 		if (tool_out_of_time(t))
@@ -451,7 +346,7 @@ static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const 
 	uint32_t id;
 
 	if (rc < 0)
-		return fail_volume(c, rc, "volume remove", name);
+		return volume_fail(c, rc, "volume remove", name);
 	id = (uint32_t)client_number(c->text, "id");
 	cache_volume_forget(c, peer, id);
 	return wait_removed(t, c, peer, name, id);
@@ -465,7 +360,7 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 	int code;
 
 	(void)argc;
-	code = open_volumed(t, o, argv[0], &c, &peer);
+	code = volume_open_volumed(t, o->volumed, argv[0], &c, &peer);
 	if (code)
 		return code;
 	code = remove_volume(t, c, peer, argv[0], o->force);
@@ -483,11 +378,11 @@ static int open_volume(struct tool *t, const struct volume_opts *o, const char *
 		       const char *name, struct volume_ref *ref)
 {
 	struct volume v;
-	int rc = open_volumed(t, o, name, &ref->c, &ref->peer);
+	int rc = volume_open_volumed(t, o->volumed, name, &ref->c, &ref->peer);
 
 	if (rc)
 		return rc;
-	rc = ask_volume(ref->c, ref->peer, what, name, &v);
+	rc = volume_ask(ref->c, ref->peer, what, name, &v);
 	if (!rc && strcmp(v.state, "removing") == 0)
 		rc = tool_fail(TOOL_REFUSED, "%s %s: the volume is being removed; use another",
 			       what, name);

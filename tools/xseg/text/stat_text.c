@@ -51,7 +51,8 @@ static bool is_level(const char *key)
 	static const char *const levels[] = {
 		"memory_bytes",   "used_bytes", "dirty_bytes",   "unpromised_bytes",
 		"metadata_bytes", "objects",    "policy_number", "limbo_bytes",
-		"keys",		  "live_bytes", "curr_connections",
+		"keys",		  "live_bytes", "curr_connections", "waiting", "limit_iops",
+		"limit_bandwidth_bytes",
 	};
 	size_t i;
 
@@ -305,12 +306,25 @@ static bool several_volumeds(const struct view_stats *all)
 	return false;
 }
 
+/* "500/s 10M/s"; "-": it has none. */
+static const char *limits_text(const struct xseg_stats_view *b, char text[2 * OUT_TEXT])
+{
+	uint64_t iops = xseg_stats_value(b, "limit_iops");
+	uint64_t bytes = xseg_stats_value(b, "limit_bandwidth_bytes");
+	char nr[OUT_TEXT], size[OUT_TEXT];
+
+	snprintf(text, 2 * OUT_TEXT, "%s%s%s%s%s%s", iops ? out_count(iops, nr) : "",
+		iops ? "/s" : "", iops && bytes ? " " : "", bytes ? out_size(bytes, size) : "",
+		bytes ? "/s" : "", iops || bytes ? "" : "-");
+	return text;
+}
+
 static void add_volume(const struct writing *w, struct out_table *table,
 		       const struct xseg_stats_view *b)
 {
 	char name[2 * XSEG_NAME_MAX];
 	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT],
-		p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT];
+		p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT], limits[2 * OUT_TEXT];
 
 	out_count(per_second(w, reads_of(b)), reads);
 	out_size(per_second(w, read_bytes_of(b)), out);
@@ -319,10 +333,11 @@ static void add_volume(const struct writing *w, struct out_table *table,
 	out_count(per_second(w, xseg_stats_value(b, "flushes")), flushes);
 	snprintf(name, sizeof(name), "%s%s%s", w->several ? w->all.volumed[b - w->all.block] : "",
 		 w->several ? "/" : "", b->name);
-	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s",
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s\t%s\t%" PRIu64,
 		      w->narrow ? 16 : (int)sizeof(name), name, reads, out, writes, in, flushes,
 		      xseg_stats_value(b, "errors"), lat_text(&b->lat, 50, p50),
-		      lat_text(&b->lat, 99, p99), lat_text(&b->lat, 99.9, p999));
+		      lat_text(&b->lat, 99, p99), lat_text(&b->lat, 99.9, p999),
+		      limits_text(b, limits), xseg_stats_value(b, "waiting"));
 }
 
 static void add_store(const struct writing *w, struct out_table *table,
@@ -375,9 +390,9 @@ static const struct {
 			    "BYTES\t>DIRECT/s\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED/s" },
 			  add_cache },
 	[GROUP_VOLUME] = { { "VOLUME\t>READS\t>BYTES\t>WRITES\t>BYTES\t>FLUSHES\t>ERRORS"
-			     "\t>P50\t>P99\t>P99.9",
+			     "\t>P50\t>P99\t>P99.9\t>LIMITS\t>WAITING",
 			     "VOLUME\t>READS/s\t>B/s\t>WRITES/s\t>B/s\t>FLUSHES/s\t>ERRORS"
-			     "\t>P50\t>P99\t>P99.9" },
+			     "\t>P50\t>P99\t>P99.9\t>LIMITS\t>WAITING" },
 			   add_volume },
 	[GROUP_STORE] = { { "VALUES\t>GETS\t>HITS\t>PUTS\t>DELETES\t>KEYS\t>LIVE\t>BAD"
 			    "\t>P50\t>P99",
