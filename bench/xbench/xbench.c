@@ -139,7 +139,7 @@ static int run_program(int argc, char **argv)
 	static struct xb_options o;
 	struct xseg_error err = { "" };
 	struct xseg *seg = NULL;
-	const char *limit;
+	const char *hint;
 	int code, rc = xb_options_parse(&o, argc, argv, &err);
 
 	if (!rc && o.help)
@@ -160,9 +160,9 @@ static int run_program(int argc, char **argv)
 	rc = owner_attach(o.segment, 0, &seg, &err);
 	if (rc == -ENOENT || rc == -EPERM)
 		return fail(&o, &err, 4);
-	limit = hint_of_limit(rc);
+	hint = hint_of_attach(rc);
 	if (rc)
-		return fail_with(&o, &err, limit ? limit : "'xseg info' says more",
+		return fail_with(&o, &err, hint ? hint : "'xseg info' says more",
 				 exit_code_of(rc));
 	code = bench(&o, seg);
 	xseg_detach(seg);

@@ -136,7 +136,7 @@ static void log_held(const char *text, void *who)
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg)
 {
 	struct xseg_error err = { "" };
-	const char *limit;
+	const char *hint;
 	int rc;
 
 	/* from the environment it was not checked */
@@ -165,9 +165,9 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 		log_error("%s: %s", who, err.text);
 		return MAIN_REFUSED;
 	}
-	limit = hint_of_limit(rc);
+	hint = hint_of_attach(rc);
 	log_error("%s: %s; %s", who, err.text[0] ? err.text : strerror(-rc),
-		limit ? limit : "'xseg info' says more");
+		hint ? hint : "'xseg info' says more");
 	return rc == -EINVAL ? MAIN_USAGE : MAIN_FAILED;
 }
 

@@ -127,3 +127,17 @@ const char *hint_of_limit(int rc)
 		return NULL;
 	}
 }
+
+const char *hint_of_attach(int rc)
+{
+	switch (rc) {
+	case -EACCES:
+		return "its mode and group do not let you in; 'ls -l /dev/shm' shows them";
+	case -EROFS:
+		return "mount /dev/shm for reading and writing";
+	case -EUSERS:
+		return "end some of them; 'xseg list' counts them";
+	default:
+		return hint_of_limit(rc);
+	}
+}

@@ -31,5 +31,7 @@ const char *hint_name_volumed(char *buf, size_t size, const char *text, const ch
 /* Of an errno that says something of the process's limits or the machine's: which is to be raised.
  * NULL of all others. */
 const char *hint_of_limit(int rc);
+/* What to do if a segment that is there cannot be attached to; NULL: something else is wrong. */
+const char *hint_of_attach(int rc);
 
 #endif

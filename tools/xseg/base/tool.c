@@ -420,18 +420,9 @@ const char *tool_make_hint(int rc)
 
 static const char *attach_hint(int rc)
 {
-	if (tool_is_own_limit(rc))
-		return hint_of_limit(rc);
-	switch (rc) {
-	case -EACCES:
-		return "its mode and group do not let you in; 'ls -l /dev/shm' shows them";
-	case -EROFS:
-		return "mount /dev/shm for reading and writing";
-	case -EUSERS:
-		return "end some of them; 'xseg list' counts them";
-	default:
-		return "remove it with 'xseg destroy --force' if nothing uses it";
-	}
+	const char *hint = hint_of_attach(rc);
+
+	return hint ? hint : "remove it with 'xseg destroy --force' if nothing uses it";
 }
 
 /* A stack that runs in it holds what is not flushed: how that ends is told, whatever else is
