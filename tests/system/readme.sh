@@ -10,7 +10,27 @@ need xseg xseg-host xbench volumed kvd cached filed
 
 readme=$root/README.md
 export XDG_STATE_HOME=$TMP
-mkdir clone
+# What the tour takes from the clone.
+mkdir -p clone/build
+ln -s "$root/docs" "$root/xseg" "$root/xtypes" "$root/tools" "$root/bench" clone
+ln -s "$BUILD/lib" clone/build/lib
+left_out=()
+
+# lacks THING COMMAND...: true if the command fails; then the tour goes without that thing
+lacks()
+{
+	local thing=$1
+	shift
+	! "$@" >/dev/null 2>&1 || return 1
+	skip "README, first hour: $thing" "$thing is not there"
+}
+lacks cc command -v cc && left_out+=(-e '/^cc /d' -e '/^\.\/(kv_)?example /d')
+lacks python3 command -v python3 && left_out+=(-e '/^python3 /d')
+lacks "fio with its engine" eval "command -v fio && [ -e '$BUILD/lib/fio-xseg.so' ]" &&
+	left_out+=(-e '/^ENGINE=/d')
+lacks "nbdkit with its plug-in" \
+	eval "command -v nbdkit && command -v nbdcopy && [ -e '$BUILD/lib/nbdkit-xseg-plugin.so' ]" &&
+	left_out+=(-e '/^xseg export /,/^wait .*true$/d')
 
 # hour: the blocks of the tour, each followed by a line that tells which one has ended
 hour()
@@ -22,7 +42,7 @@ hour()
 	inside { print }' "$readme" |
 	sed -E -e '/^make( deps)?$/d' -e "s|=hour\$|=$XSEG_SEGMENT|" \
 		-e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" \
-		-e "s|\\\$PWD/build/bin|'$BUILD/bin'|"
+		-e "s|\\\$PWD/build/bin|'$BUILD/bin'|" "${left_out[@]}"
 }
 
 # title N: the words in bold before block N, or its number
