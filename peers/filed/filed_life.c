@@ -314,7 +314,8 @@ static int check_group(const char *text, struct xseg_error *err)
 }
 
 static const struct opt filed_opts[] = {
-	{ .name = "dir", .kind = OPT_STR, .off = FIELD(dir_path), .flags = OPT_REQUIRED,
+	{ .name = "dir", .kind = OPT_STR, .off = FIELD(dir_path),
+	  .flags = OPT_REQUIRED | OPT_MAKES,
 	  .len = sizeof(((struct filed *)0)->dir_path), .arg = "DIR",
 	  .help = "directory for the objects' files; made if the directory above it exists" },
 	{ .name = "group", .kind = OPT_STR, .off = FIELD(group),

@@ -3,8 +3,9 @@
  *
  *	xseg-host [-s SEG] NAME [NAME...]	serves these peers of the segment's stack file
  *	xseg-host [-s SEG] --supervise		starts and watches all of them
- *	xseg-host --check FILE			0, or one line and 2
+ *	xseg-host --check FILE			0, or a line for each error and 2
  *	xseg-host --kinds			all kinds with their options
+ *	xseg-host --keys			all keys of stack files, for programs
  *
  * Contract: an error is one line on stderr; exit codes are those of main.h (enum main_exit).
  */
@@ -23,6 +24,7 @@
 #include "peers/common/log/log_file.h"
 #include "peers/common/runtime/main.h"
 #include "peers/common/options/owner.h"
+#include "peers/host/check.h"
 #include "peers/host/kinds.h"
 #include "peers/host/load.h"
 #include "peers/host/supervise.h"
@@ -35,7 +37,7 @@ static const char me[] = "xseg-host";
 
 struct options {
 	char segment[XSEG_NAME_MAX], owner[OWNER_BYTES];
-	bool supervise, daemon, kinds, help, version;
+	bool supervise, daemon, report, kinds, keys, help, version;
 	char log[PATH_MAX], stack[PATH_MAX], check[PATH_MAX];
 };
 
@@ -56,8 +58,12 @@ static const struct opt table[] = {
 		  "segment" },
 	{ .name = "check", .kind = OPT_STR, .off = O(check), .len = PATH_MAX, .arg = "FILE",
 	  .help = "only check a stack file, - for standard input" },
+	{ .name = "report", .kind = OPT_BOOL, .off = O(report),
+	  .help = "with --check: print errors and memory in words for programs" },
 	{ .name = "kinds", .kind = OPT_BOOL, .off = O(kinds),
 	  .help = "list the kinds of peers and their options" },
+	{ .name = "keys", .kind = OPT_BOOL, .off = O(keys),
+	  .help = "list all keys of stack files, in words for programs" },
 	{ .name = "help", .kind = OPT_BOOL, .off = O(help), .help = "print this, also -h" },
 	{ .name = "version", .kind = OPT_BOOL, .off = O(version), .help = "print the version" },
 	{ 0 }
@@ -67,7 +73,7 @@ static int print_help(void)
 {
 	printf("usage: %s [-s SEGMENT] NAME...\n"
 	       "       %s [-s SEGMENT] --supervise [--daemon] [--log=FILE] [--stack=FILE]\n"
-	       "       %s --check=FILE | --kinds\n"
+	       "       %s --check=FILE [--report] | --kinds | --keys\n"
 	       "Serves several peers of a stack in one process, or supervises the whole "
 	       "stack.\n\nOptions:\n",
 		me, me, me);
@@ -91,15 +97,6 @@ static int print_kinds(void)
 		printf("\n");
 	}
 	return MAIN_DONE;
-}
-
-static int check_file(const char *path)
-{
-	struct stack *stack = NULL;
-	int rc = load_file(path, &stack);
-
-	stack_destroy(stack);
-	return rc;
 }
 
 /* ---- several peers in this process ------------------------------------------------------- */
@@ -270,10 +267,12 @@ static int run_supervisor(const struct options *o)
 /* One thing is done, and what does nothing then is refused. */
 static int check_together(const struct options *o, bool names, struct xseg_error *err)
 {
-	if (o->kinds + !!o->check[0] + o->supervise + names != 1)
+	if (o->kinds + o->keys + !!o->check[0] + o->supervise + names != 1)
 		return xseg_fail(err, -EINVAL,
-				 "name the peers to serve, or give one of --supervise, --check and "
-				 "--kinds");
+				 "name the peers to serve, or give one of --supervise, --check, "
+				 "--kinds and --keys");
+	if (o->report && !o->check[0])
+		return xseg_fail(err, -EINVAL, "--report is for --check only; leave it out");
 	if (!o->supervise && (o->daemon || o->log[0] || o->stack[0]))
 		return xseg_fail(err, -EINVAL, "--%s is for --supervise only; leave it out",
 				 o->daemon ? "daemon" : o->log[0] ? "log" : "stack");
@@ -301,8 +300,10 @@ static int run_program(int argc, char **argv)
 	owner_use(o.owner);
 	if (o.kinds)
 		return print_kinds();
+	if (o.keys)
+		return check_keys();
 	if (o.check[0])
-		return check_file(o.check);
+		return check_file(o.check, o.report);
 	return o.supervise ? run_supervisor(&o) : host(o.segment, argc - at, argv + at);
 }
 

@@ -61,18 +61,6 @@ int load_text(const char *path, char **out)
 	return rc;
 }
 
-int load_file(const char *path, struct stack **stack)
-{
-	char *text;
-	int rc = load_text(path, &text);
-
-	if (rc)
-		return rc;
-	rc = load_parse("xseg-host", path, text, stack);
-	free(text);
-	return rc;
-}
-
 int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 {
 	char *text = malloc(STACK_TEXT_BYTES);

@@ -13,8 +13,6 @@
 int load_text(const char *path, char **text);
 /* Checks all of such a text, which `from` names in the error's line. Free with stack_destroy(). */
 int load_parse(const char *who, const char *from, const char *text, struct stack **stack);
-/* Reads and checks all of a stack file. Free with stack_destroy(). */
-int load_file(const char *path, struct stack **stack);
 /* The stack that was copied into an attached segment. */
 int load_segment(const char *who, struct xseg *seg, struct stack **stack);
 

@@ -10,8 +10,10 @@
 #include "peers/common/say/export_words.h"
 #include "peers/host/kinds.h"
 
-#define MIB (1u << 20)
+#define MIB	     (1u << 20)
+#define DEFAULT_PORTS 64			/* xseg_create()'s, as for requests */
 
+<<<<<<< HEAD
 /* Of all peers and exports that are new to the segment. */
 struct need {
 	uint64_t memory_bytes, requests, ports;
@@ -33,18 +35,28 @@ static void note_memory(struct need *n, const char *name, uint64_t bytes)
 }
 
 static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_error *err)
+=======
+static int add_peer(struct room_need *n, const struct stack *stack, uint32_t at,
+		    struct xseg_error *err)
+>>>>>>> 6f612bc0 (options: all errors of a stack file, from the top)
 {
+	const struct stack_peer *from = &stack->peers[at];
 	const struct peer_class *cls = kinds_find(from->kind);
-	struct peer *p = peer_create(cls);
+	struct peer *p = cls ? peer_create(cls) : NULL;
 	uint64_t units;
 	int rc;
 
+	if (!cls)
+		return xseg_fail(err, -EINVAL, "this build has no %s", from->kind);
 	if (!p)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	rc = stack_set_options(from, cls->opts, p, err);
+	if (!rc && cls->fit)
+		rc = cls->fit(p, err);
 	p->threads = from->threads;
 	if (!rc && cls->memory_bytes)
-		note_memory(n, from->name, cls->memory_bytes(p));
+		n->peer_bytes[at] = cls->memory_bytes(p);
+	n->memory_bytes += n->peer_bytes[at];
 	if (!rc) {
 		units = cls->nr_requests ? cls->nr_requests(p) : 0;
 		units = (units + XSEG_REQUEST_UNIT - 1) / XSEG_REQUEST_UNIT;
@@ -55,6 +67,7 @@ static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_e
 	return rc;
 }
 
+<<<<<<< HEAD
 /* Each queue of an export has a port, requests and a piece of memory. Its queues for small writes
  * are taken only if they are there. */
 static void add_export(struct need *n, const struct stack_export *e)
@@ -66,6 +79,47 @@ static void add_export(struct need *n, const struct stack_export *e)
 
 /* For peers that need so much: clients find room, too, and it is a number that a person takes. */
 static uint64_t good_memory(uint64_t need)
+=======
+int room_count(struct xseg *seg, const struct stack *stack, struct room_need *need,
+	       struct xseg_error *err)
+{
+	int rc = 0, one;
+
+	memset(need, 0, sizeof(*need));
+	for (uint32_t i = 0; i < stack->nr_peers; i++) {
+		if (seg && xseg_peer_find(seg, stack->peers[i].name) != XSEG_NONE)
+			continue;
+		one = add_peer(need, stack, i, rc ? NULL : err);
+		if (one && !rc)
+			rc = one;
+	}
+	return rc;
+}
+
+const char *room_text(
+	const struct stack *stack, const struct room_need *need, char text[ROOM_TEXT])
+{
+	size_t used = 0, len;
+	char size[32];
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < stack->nr_peers; i++) {
+		if (!need->peer_bytes[i])
+			continue;
+		opt_human_size(need->peer_bytes[i], size, sizeof(size));
+		len = (size_t)snprintf(text + used, ROOM_TEXT - used, "%s%s %s", used ? ", " : "",
+			stack->peers[i].name, size);
+		if (used + len >= ROOM_TEXT - sizeof(", ...")) {
+			snprintf(text + used, ROOM_TEXT - used, ", ...");
+			break;
+		}
+		used += len;
+	}
+	return text;
+}
+
+uint64_t room_good_memory(uint64_t need)
+>>>>>>> 6f612bc0 (options: all errors of a stack file, from the top)
 {
 	uint64_t step = 32 * MIB;
 
@@ -74,16 +128,18 @@ static uint64_t good_memory(uint64_t need)
 
 int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *err)
 {
-	struct need n = { 0 };
-	struct xseg_info has;
+	char left[32], needs[32], good[32], of[ROOM_TEXT];
 	uint64_t memory_left, ports_left;
+<<<<<<< HEAD
 	char name[XSEG_NAME_MAX];
 	uint32_t i;
 	int rc = 0;
+=======
+	struct room_need n;
+	struct xseg_info has;
+	int rc = room_count(seg, stack, &n, err);
+>>>>>>> 6f612bc0 (options: all errors of a stack file, from the top)
 
-	for (i = 0; i < stack->nr_peers && !rc; i++)
-		if (xseg_peer_find(seg, stack->peers[i].name) == XSEG_NONE)
-			rc = add_peer(&n, &stack->peers[i], err);
 	if (rc)
 		return rc;
 	for (i = 0; i < stack->nr_exports; i++) {
@@ -94,13 +150,16 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 	xseg_get_info(seg, &has);
 	memory_left = (uint64_t)has.free_extents * XSEG_EXTENT_SIZE;
 	ports_left = has.free_ports + has.reserve_ports;
-	if (n.memory_bytes > memory_left)
+	if (n.memory_bytes > memory_left) {
+		opt_human_size(memory_left, left, sizeof(left));
+		opt_human_size(n.memory_bytes, needs, sizeof(needs));
+		opt_format_size(room_good_memory(has.memory_bytes - memory_left + n.memory_bytes),
+			good, sizeof(good));
 		return xseg_fail(err, -ENOSPC,
-			"the segment has %" PRIu64 "M of memory left and its peers need %" PRIu64
-			"M (%s%s); set memory = %" PRIu64 "M in [segment], or give them less",
-			memory_left / MIB, n.memory_bytes / MIB, n.memory_of,
-			n.more ? ", ..." : "",
-			good_memory(has.memory_bytes - memory_left + n.memory_bytes) / MIB);
+			"the segment has %s of memory left and its peers need %s (%s); set memory "
+			"= %s in [segment], or give them less",
+			left, needs, room_text(stack, &n, of), good);
+	}
 	if (n.ports > ports_left)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has %" PRIu64 " ports left and its peers%s need %" PRIu64
@@ -114,4 +173,55 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 			has.unowned_requests, stack->nr_exports ? " and exports" : "", n.requests,
 			stack->nr_exports ? "exports" : "the peers");
 	return 0;
+}
+
+static void check_memory(const struct stack *stack, const struct room_need *need,
+			 uint64_t given_bytes, struct stack_errors *errors)
+{
+	char given[32], needs[32], good[32], of[ROOM_TEXT];
+
+	opt_human_size(given_bytes, given, sizeof(given));
+	opt_human_size(need->memory_bytes, needs, sizeof(needs));
+	opt_format_size(room_good_memory(need->memory_bytes), good, sizeof(good));
+	if (!stack->segment.memory)
+		stack_errors_add(errors, stack->segment_line, "memory",
+			"[segment] has no memory; add memory = %s", good);
+	else if (need->memory_bytes > given_bytes)
+		stack_errors_add(errors, stack->memory_line, "memory",
+			"memory: %s is too little, the peers need %s (%s); set memory = %s, or "
+			"give them less",
+			given, needs, room_text(stack, need, of), good);
+}
+
+void room_check_plan(const struct stack *stack, const struct room_need *need,
+		     struct stack_errors *errors)
+{
+	uint64_t ports = stack->segment.ports ? stack->segment.ports : DEFAULT_PORTS;
+	unsigned line = stack->segment_line;
+	struct xseg_error why = { "" };
+	struct xseg_config cfg;
+	struct xseg_plan plan = { 0 };
+
+	if (stack_errors_has(errors, 0, UINT32_MAX, "memory"))
+		return;
+	if (stack_segment_config(&stack->segment, &cfg, &why)) {
+		stack_errors_add(errors, line, "group", "%s; make it, or name another", why.text);
+		return;
+	}
+	if (cfg.memory_bytes && xseg_plan(&cfg, &plan, &why)) {
+		stack_errors_add(errors, line, "", "[segment]: %s", why.text);
+		return;
+	}
+	check_memory(stack, need, plan.pages_bytes, errors);
+	/* the supervisor has one, too */
+	if (need->ports + 1 > ports)
+		stack_errors_add(errors, line, "ports",
+			"ports: %" PRIu64 " are too few, the peers and their supervisor need %" PRIu64
+			"; set ports = %" PRIu64 ", or give them fewer threads",
+			ports, need->ports + 1, need->ports + need->ports / 2 + 16);
+	if (plan.nr_requests && need->requests > plan.nr_requests)
+		stack_errors_add(errors, line, "requests",
+			"requests: %" PRIu32 " are too few, the peers need %" PRIu64
+			"; set requests = %" PRIu64 ", or give the peers fewer",
+			plan.nr_requests, need->requests, need->requests * 2);
 }

@@ -1,4 +1,4 @@
-/* room - whether a segment has room for all peers that a stack is to begin in it.
+/* room - what the peers of a stack take of a segment, and whether that is there.
  *
  * Contract: any thread; allocates and frees.
  */
@@ -8,10 +8,31 @@
 #include "peers/common/options/stack.h"
 #include "xseg/xseg.h"
 
-/* Compares the memory, the requests and the ports that the stack's peers take when they begin with
- * those that are left. A peer whose name the segment has, alive or not, may have all of that
- * already, so it is not counted. -ENOSPC: not all of them can begin, whatever the order. 0 is no
- * promise: others may take some meanwhile, and requests may lie apart. */
+struct room_need {
+	uint64_t memory_bytes, requests, ports;
+	/* of each of the stack's peers; 0 also of one that is not counted */
+	uint64_t peer_bytes[STACK_MAX_PEERS];
+};
+
+/* What the peers of a stack take when they begin. A peer whose name the segment has (NULL: there is
+ * none), alive or not, may have all of that already, so it is not counted; nor is one whose options
+ * are wrong, which is the answer then. */
+int room_count(struct xseg *seg, const struct stack *stack, struct room_need *need,
+	       struct xseg_error *err) XSEG_MUST_CHECK;
+/* A good size for [segment] memory, for so much: clients find room, too, and it is a number that a
+ * person takes. */
+uint64_t room_good_memory(uint64_t need_bytes);
+/* "cached 34.0M, memd 4.0M"; returns text. */
+#define ROOM_TEXT 160
+const char *room_text(
+	const struct stack *stack, const struct room_need *need, char text[ROOM_TEXT]);
+
+/* Compares what the stack's peers take with what is left. -ENOSPC: not all of them can begin,
+ * whatever the order. 0 is no promise: others may take some meanwhile, and requests may lie
+ * apart. */
 int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *err) XSEG_MUST_CHECK;
+/* The same of a segment that is made as the stack's [segment] says. Adds what is too little. */
+void room_check_plan(const struct stack *stack, const struct room_need *need,
+		     struct stack_errors *errors);
 
 #endif

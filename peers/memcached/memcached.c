@@ -43,7 +43,7 @@ static const struct opt memcached_opts[] = {
 	{ .name = "kvd", .kind = OPT_STR, .off = offsetof(struct peer, downstream_name),
 	  .len = XSEG_NAME_MAX, .arg = "NAME", .help = "the store of values that it serves" },
 	{ .name = "listen", .kind = OPT_LIST, .off = FIELD(opt.listen), .len = 512,
-	  .arg = "unix:PATH|HOST:PORT", .check = mc_listen_check,
+	  .arg = "unix:PATH|HOST:PORT", .check = mc_listen_check, .flags = OPT_SOCKET,
 	  .help = "where clients connect; may be given up to 4 times" },
 	{ .name = "mode", .kind = OPT_STR, .off = FIELD(opt.mode), .len = 8,
 	  .arg = "MODE", .check = check_mode,

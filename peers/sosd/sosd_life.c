@@ -206,7 +206,7 @@ static const struct opt sosd_opts[] = {
 	{ .name = "pool", .kind = OPT_STR, .off = FIELD(pool), .flags = OPT_REQUIRED,
 	  .len = sizeof(((struct sosd *)0)->pool), .arg = "POOL",
 	  .help = "pool for the objects; it must exist" },
-	{ .name = "conf", .kind = OPT_STR, .off = FIELD(conf),
+	{ .name = "conf", .kind = OPT_STR, .off = FIELD(conf), .flags = OPT_FILE,
 	  .len = sizeof(((struct sosd *)0)->conf), .arg = "FILE",
 	  .help = "Ceph's configuration; else $CEPH_CONF, /etc/ceph/ceph.conf" },
 	{ .name = "user", .kind = OPT_STR, .off = FIELD(user),

@@ -216,28 +216,41 @@ static void format_bound(const struct opt *o, uint64_t value, char *out, size_t 
 		out, size);
 }
 
-static void print_limits(FILE *out, const struct opt *o)
+static void format_choices(const struct opt *o, char *out, size_t size)
+{
+	const char *const *name;
+	size_t used = 0;
+
+	for (name = o->names; *name && used < size; name++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s",
+			name == o->names ? "" : ", ", *name);
+}
+
+const char *cli_limits(const struct opt *o, char *out, size_t size)
 {
 	char low[32], high[32];
 
+	out[0] = '\0';
+	if (o->kind == OPT_ENUM) {
+		format_choices(o, out, size);
+		return out;
+	}
 	if (o->kind > OPT_PERCENT || (!o->min && !o->max))
-		return;
+		return out;
 	format_bound(o, o->min, low, sizeof(low));
 	format_bound(o, o->max, high, sizeof(high));
 	if (o->max)
-		fprintf(out, ", %s to %s", low, high);
+		snprintf(out, size, "%s to %s", low, high);
 	else
-		fprintf(out, ", at least %s", low);
+		snprintf(out, size, "at least %s", low);
+	return out;
 }
 
-static void print_choices(FILE *out, const struct opt *o)
+const char *cli_argument(const struct opt *o)
 {
-	const char *const *name;
+	const char *arg = arg_of(o);
 
-	if (o->kind != OPT_ENUM)
-		return;
-	for (name = o->names; *name; name++)
-		fprintf(out, "%s%s", name == o->names ? ": " : ", ", *name);
+	return arg ? arg : "";
 }
 
 /* "name=ARG" */
@@ -265,9 +278,11 @@ void cli_print_words(FILE *out, int at, const char *text)
 
 static void describe(FILE *out, const struct opt *o)
 {
-	fputs(o->help, out);
-	print_choices(out, o);
-	print_limits(out, o);
+	char limits[200];
+
+	cli_limits(o, limits, sizeof(limits));
+	fprintf(out, "%s%s%s", o->help,
+		!*limits ? "" : o->kind == OPT_ENUM ? ": " : ", ", limits);
 	if (o->def && *o->def)
 		fprintf(out, " [%s]", o->def);
 	if (o->kind == OPT_LIST)

@@ -42,6 +42,10 @@ int cli_only_options(int at, int argc, char **argv, struct xseg_error *err) XSEG
 
 /* Aligned, for a terminal of 80 columns: name, argument, help, range, default. */
 void cli_print_options(FILE *out, const struct opt *table);
+/* What stands behind "name=", "" for a flag; its range or its choices, written into out, which is
+ * returned: "4M to 1T", "wait, fail", or "". */
+const char *cli_argument(const struct opt *o);
+const char *cli_limits(const struct opt *o, char *out, size_t size);
 /* The words of a text from column `at` on, where the line is now: a line that is full is followed
  * by others, which begin there, too. Ends the line. */
 void cli_print_words(FILE *out, int at, const char *text);

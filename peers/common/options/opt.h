@@ -37,6 +37,11 @@ enum opt_kind {
 #define OPT_LIVE     1u		/* may be changed while the peer runs (peer set, cache set) */
 #define OPT_REQUIRED 2u
 #define OPT_OR_ZERO  4u		/* a number that is less than its min may be 0, as help says */
+/* Texts that name something outside of the segment (opt_path.h). */
+#define OPT_DIR	     8u			/* a directory */
+#define OPT_MAKES    16u	/* the same, and it is made if the directory above it is there */
+#define OPT_FILE     32u		/* a file that is read */
+#define OPT_SOCKET   64u		/* PATH or unix:PATH of a socket that is made; or no path */
 
 struct opt {
 	/* "dirty-high" on the command line is "dirty_high" in tables: - and _ are the same */

@@ -3,146 +3,48 @@
  */
 #include "peers/common/options/stack.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/options/cli.h"
 #include "peers/common/options/cpus.h"
-#include "peers/common/options/owner.h"
+#include "peers/common/options/stack_kind.h"
+#include "peers/common/options/stack_resolve.h"
 
 #define BOM "\xef\xbb\xbf"
 
-/* A kind, as far as a stack must know it without its code. */
-struct stack_kind {
-	const char *name;
-	bool sends;				/* has a downstream */
-	const char *over;			/* of this kind only, and its key */
-};
-
-static const struct stack_kind stack_kinds[] = {
-	{ .name = "volumed", .sends = true }, { .name = "cached", .sends = true },
-	{ .name = "filed" }, { .name = "memd" }, { .name = "sosd" },
-	{ .name = "kvd", .sends = true },
-	{ .name = "memcached", .sends = true, .over = "kvd" },
-	{ 0 },
-};
-
-/* ---- [segment] --------------------------------------------------------------------------- */
-
-static int read_mode(const char *text, uint32_t *mode)
-{
-	char *end;
-
-	*mode = (uint32_t)strtoul(text, &end, 8);
-	return !isdigit((unsigned char)*text) || *end || !*mode || *mode > 0777 ? -EINVAL : 0;
-}
-
-int stack_check_mode(const char *text, struct xseg_error *err)
-{
-	uint32_t mode;
-
-	if (read_mode(text, &mode))
-		return xseg_fail(err, -EINVAL,
-				 "mode: '%.60s' is not a file mode such as 0600 or 0660", text);
-	return 0;
-}
-
-int stack_check_group(const char *text, struct xseg_error *err)
-{
-	return *text ? 0 : xseg_fail(err, -EINVAL, "group: it is empty; leave it out for your own");
-}
-
-const char *const stack_huge_names[] = { "auto", "never", "require", NULL };
-
-#define SEG(field) offsetof(struct stack_segment, field)
-static const struct opt segment_opts[] = {
-	{ .name = "name", .kind = OPT_STR, .off = SEG(name), .len = XSEG_NAME_MAX, .arg = "NAME",
-	  .check = cli_check_name, .help = "name of the segment" },
-	{ .name = "memory", .kind = OPT_SIZE, .off = SEG(memory), .min = 4 << 20, .arg = "SIZE",
-	  .help = "memory for data, caches and tables" },
-	{ .name = "requests", .kind = OPT_UINT, .off = SEG(requests), .arg = "N", .min = 32,
-	  .max = 1u << 20, .flags = OPT_OR_ZERO, .help = "requests in all (0: 2048)" },
-	{ .name = "ports", .kind = OPT_UINT, .off = SEG(ports), .arg = "N", .min = 4,
-	  .max = XSEG_MAX_PORTS, .flags = OPT_OR_ZERO, .help = "ports in all (0: 64)" },
-	{ .name = "huge", .kind = OPT_ENUM, .off = SEG(huge), .names = stack_huge_names,
-	  .arg = "auto|never|require", .help = "whether to use huge pages" },
-	{ .name = "mode", .kind = OPT_STR, .off = SEG(mode), .len = 8, .def = "0600", .arg = "MODE",
-	  .check = stack_check_mode, .help = "users that may attach, as a file mode" },
-	{ .name = "group", .kind = OPT_STR, .off = SEG(group), .len = 33, .arg = "GROUP",
-	  .check = stack_check_group,
-	  .help = "group that the segment is given to, by name or number" },
-	OWNER_OPT(SEG(owner)),
-	{ 0 }
-};
-
-int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
-			 struct xseg_error *err)
-{
-	*cfg = (struct xseg_config){ .memory_bytes = s->memory, .nr_requests = s->requests,
-				     .nr_ports = s->ports, .huge = s->huge, .group = -1 };
-	if (read_mode(s->mode, &cfg->mode))
-		return stack_check_mode(s->mode, err);
-	if (s->group[0] && owner_find_group(s->group, &cfg->group))
-		return xseg_fail(err, -EINVAL, "group: this machine has no group '%s'", s->group);
-	return 0;
-}
-
 /* ---- [peer NAME] ------------------------------------------------------------------------- */
 
-static const struct stack_kind *find_kind(const char *name)
-{
-	const struct stack_kind *k;
-
-	for (k = stack_kinds; k->name; k++)
-		if (!strcmp(k->name, name))
-			return k;
-	return NULL;
-}
-
-const char *stack_program(const char *kind)
-{
-	return strcmp(kind, "memcached") ? kind : "xseg-memcached";
-}
-
-bool stack_kind_is_store(const char *kind)
-{
-	const struct stack_kind *k = find_kind(kind);
-
-	return k && !k->sends;
-}
-
-static int check_kind(const char *text, struct xseg_error *err)
-{
-	if (!find_kind(text))
-		return xseg_fail(err, -EINVAL,
-				 "kind: '%.60s' is not one of volumed, cached, filed, memd, sosd, "
-				 "kvd, memcached",
-				 text);
-	return 0;
-}
-
 #define PEER(field) offsetof(struct stack_peer, field)
-static const struct opt peer_opts[] = {
-	{ .name = "kind", .kind = OPT_STR, .off = PEER(kind), .len = 16, .check = check_kind },
+const struct opt stack_peer_table[] = {
+	{ .name = "kind", .kind = OPT_STR, .off = PEER(kind), .len = 16, .check = stack_kind_check,
+	  .arg = "KIND", .help = "one of " STACK_KINDS "; if there is no such key, the peer's name" },
 	{ .name = "downstream", .kind = OPT_STR, .off = PEER(downstream_name), .len = XSEG_NAME_MAX,
-	  .check = cli_check_name },
+	  .check = cli_check_name, .arg = "NAME",
+	  .help = "the peer that it sends to; a store has none" },
 	/* the same, of a peer that serves a kvd to others */
 	{ .name = "kvd", .kind = OPT_STR, .off = PEER(downstream_name), .len = XSEG_NAME_MAX,
-	  .check = cli_check_name },
+	  .check = cli_check_name, .arg = "NAME",
+	  .help = "of a memcached: the kvd that it serves, in place of downstream" },
 	{ .name = "threads", .kind = OPT_UINT, .off = PEER(threads), .min = 1,
-	  .max = PEER_MAX_THREADS, .def = "1" },
-	{ .name = "cpus", .kind = OPT_STR, .off = PEER(cpus), .len = 64, .check = cpus_check },
-	{ .name = "restart", .kind = OPT_BOOL, .off = PEER(restart), .def = "yes" },
+	  .max = PEER_MAX_THREADS, .def = "1", .arg = "N",
+	  .help = "threads, each with a port of its own" },
+	{ .name = "cpus", .kind = OPT_STR, .off = PEER(cpus), .len = 64, .check = cpus_check,
+	  .arg = "LIST", .help = "processors for the threads, such as 0,2-3" },
+	{ .name = "restart", .kind = OPT_BOOL, .off = PEER(restart), .def = "yes",
+	  .help = "whether the supervisor starts it again when it has died" },
 	{ 0 }
 };
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_PEER, SECTION_EXPORT, SECTION_RUN };
+/* SECTION_WRONG: its own line was refused, so nothing is said of its keys. */
+enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_PEER, SECTION_EXPORT, SECTION_RUN,
+	SECTION_WRONG };
 
 struct reading {
 	struct stack *stack;
@@ -154,19 +56,17 @@ struct reading {
 	bool goes_on; /* the line begins with a blank: to inih, more of the value before */
 	unsigned nr_keys;			/* of this section, so far */
 	unsigned seen; /* keys of this section: bit per entry of its table */
-	int rc;
-	unsigned error_line;
-	struct xseg_error *err;
+	const char *key;			/* that is read; NULL: none is */
+	struct stack_errors *errors;
+	/* lines that inih cannot read: it sees empty ones in their places */
+	unsigned nr_broken, broken[STACK_MAX_ERRORS];
 };
 
-/* Puts "line N: " before the text of `why`; the first error wins. */
+/* Notes an error, and reading goes on. */
 static int fail_at(struct reading *in, unsigned line, const char *why)
 {
-	if (in->rc)
-		return in->rc;
-	in->error_line = line;
-	in->rc = xseg_fail(in->err, -EINVAL, "line %u: %s", line, why);
-	return in->rc;
+	stack_errors_add(in->errors, line, in->key, "%s", why);
+	return -EINVAL;
 }
 
 static int fail_name(struct reading *in, unsigned line, const char *before, const char *name,
@@ -180,9 +80,9 @@ static int fail_name(struct reading *in, unsigned line, const char *before, cons
 
 static int begin_once(struct reading *in, enum section section, bool *seen, const char *name)
 {
-	in->section = section;
 	if (*seen)
 		return fail_name(in, in->line, "there are two sections ", name, "; make them one");
+	in->section = section;
 	*seen = true;
 	return 0;
 }
@@ -192,8 +92,6 @@ static int begin_peer(struct reading *in, const char *name)
 	struct stack *stack = in->stack;
 	struct xseg_error why;
 
-	in->section = SECTION_PEER;
-	in->peer = NULL;
 	if (cli_check_name(name, &why))
 		return fail_at(in, in->line, why.text);
 	if (!strcmp(name, "supervisor"))
@@ -203,10 +101,11 @@ static int begin_peer(struct reading *in, const char *name)
 		return fail_name(in, in->line, "there are two peers ", name, "; names must differ");
 	if (stack->nr_peers == STACK_MAX_PEERS)
 		return fail_at(in, in->line, "a stack has at most 64 peers");
+	in->section = SECTION_PEER;
 	in->peer = &stack->peers[stack->nr_peers++];
-	opt_set_defaults(peer_opts, in->peer);
+	opt_set_defaults(stack_peer_table, in->peer);
 	memcpy(in->peer->name, name, strlen(name) + 1);
-	in->peer->line = in->line;
+	in->peer->line = in->peer->last_line = in->line;
 	in->peer->downstream = in->peer->group = STACK_NONE;
 	return 0;
 }
@@ -215,18 +114,20 @@ static int begin_export(struct reading *in, const char *name)
 {
 	struct xseg_error why;
 
-	in->section = SECTION_EXPORT;
 	if (stack_export_begin(in->stack, name, in->line, &why))
 		return fail_at(in, in->line, why.text);
+	in->section = SECTION_EXPORT;
 	return 0;
 }
 
 static int begin_section(struct reading *in, const char *name)
 {
 	in->seen = in->nr_keys = 0;
-	in->section = SECTION_NONE;
-	if (!strcmp(name, "segment"))
+	in->section = SECTION_WRONG;
+	if (!strcmp(name, "segment")) {
+		in->stack->segment_line = in->line;
 		return begin_once(in, SECTION_SEGMENT, &in->segment_seen, "[segment]");
+	}
 	if (!strcmp(name, "run"))
 		return begin_once(in, SECTION_RUN, &in->run_seen, "[run]");
 	if (!strncmp(name, "peer", 4) && isspace((unsigned char)name[4]))
@@ -237,50 +138,114 @@ static int begin_section(struct reading *in, const char *name)
 			 "; there are [segment], [peer NAME], [export NAME] and [run]");
 }
 
-/* A section's line, as inih is about to see it. */
-static void look_for_section(struct reading *in, const char *line)
+/* A section's line, as inih is about to see it; one that is refused it does not see. */
+static bool look_for_section(struct reading *in, const char *line)
 {
 	const char *begin = line + strspn(line, " \t");
 	char name[200] = "";
 	size_t len;
 
 	if (*begin != '[')
-		return;
+		return true;
+	in->key = NULL;
+	in->section = SECTION_WRONG;
 	len = strcspn(begin + 1, "]");
 	if (begin != line)
-		fail_at(in, in->line, "a section must begin at the start of its line");
-	else if (begin[1 + len] != ']')
-		fail_at(in, in->line, "the section lacks its ']'");
-	else {
-		while (len && isspace((unsigned char)begin[len]))
-			len--;
-		begin += 1 + strspn(begin + 1, " \t");
-		len = len > (size_t)(begin - line - 1) ? len - (size_t)(begin - line - 1) : 0;
-		memcpy(name, begin, len);
-		name[len] = '\0';
-		begin_section(in, name);
-	}
+		return !fail_at(in, in->line, "a section must begin at the start of its line");
+	if (begin[1 + len] != ']')
+		return !fail_at(in, in->line, "the section lacks its ']'; add it");
+	while (len && isspace((unsigned char)begin[len]))
+		len--;
+	begin += 1 + strspn(begin + 1, " \t");
+	len = len > (size_t)(begin - line - 1) ? len - (size_t)(begin - line - 1) : 0;
+	memcpy(name, begin, len);
+	name[len] = '\0';
+	return !begin_section(in, name);
+}
+
+static bool is_broken(const struct reading *in, unsigned line)
+{
+	for (unsigned i = 0; i < in->nr_broken; i++)
+		if (in->broken[i] == line)
+			return true;
+	return false;
+}
+
+/* Copies the next line, or nothing of one that is too long: *len. False: there is none. */
+static bool next_line(struct reading *in, char *buf, int room, size_t *len)
+{
+	bool fits;
+
+	if (!*in->next)
+		return false;
+	*len = strcspn(in->next, "\n");
+	fits = *len + 2 <= (size_t)room && *len < 199;
+	in->line++;
+	in->goes_on = in->nr_keys && isblank((unsigned char)in->next[0]);
+	memcpy(buf, in->next, fits ? *len : 0);
+	buf[fits ? *len : 0] = '\0';
+	in->next += *len + (in->next[*len] == '\n');
+	return true;
 }
 
 /* inih's reader: like fgets(). */
 static char *read_line(char *buf, int room, void *arg)
 {
 	struct reading *in = arg;
-	size_t len = strcspn(in->next, "\n");
+	size_t len;
 
-	if (!*in->next || in->rc)
+	if (!next_line(in, buf, room, &len))
 		return NULL;
-	in->line++;
-	in->goes_on = in->nr_keys && isblank((unsigned char)in->next[0]);
-	if (len + 2 > (size_t)room || len >= 199) {
+	in->key = NULL;
+	if (len && !*buf)
 		fail_at(in, in->line, "the line is longer than 198 characters; shorten it");
-		return NULL;
-	}
-	memcpy(buf, in->next, len);
-	buf[len] = '\0';
-	in->next += len + (in->next[len] == '\n');
-	look_for_section(in, buf);
+	if (!look_for_section(in, buf) || is_broken(in, in->line))
+		*buf = '\0';
 	return buf;
+}
+
+/* The same, where it is only to be known which lines inih cannot read. */
+static char *read_line_to_try(char *buf, int room, void *arg)
+{
+	struct reading *in = arg;
+	size_t len;
+
+	if (!next_line(in, buf, room, &len))
+		return NULL;
+	if (is_broken(in, in->line))
+		*buf = '\0';
+	return buf;
+}
+
+static int take_key(void *arg, const char *section, const char *key, const char *value)
+{
+	(void)arg;
+	(void)section;
+	(void)key;
+	(void)value;
+	return 1;
+}
+
+/* inih names the first line that it cannot read, so such a line is left out and the rest read
+ * again. What is wrong with a section look_for_section() says. */
+static int find_broken(struct reading *in)
+{
+	const char *text = in->next, *line;
+	int rc;
+
+	for (;;) {
+		rc = ini_parse_stream(read_line_to_try, in, take_key, NULL);
+		in->next = text;
+		in->line = 0;
+		if (rc <= 0 || in->nr_broken == STACK_MAX_ERRORS)
+			return rc < 0 ? -ENOMEM : 0;
+		in->broken[in->nr_broken++] = (unsigned)rc;
+		for (line = text; rc > 1; rc--)
+			line += strcspn(line, "\n") + 1;
+		if (line[strspn(line, " \t")] != '[')
+			fail_at(in, in->broken[in->nr_broken - 1],
+				"this is neither [SECTION] nor KEY = VALUE");
+	}
 }
 
 /* Sets a key of a section's own table, once. */
@@ -300,25 +265,28 @@ static int set_own(struct reading *in, const struct opt *table, const struct opt
 
 static int set_segment(struct reading *in, const char *key, const char *value)
 {
-	const struct opt *o = opt_find(segment_opts, key);
+	const struct opt *o = opt_find(stack_segment_table, key);
 
 	if (!o)
 		return fail_name(in, in->line, "[segment] has no ", key,
 			"; it has name, memory, requests, ports, huge, mode, group and owner");
-	return set_own(in, segment_opts, o, &in->stack->segment, value);
+	if (!strcmp(o->name, "memory"))
+		in->stack->memory_line = in->line;
+	return set_own(in, stack_segment_table, o, &in->stack->segment, value);
 }
 
 static int set_peer(struct reading *in, const char *key, const char *value)
 {
-	const struct opt *o = opt_find(peer_opts, key);
+	const struct opt *o = opt_find(stack_peer_table, key);
 	struct stack_peer *p = in->peer;
 	struct stack_option *option;
 
+	p->last_line = in->line;
 	if (o) {
 		if (o->off == PEER(downstream_name))
 			p->downstream_line = in->line;
 		p->names_kvd |= opt_same_name(key, "kvd");
-		return set_own(in, peer_opts, o, p, value);
+		return set_own(in, stack_peer_table, o, p, value);
 	}
 	if (p->nr_options == STACK_MAX_OPTIONS)
 		return fail_name(in, in->line, "peer ", p->name, " has more than 32 options");
@@ -374,18 +342,19 @@ static bool is_indented_key(const struct reading *in, const char *value)
 	return in->goes_on && len && value[len + strspn(value + len, " \t")] == '=';
 }
 
-/* inih's handler: 0 is an error. */
+/* inih's handler: 0 would be an error. */
 static int on_key(void *arg, const char *section, const char *key, const char *value)
 {
 	struct reading *in = arg;
 
 	(void)section;
-	if (is_indented_key(in, value))
+	in->key = key;
+	if (is_indented_key(in, value)) {
 		fail_at(in, in->line,
 			"the line begins with a blank, so it continues the value before; begin "
 			"each key at the start of its line");
-	if (in->rc)
-		return 0;
+		return 1;
+	}
 	in->nr_keys++;
 	switch (in->section) {
 	case SECTION_SEGMENT:
@@ -404,160 +373,11 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 		fail_name(in, in->line, "", key,
 			" is in no section; put it below [segment], [peer NAME], [export NAME] or "
 			"[run]");
+		break;
+	case SECTION_WRONG:
+		break;
 	}
-	return in->rc == 0;
-}
-
-/* ---- what holds between peers ------------------------------------------------------------ */
-
-static int resolve_peer(struct reading *in, struct stack_peer *p)
-{
-	if (!p->kind[0] && find_kind(p->name))
-		memcpy(p->kind, find_kind(p->name)->name, strlen(find_kind(p->name)->name) + 1);
-	if (!p->kind[0])
-		return fail_name(in, p->line, "peer ", p->name,
-				 " has no kind; add kind = volumed, cached, filed, memd, sosd, "
-				 "kvd or memcached");
-	if (p->names_kvd && !find_kind(p->kind)->over)
-		return fail_name(in, p->downstream_line, "a ", p->kind,
-				 " has no key kvd; downstream = names the peer that it sends to");
-	if (!p->downstream_name[0])
-		return 0;
-	if (!find_kind(p->kind)->sends)
-		return fail_name(in, p->downstream_line, "a ", p->kind,
-				 " is a store and has no downstream; leave that out");
-	p->downstream = stack_find(in->stack, p->downstream_name);
-	if (p->downstream == STACK_NONE)
-		return fail_name(in, p->downstream_line, "downstream: there is no peer ",
-				 p->downstream_name, " in this file");
-	return 0;
-}
-
-/* When all kinds are known. */
-static int check_below(struct reading *in, const struct stack_peer *p)
-{
-	const char *over = find_kind(p->kind)->over;
-	const struct stack_peer *below;
-
-	if (p->downstream == STACK_NONE)
-		return 0;
-	below = &in->stack->peers[p->downstream];
-	if (over && strcmp(below->kind, over))
-		return fail_name(in, p->downstream_line, "kvd: ", below->name,
-				 " is no kvd; name a peer of that kind");
-	if (find_kind(below->kind)->over)
-		return fail_name(in, p->downstream_line, "downstream: ", below->name,
-				 " serves clients only; name the peer below it");
-	return 0;
-}
-
-static int find_loop(struct reading *in, const struct stack_peer *p)
-{
-	uint32_t steps, at = p->downstream;
-
-	for (steps = 0; at != STACK_NONE && steps <= in->stack->nr_peers; steps++)
-		at = in->stack->peers[at].downstream;
-	if (at == STACK_NONE)
-		return 0;
-	return fail_name(in, p->downstream_line, "what ", p->name,
-			 " sends to comes back to it: a loop of downstreams");
-}
-
-static bool is_named(const struct stack *stack, uint32_t peer)
-{
-	uint32_t i;
-
-	for (i = 0; i < stack->nr_peers; i++)
-		if (stack->peers[i].downstream == peer)
-			return true;
-	return false;
-}
-
-/* Another peer that names the same downstream, or NULL. */
-static const struct stack_peer *find_beside(const struct stack *stack, const struct stack_peer *p)
-{
-	const struct stack_peer *q;
-
-	for (q = stack->peers; q < stack->peers + stack->nr_peers; q++)
-		if (q != p && p->downstream != STACK_NONE && q->downstream == p->downstream)
-			return q;
-	return NULL;
-}
-
-/* A cache has its downstream to itself. One that nobody sends to is no harm beside others: it
- * waits. */
-static int resolve_cache(struct reading *in, struct stack_peer *p)
-{
-	const struct stack_peer *beside = find_beside(in->stack, p);
-	struct xseg_error why;
-
-	if (strcmp(p->kind, "cached") || !beside)
-		return 0;
-	p->waits = !is_named(in->stack, (uint32_t)(p - in->stack->peers));
-	if (p->waits)
-		return 0;
-	xseg_fail(&why, 0,
-		"cache '%.60s' must be the only sender to its downstream, and '%.60s' sends there, "
-		"too; let that send to the cache, or leave the cache out of all downstreams and "
-		"plug it",
-		p->name, beside->name);
-	return fail_at(in, p->downstream_line, why.text);
-}
-
-const char *stack_downstream(const struct stack_peer *p)
-{
-	return p->waits ? "" : p->downstream_name;
-}
-
-static int resolve_group(struct reading *in, uint32_t nr)
-{
-	struct stack_group *g = &in->stack->groups[nr];
-	char *name, *rest = g->names;
-	struct stack_peer *p;
-	uint32_t i;
-
-	while ((name = strsep(&rest, " \t,"))) {
-		if (!*name)
-			continue;
-		i = stack_find(in->stack, name);
-		if (i == STACK_NONE)
-			return fail_name(in, g->line, "together: there is no peer ", name,
-					 " in this file");
-		p = &in->stack->peers[i];
-		if (p->group != STACK_NONE)
-			return fail_name(in, g->line, "together: ", name, " is named twice");
-		p->group = nr;
-		g->peer[g->nr++] = i;
-	}
-	return g->nr ? 0 : fail_at(in, g->line, "together: names at least one peer");
-}
-
-static int resolve_exports(struct reading *in)
-{
-	struct xseg_error why;
-	unsigned line = 0;
-
-	if (!in->rc && stack_export_resolve(in->stack, &line, &why))
-		return fail_at(in, line, why.text);
-	return in->rc;
-}
-
-static int resolve(struct reading *in)
-{
-	struct stack *stack = in->stack;
-	uint32_t i;
-
-	for (i = 0; i < stack->nr_peers && !in->rc; i++)
-		resolve_peer(in, &stack->peers[i]);
-	for (i = 0; i < stack->nr_peers && !in->rc; i++)
-		find_loop(in, &stack->peers[i]);
-	for (i = 0; i < stack->nr_peers && !in->rc; i++)
-		check_below(in, &stack->peers[i]);
-	for (i = 0; i < stack->nr_peers && !in->rc; i++)
-		resolve_cache(in, &stack->peers[i]);
-	for (i = 0; i < stack->nr_groups && !in->rc; i++)
-		resolve_group(in, i);
-	return resolve_exports(in);
+	return 1;
 }
 
 /* ---- for everybody ----------------------------------------------------------------------- */
@@ -567,7 +387,7 @@ struct stack *stack_create(void)
 	struct stack *stack = calloc(1, sizeof(*stack));
 
 	if (stack)
-		opt_set_defaults(segment_opts, &stack->segment);
+		opt_set_defaults(stack_segment_table, &stack->segment);
 	return stack;
 }
 
@@ -587,47 +407,27 @@ void stack_destroy(struct stack *stack)
 	free(stack);
 }
 
-int stack_parse(const char *text, struct stack *stack, struct xseg_error *err)
+int stack_read(const char *text, struct stack *stack, struct stack_errors *errors)
 {
-	struct reading in = { .stack = stack, .next = text, .err = err };
-	int rc;
+	struct reading in = { .stack = stack, .next = text, .errors = errors };
 
 	if (!strncmp(in.next, BOM, strlen(BOM)))
 		in.next += strlen(BOM);
-	rc = ini_parse_stream(read_line, &in, on_key, &in);
-	if (rc > 0 && (!in.rc || (unsigned)rc < in.error_line))
-		return xseg_fail(err, -EINVAL, "line %d: this is neither [SECTION] nor KEY = VALUE",
-				 rc);
-	if (rc < 0)
-		return xseg_fail(err, -ENOMEM, "the stack file cannot be read: out of memory");
-	return in.rc ? in.rc : resolve(&in);
+	if (find_broken(&in) || ini_parse_stream(read_line, &in, on_key, &in) < 0)
+		return -ENOMEM;
+	stack_resolve(stack, errors);
+	return errors->nr ? -EINVAL : 0;
 }
 
-uint32_t stack_find(const struct stack *stack, const char *name)
+int stack_parse(const char *text, struct stack *stack, struct xseg_error *err)
 {
-	uint32_t i;
+	struct stack_errors *errors = calloc(1, sizeof(*errors));
+	int rc = errors ? stack_read(text, stack, errors) : -ENOMEM;
 
-	for (i = 0; i < stack->nr_peers; i++)
-		if (!strcmp(stack->peers[i].name, name))
-			return i;
-	return STACK_NONE;
-}
-
-void stack_order(const struct stack *stack, uint32_t order[STACK_MAX_PEERS])
-{
-	bool placed[STACK_MAX_PEERS] = { false };
-	uint32_t i, nr = 0, before;
-
-	while (nr < stack->nr_peers) {
-		before = nr;
-		for (i = 0; i < stack->nr_peers; i++) {
-			uint32_t below = stack->peers[i].downstream;
-
-			if (placed[i] || (below != STACK_NONE && !placed[below]))
-				continue;
-			placed[i] = true;
-			order[nr++] = i;
-		}
-		assert(nr > before);
-	}
+	if (rc == -ENOMEM)
+		xseg_fail(err, rc, "the stack file cannot be read: out of memory");
+	else if (rc)
+		rc = stack_errors_first(errors, err);
+	free(errors);
+	return rc;
 }

@@ -2,7 +2,8 @@
  * exported.
  *
  * INI, as inih reads it: one [segment] section, one [peer NAME] section per peer, one [export NAME]
- * section per export (stack_export.h), [run] together =, which may stand several times. Lines have at most 198 characters.
+ * section per export (stack_export.h), [run] together =, which may stand several times. Lines have at
+ * most 198 characters.
  *
  * Contract: pure functions over a text; nothing is printed, started or looked up in a segment. Only
  * a peer's kind knows the meaning of the peer's own options. stack_parse() keeps them as text.
@@ -19,6 +20,7 @@
 
 #include "peers/common/options/opt.h"
 #include "peers/common/options/owner.h"
+#include "peers/common/options/stack_errors.h"
 #include "peers/common/options/stack_export.h"
 #include "xseg/xseg.h"
 
@@ -39,6 +41,8 @@ struct stack_segment {
 	char owner[OWNER_BYTES];	/* whose segment of that name is let in; "": owner.h */
 };
 
+/* The keys of the two sections, for help, completion and the manual. */
+extern const struct opt stack_segment_table[], stack_peer_table[];
 extern const char *const stack_huge_names[];	/* by enum xseg_huge; ended by NULL */
 
 /* For struct opt's check: a file mode such as 0660; an empty text is no group. */
@@ -64,7 +68,7 @@ struct stack_peer {
 	uint32_t threads;
 	char cpus[64];
 	bool restart;
-	unsigned line, downstream_line;
+	unsigned line, last_line, downstream_line;	/* of the section, and of its last key */
 	uint32_t group;			/* index in groups[], or STACK_NONE: a process of its own */
 	uint32_t nr_options;
 	struct stack_option option[STACK_MAX_OPTIONS];
@@ -78,6 +82,7 @@ struct stack_group {
 
 struct stack {
 	struct stack_segment segment;
+	unsigned segment_line, memory_line;	/* of [segment] and its key; 0: not there */
 	uint32_t nr_peers, nr_groups, nr_exports;
 	struct stack_peer peers[STACK_MAX_PEERS];
 	struct stack_group groups[STACK_MAX_GROUPS];
@@ -88,10 +93,17 @@ struct stack {
 struct stack *stack_create(void);
 void stack_destroy(struct stack *stack);
 
-/* Reads a stack file's text into an empty stack. -EINVAL with a line "line N: ..." in err. */
+/* Reads a stack file's text into an empty stack, and adds all that is wrong to errors. 0; -ENOMEM; or
+ * -EINVAL: there are errors, and K1 to K3 do not hold. stack_order() is not for such a stack. */
+int stack_read(const char *text, struct stack *stack, struct stack_errors *errors) XSEG_MUST_CHECK;
+/* The same where one error is enough: -EINVAL with a line "line N: ..." in err. */
 int stack_parse(const char *text, struct stack *stack, struct xseg_error *err) XSEG_MUST_CHECK;
 
-/* Writes the options of one peer into the struct that the table describes. */
+/* Writes the options of one peer into the struct that the table describes, and adds all that is
+ * wrong to errors: then -EINVAL. */
+int stack_read_options(const struct stack_peer *peer, const struct opt *table, void *base,
+		       struct stack_errors *errors) XSEG_MUST_CHECK;
+/* The same where one error is enough. */
 int stack_set_options(const struct stack_peer *peer, const struct opt *table, void *base,
 		      struct xseg_error *err) XSEG_MUST_CHECK;
 

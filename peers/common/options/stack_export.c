@@ -75,7 +75,7 @@ const struct opt stack_export_table[] = {
 	  .check = cli_check_name, .arg = "VOLUME",
 	  .help = "the volume; if there is no such key, the one of the export's name" },
 	{ .name = "nbd", .kind = OPT_STR, .off = AT(nbd), .len = STACK_SOCKET_MAX + 1,
-	  .check = check_nbd, .arg = "SOCKET|HOST:PORT",
+	  .check = check_nbd, .arg = "SOCKET|HOST:PORT", .flags = OPT_SOCKET,
 	  .help = "where it is served: the absolute path of a Unix socket, or a TCP port; exports "
 		  "with the same address share a server" },
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .check = stack_check_mode,
@@ -88,7 +88,7 @@ const struct opt stack_export_table[] = {
 	  .def = "off", .arg = "off|on|require",
 	  .help = "whether clients may, or must, use TLS" },
 	{ .name = "tls_certificates", .kind = OPT_STR, .off = AT(tls_certificates),
-	  .len = PATH_MAX, .check = check_certificates, .arg = "DIR",
+	  .len = PATH_MAX, .check = check_certificates, .arg = "DIR", .flags = OPT_DIR,
 	  .help = "directory of ca-cert.pem, server-cert.pem and server-key.pem" },
 	{ .name = "tls_verify_peer", .kind = OPT_BOOL, .off = AT(tls_verify_peer), .def = "no",
 	  .arg = "yes|no",
@@ -140,7 +140,7 @@ int stack_export_begin(
 	e = &stack->exports[stack->nr_exports++];
 	opt_set_defaults(stack_export_table, e);
 	memcpy(e->name, name, strlen(name) + 1);
-	e->line = line;
+	e->line = e->last_line = line;
 	return 0;
 }
 
@@ -165,6 +165,7 @@ int stack_export_set(struct stack *stack, const char *key, const char *value, un
 	struct stack_export *e = last(stack);
 	unsigned bit;
 
+	e->last_line = line;
 	if (!o)
 		return refuse_key(key, why);
 	bit = 1u << (o - stack_export_table);
@@ -244,38 +245,37 @@ static int check_volumed(
 	return 0;
 }
 
-static int resolve_export(struct stack *stack, uint32_t nr, unsigned *line, struct xseg_error *why)
+/* Of a server, what its exports have in common is told at the address of the second one. */
+static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors *errors)
 {
 	struct stack_export *e = &stack->exports[nr];
-	int rc;
+	struct xseg_error why;
 
-	*line = e->line;
 	if (!*e->volume)
 		memcpy(e->volume, e->name, sizeof(e->volume));
-	if (!*e->nbd)
-		return xseg_fail(why, -EINVAL,
-			"export '%.63s' has no nbd; add nbd = SOCKET or HOST:PORT", e->name);
-	if (*e->nbd != '/' && !read_host(e->nbd, e->host, &e->port))
-		return xseg_fail(why, -EINVAL, "nbd: '%.80s' is no address", e->nbd);
-	if (*e->host && *e->mode)
-		return xseg_fail(why, -EINVAL,
-			"export '%.63s' has mode, and no socket with a path; leave mode out", e->name);
+	if (check_volumed(stack, e, &why))
+		stack_errors_add(errors, e->line, *e->volumed ? "volumed" : "", "%s", why.text);
 	if ((*e->tls_certificates || e->tls_verify_peer) && e->tls == STACK_TLS_OFF)
-		return xseg_fail(why, -EINVAL,
+		stack_errors_add(errors, e->line, "tls",
 			"export '%.63s' has %s, and no TLS; add tls = require, or tls = on", e->name,
 			*e->tls_certificates ? "tls_certificates" : "tls_verify_peer");
-	rc = check_volumed(stack, e, why);
-	if (rc)
-		return rc;
-	*line = e->nbd_line;
-	return resolve_server(stack, nr, why);
+	if (stack_errors_has(errors, e->line, e->last_line, "nbd"))
+		return;
+	if (!*e->nbd)
+		stack_errors_add(errors, e->line, "nbd",
+			"export '%.63s' has no nbd; add nbd = SOCKET or HOST:PORT", e->name);
+	else if (*e->nbd != '/' && !read_host(e->nbd, e->host, &e->port))
+		stack_errors_add(
+			errors, e->nbd_line, "nbd", "nbd: '%.80s' is no address", e->nbd);
+	else if (*e->host && *e->mode)
+		stack_errors_add(errors, e->line, "mode",
+			"export '%.63s' has mode, and no socket with a path; leave mode out", e->name);
+	else if (resolve_server(stack, nr, &why))
+		stack_errors_add(errors, e->nbd_line, "nbd", "%s", why.text);
 }
 
-int stack_export_resolve(struct stack *stack, unsigned *line, struct xseg_error *why)
+void stack_export_resolve(struct stack *stack, struct stack_errors *errors)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; i < stack->nr_exports && !rc; i++)
-		rc = resolve_export(stack, i, line, why);
-	return rc;
+	for (uint32_t i = 0; i < stack->nr_exports; i++)
+		resolve_export(stack, i, errors);
 }

@@ -40,7 +40,7 @@ struct stack_export {
 	uint32_t tls;				/* enum stack_tls */
 	char tls_certificates[PATH_MAX];	/* a directory; "" for nbdkit's own */
 	uint32_t queues, connections;
-	unsigned line, nbd_line;
+	unsigned line, nbd_line, last_line;	/* of the section, and of its last key */
 	unsigned seen;				/* keys: a bit for each of the table */
 	uint32_t server;			/* index of an export */
 };
@@ -56,9 +56,9 @@ int stack_export_begin(struct stack *stack, const char *name, unsigned line,
 /* A key of the last one. */
 int stack_export_set(struct stack *stack, const char *key, const char *value, unsigned line,
 	struct xseg_error *why) XSEG_MUST_CHECK;
-/* All sections are read. *line: of the error. */
-int stack_export_resolve(
-	struct stack *stack, unsigned *line, struct xseg_error *why) XSEG_MUST_CHECK;
+/* All sections are read: adds what is wrong. */
+struct stack_errors;
+void stack_export_resolve(struct stack *stack, struct stack_errors *errors);
 
 /* Index of the export of that name, or STACK_NONE. */
 uint32_t stack_find_export(const struct stack *stack, const char *name);

@@ -3,11 +3,23 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "peers/common/options/opt_path.h"
 #include "peers/common/runtime/peer.h"
 
+/* What it needs and does not have, or NULL. One that keeps what is below waits to be plugged; any
+ * other has nothing to do without. */
+static const char *missing_of(
+	const struct stack_peer *peer, const struct peer_class *cls, const void *options)
+{
+	if (cls->sends && !cls->keeps && peer->downstream == STACK_NONE)
+		return opt_find(cls->opts, "kvd") ? "kvd" : "downstream";
+	return opt_missing(cls->opts, options);
+}
+
 static int check_peer(const struct stack_peer *peer, const struct peer_class *cls,
-		      struct xseg_error *err)
+		      struct stack_errors *errors)
 {
 	void *scratch = calloc(1, cls->size);
 	struct xseg_error why;
@@ -15,35 +27,67 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 	int rc;
 
 	if (!scratch)
-		return xseg_fail(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	opt_set_defaults(cls->opts, scratch);
-	rc = stack_set_options(peer, cls->opts, scratch, err);
-	missing = opt_missing(cls->opts, scratch);
-	if (!rc && cls->fit && cls->fit(scratch, &why))
-		rc = xseg_fail(err, -EINVAL, "line %u: peer '%s': %.280s", peer->line, peer->name,
-			       why.text);
-	/* one that keeps what is below waits to be plugged; any other has nothing to do without */
-	if (!missing && cls->sends && !cls->keeps && peer->downstream == STACK_NONE)
-		missing = opt_find(cls->opts, "kvd") ? "kvd" : "downstream";
-	if (!rc && missing)
-		rc = xseg_fail(err, -EINVAL, "line %u: peer '%s' needs %s =", peer->line,
-			       peer->name, missing);
+	memcpy(((struct peer *)scratch)->name, peer->name, sizeof(peer->name));
+	((struct peer *)scratch)->threads = peer->threads;
+	rc = stack_read_options(peer, cls->opts, scratch, errors);
+	missing = missing_of(peer, cls, scratch);
+	if (missing && !stack_errors_has(errors, peer->line, peer->last_line, missing))
+		stack_errors_add(errors, peer->line, missing, "peer '%s' needs %s =", peer->name,
+			missing);
+	else if (!missing && !rc && cls->fit && cls->fit(scratch, &why))
+		stack_errors_add(errors, peer->line, "", "peer '%s': %.280s", peer->name, why.text);
 	free(scratch);
+	return 0;
+}
+
+int stack_check_all(const struct stack *stack, stack_find_class *find, struct stack_errors *errors)
+{
+	const struct peer_class *cls;
+	const struct stack_peer *p;
+	int rc = 0;
+
+	for (p = stack->peers; p < stack->peers + stack->nr_peers && !rc; p++) {
+		cls = find(p->kind);
+		if (cls)
+			rc = check_peer(p, cls, errors);
+		else if (*p->kind)
+			stack_errors_add(
+				errors, p->line, "kind", "this build has no %s", p->kind);
+	}
+	return rc ? rc : errors->nr ? -EINVAL : 0;
+}
+
+int stack_check_options(
+	const struct stack *stack, stack_find_class *find, struct xseg_error *err)
+{
+	struct stack_errors *errors = calloc(1, sizeof(*errors));
+	int rc = errors ? stack_check_all(stack, find, errors) : -ENOMEM;
+
+	if (rc == -ENOMEM)
+		xseg_fail(err, rc, "out of memory");
+	else if (rc)
+		rc = stack_errors_first(errors, err);
+	free(errors);
 	return rc;
 }
 
-int stack_check_options(const struct stack *stack,
-			const struct peer_class *(*find)(const char *kind), struct xseg_error *err)
+void stack_check_paths(
+	const struct stack *stack, stack_find_class *find, struct stack_errors *errors)
 {
-	uint32_t i;
-	int rc = 0;
+	const struct peer_class *cls;
+	const struct stack_peer *p;
+	struct xseg_error why;
+	const struct opt *o;
 
-	for (i = 0; i < stack->nr_peers && !rc; i++) {
-		const struct peer_class *cls = find(stack->peers[i].kind);
-
-		rc = cls ? check_peer(&stack->peers[i], cls, err)
-			 : xseg_fail(err, -EINVAL, "line %u: this build has no %s",
-				     stack->peers[i].line, stack->peers[i].kind);
+	for (p = stack->peers; p < stack->peers + stack->nr_peers; p++) {
+		cls = find(p->kind);
+		for (uint32_t i = 0; cls && i < p->nr_options; i++) {
+			o = opt_find(cls->opts, p->option[i].key);
+			if (o && opt_path_check(o, p->option[i].value, &why))
+				stack_errors_add(
+					errors, p->option[i].line, o->name, "%s", why.text);
+		}
 	}
-	return rc;
 }

@@ -5,6 +5,7 @@
 #include "peers/common/runtime/stack_check.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <stdarg.h>
 #include <setjmp.h>
@@ -320,6 +321,59 @@ static void who_sends_needs_a_downstream_but_a_cache_may_wait_for_one(void **sta
 			       "[peer volumed]\ndownstream = memd\nmemory = 1G\n"), 0);
 }
 
+/* Of a stack with errors: their lines, and the key of each. */
+static void all_errors_are_told_from_the_top(void **state)
+{
+	static const char text[] =
+		"[segment]\nmemroy = 1G\n"		/* 2 */
+		"what is this\n"			/* 3 */
+		"[peers]\nignored = 1\n"		/* 4 */
+		"[peer memd]\nlatency = 1ms\nmemory = much\n"	/* 7, 8 */
+		"[peer cached]\nkind = cashed\ndownstream = memd\n"	/* 10 */
+		"this neither\n"			/* 12 */
+		"[peer volumed\nthreads = 99\n"	/* 13 */
+		"[peer v2]\nkind = volumed\ndownstream = cache\nmemory = 1M\nthreads = 0\n" /* 17, 19 */
+		"[run]\ntogether = memd memd nobody\n";	/* 21, twice */
+	static const struct {
+		unsigned line;
+		const char *key;
+	} wanted[] = { { 2, "memroy" }, { 3, "" }, { 4, "" }, { 7, "latency" }, { 8, "memory" }, { 10, "kind" },
+		{ 12, "" }, { 13, "" }, { 17, "downstream" }, { 19, "threads" },
+		{ 21, "together" }, { 21, "together" } };
+	struct stack_errors *errors = calloc(1, sizeof(*errors));
+	struct stack *stack = stack_create();
+
+	(void)state;
+	assert_non_null(errors);
+	assert_non_null(stack);
+	assert_int_equal(stack_read(text, stack, errors), -EINVAL);
+	assert_int_equal(stack_check_all(stack, find_toy, errors), -EINVAL);
+	assert_int_equal(errors->nr, sizeof(wanted) / sizeof(wanted[0]));
+	for (uint32_t i = 0; i < errors->nr; i++) {
+		assert_int_equal(errors->error[i].line, wanted[i].line);
+		assert_string_equal(errors->error[i].key, wanted[i].key);
+	}
+	stack_destroy(stack);
+	free(errors);
+}
+
+static void more_errors_than_are_kept_are_counted(void **state)
+{
+	struct stack_errors *errors = calloc(1, sizeof(*errors));
+	struct stack *stack = stack_create();
+	char text[2048] = "";
+
+	(void)state;
+	for (int i = 0; i < 2 * STACK_MAX_ERRORS; i++)
+		strcat(text, i % 2 ? "[x]\n" : "a=1\n");
+	strcat(text, "[y]\n");
+	assert_int_equal(stack_read(text, stack, errors), -EINVAL);
+	assert_int_equal(errors->nr, STACK_MAX_ERRORS);
+	assert_int_equal(errors->nr_more, 2);
+	stack_destroy(stack);
+	free(errors);
+}
+
 static const struct stack_peer *peer_of(const struct stack *stack, const char *name)
 {
 	return &stack->peers[stack_find(stack, name)];
@@ -395,6 +449,8 @@ int main(void)
 		cmocka_unit_test(long_names_and_odd_blanks_are_read),
 		cmocka_unit_test(an_empty_file_is_an_empty_stack),
 		cmocka_unit_test(options_are_checked_against_the_kind),
+		cmocka_unit_test(all_errors_are_told_from_the_top),
+		cmocka_unit_test(more_errors_than_are_kept_are_counted),
 		cmocka_unit_test(who_sends_needs_a_downstream_but_a_cache_may_wait_for_one),
 	};
 
