@@ -22,6 +22,8 @@
 #ifndef PEERS_HOST_CHECK_H
 #define PEERS_HOST_CHECK_H
 
+#include <stdbool.h>
+
 /* "-": standard input. MAIN_USAGE: something is wrong. */
 int check_file(const char *path, bool report);
 int check_keys(void);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# room.sh - `xseg up` looks whether the segment has room for all peers, before it starts the first.
+# room.sh - `xseg up` looks whether the segment has room for all peers, before it makes it, and
+# before it starts the first.
 . "$(dirname "$0")/../lib/system.sh"
 
 log=$TMP/xseg-$XSEG_SEGMENT.log
@@ -28,14 +29,14 @@ refused()
 	is "and no peer was started" "$(grep -c 'supervisor: started' "$log")" 0
 }
 
-refused "a new segment that is too small is refused" \
-	"the segment has 24M of memory left and .* need 42M .memd 6M, cached 34M, volumed 2M." \
-	stack.conf
-expect_exit 4 "and not left behind" xseg info
+expect_err 2 "line 2: memory: 24.0M is too little, the peers need 42.0M .memd 6.0M, cached 34.0M, \
+volumed 2.0M.; set memory = 64M, or give them less" "a new segment that is too small is refused" \
+	xseg up stack.conf
+expect_exit 4 "and not made" xseg info
 t "a segment is made" xseg create --memory 40M
 free=$(free_of_segment)
 refused "one that is there and lacks one extent is refused" \
-	"the segment has 40M of memory left and its peers need 42M .*" peers.conf
+	"the segment has 40.0M of memory left and its peers need 42.0M .*" peers.conf
 t "and is as it was before" is_as_before
 t "it goes" xseg destroy
 t "a segment is made with few requests" xseg create --memory 64M --requests 256

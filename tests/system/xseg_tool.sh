@@ -110,7 +110,7 @@ limited()	# COMMAND...: with a limit of the size of files, in KiB
 }
 expect_err 1 "File too large; raise ulimit -f" "a limit of the size of files is an error" \
 	limited xseg --quiet create --memory 64M
-printf '[segment]\nmemory = 64M\n[peer memd]\n' >limited.conf
+printf '[segment]\nmemory = 96M\n[peer memd]\n' >limited.conf
 expect_err 1 "File too large; raise ulimit -f" "of which a stack file says nothing" \
 	limited xseg up limited.conf
 expect_exit 4 "which leaves nothing behind" xseg destroy
@@ -262,7 +262,12 @@ expect_err 2 "line 3: peer 'memd': fail: more than 16 faults at a time" "or are 
 expect_err 4 "No such file" "a stack file that is not there is refused" xseg up nothing.conf
 expect_err 4 "Is a directory" "one that cannot be read is a failure" xseg up .
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
-expect_err 1 "up: filed did not start: [^:]*/dev/null" "up says which peer fails and why" xseg up \
+expect_err 2 "line 5: dir: directory /dev/null/objects cannot be opened: Not a directory; make it" \
+	"a directory that cannot be is found before anything is made" xseg up bad.conf
+mkdir foreign
+echo "xseg-filed 99" >foreign/xseg-filed
+sed "s|dir = .*|dir = $TMP/foreign|" stack.conf >bad.conf
+expect_err 1 "up: filed did not start: [^:]*/foreign" "up says which peer fails and why" xseg up \
 	bad.conf
 expect_exit 4 "and removes the segment that it made" xseg info
 cat >named.conf <<-END
@@ -273,9 +278,9 @@ cat >named.conf <<-END
 	downstream = backup
 	[peer backup]
 	kind = filed
-	dir = /dev/null/objects
+	dir = $TMP/foreign
 END
-expect_err 1 "up: backup did not start: directory /dev/null/objects" \
+expect_err 1 "up: backup did not start: [^:]*/foreign" \
 	"also when its name ends like another's before it" xseg up named.conf
 mkdir part
 cp "$(command -v xseg)" "$(command -v xseg-host)" "$(command -v memd)" part

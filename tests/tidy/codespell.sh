@@ -13,6 +13,7 @@ cat >"$work/allowed" <<-'END'
 	bu		\(bu in roff: the point of a list
 	hendler		an author: xtypes/xworkq.h
 	inflight	a name in the code, as in Linux
+	te		.TE in roff: the end of a table
 	fro		to and fro
 	vlarge		a large value of the simulator, as vio is a request
 	fileds		several of filed

@@ -82,7 +82,7 @@ for program in "${programs[@]}"; do
 	fi
 
 	# Lines so long that nothing is broken or hyphenated.
-	groff -mandoc -Tascii -P-cbou -rLL=2000n -rHY=0 "$page" >"$work/page" 2>/dev/null
+	groff -t -mandoc -Tascii -P-cbou -rLL=2000n -rHY=0 "$page" >"$work/page" 2>/dev/null
 	help_of "$program" >"$work/help"
 	options <"$work/page" >"$work/mentioned"
 	grep -E '^ +(-[A-Za-z0-9]( [A-Z]+)?, )?--[a-z]' "$work/page" | options >"$work/described"
@@ -102,7 +102,7 @@ done
 pages=(docs/*.[1-8] peers/*/*.[1-8] tools/*/*.[1-8] bench/*/*.[1-8])
 for page in "${pages[@]}"; do
 	if command -v groff >/dev/null 2>&1; then
-		if groff -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 &&
+		if groff -t -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 &&
 				[ ! -s "$work/bad" ]; then
 			ok "$page renders without a warning"
 		else

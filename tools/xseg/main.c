@@ -47,6 +47,8 @@ static const struct command commands[] = {
 	  "stops a stack from the top down and removes its segment" },
 	{ "status", stack_status, NULL, 0, 0, 0, "",
 	  "shows the segment, the supervisor, the peers and the caches" },
+	{ "config check", config_check, NULL, 0, 1, 1, "STACK.conf",
+	  "names all errors of a stack file, and the memory that it needs" },
 	{ "peer list", peer_list, peer_list_table, sizeof(struct peer_list_opts), 0, 0, "",
 	  "lists the peers and the state that each is in" },
 	{ "peer start", peer_start, NULL, 0, 1, 1, "NAME",

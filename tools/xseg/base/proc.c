@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -312,32 +313,106 @@ static bool read_last_line(int fd, const struct tool *t, char *said, size_t size
 	return ended;
 }
 
-int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
+/* Begins a program whose output, and its errors if `errors`, come out of *out. */
+static pid_t begin(char *const argv[], int in, bool errors, int *out)
 {
-	int out[2], status;
+	int ends[2];
 	pid_t pid;
 
-	if (pipe2(out, O_CLOEXEC))
+	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	pid = fork();
 	if (pid < 0) {
-		close(out[0]);
-		close(out[1]);
+		close(ends[0]);
+		close(ends[1]);
 		return -EAGAIN;
 	}
 	if (pid == 0) {
-		if (dup2(in, STDIN_FILENO) >= 0 && dup2(out[1], STDERR_FILENO) >= 0 &&
-			dup2(out[1], STDOUT_FILENO) >= 0)
+		if (dup2(in, STDIN_FILENO) >= 0 &&
+			(!errors || dup2(ends[1], STDERR_FILENO) >= 0) &&
+			dup2(ends[1], STDOUT_FILENO) >= 0)
 			execv(argv[0], argv);
 		_exit(127);
 	}
-	close(out[1]);
-	if (!read_last_line(out[0], t, said, size) && t && tool_out_of_time(t))
-		return -EINTR;
+	close(ends[1]);
+	*out = ends[0];
+	return pid;
+}
+
+static int end(pid_t pid, const struct tool *t)
+{
+	int status;
+
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR || (t && tool_out_of_time(t)))
 			return -errno;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EPIPE;
+}
+
+int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
+{
+	int out;
+	pid_t pid = begin(argv, in, true, &out);
+
+	if (pid < 0)
+		return pid;
+	if (!read_last_line(out, t, said, size) && t && tool_out_of_time(t))
+		return -EINTR;
+	return end(pid, t);
+}
+
+/* All that comes out of fd. False: it has not ended yet. */
+static bool read_text(int fd, const struct tool *t, char **text)
+{
+	FILE *in = fdopen(fd, "r"), *to;
+	char *line = NULL;
+	size_t room = 0, len;
+	bool ended;
+
+	to = in ? open_memstream(text, &len) : NULL;
+	if (!to) {
+		*text = NULL;
+		if (in)
+			fclose(in);
+		else
+			close(fd);
+		return true;
+	}
+	while (read_line(in, &line, &room, t))
+		fputs(line, to);
+	ended = feof(in);
+	free(line);
+	fclose(in);
+	if (fclose(to)) {
+		free(*text);
+		*text = NULL;
+	}
+	return ended;
+}
+
+int proc_run_read(char *const argv[], int in, const struct tool *t, char **text)
+{
+	int out;
+	pid_t pid = begin(argv, in, false, &out);
+
+	*text = NULL;
+	if (pid < 0)
+		return pid;
+	if (!read_text(out, t, text) && t && tool_out_of_time(t))
+		return -EINTR;
+	return end(pid, t);
+}
+
+int proc_open_text(const char *text, size_t len)
+{
+	int fd = memfd_create("stack", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) == (ssize_t)len && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	close(fd);
+	return -ENOMEM;
 }
 
 void proc_log_path(const char *segment, char *path, size_t size)

@@ -57,6 +57,12 @@ bool proc_ended(pid_t pid, int *status);
 int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
 	XSEG_MUST_CHECK;
 
+/* The same of all that it writes to its stdout; its stderr is this program's. *text: to be freed,
+ * NULL without memory. */
+int proc_run_read(char *const argv[], int in, const struct tool *t, char **text) XSEG_MUST_CHECK;
+/* A descriptor that gives the text, or -errno. */
+int proc_open_text(const char *text, size_t len) XSEG_MUST_CHECK;
+
 /* Where what is started for a segment writes its log: $XDG_STATE_HOME/xseg-NAME.log or
  * /tmp/xseg-NAME.log. */
 void proc_log_path(const char *segment, char *path, size_t size);

@@ -38,6 +38,9 @@ struct stack_down_opts {
 extern const struct opt stack_up_table[], stack_down_table[];
 command_fn stack_up, stack_down;
 
+/* ---- config_cmds.c ---- */
+command_fn config_check;
+
 /* ---- status_cmds.c ---- */
 command_fn stack_status;
 

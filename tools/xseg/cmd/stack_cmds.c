@@ -25,6 +25,7 @@
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/flow/launch.h"
+#include "tools/xseg/flow/stack_file.h"
 #include "tools/xseg/flow/stay.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
@@ -55,9 +56,9 @@ const struct opt stack_down_table[] = {
 
 struct upping {
 	struct tool *t;
-	const char *file;
-	char *text;
-	struct stack *stack;
+	const char *path;
+	struct stack_file *file;
+	struct stack *stack;			/* the file's */
 	struct xseg *seg;
 	bool made;				/* the segment is ours */
 	struct view_peers before;		/* what was there */
@@ -66,79 +67,31 @@ struct upping {
 	bool again;		/* the stack serves, and this program was its predecessor (stay.h) */
 };
 
-static int read_text(struct upping *u)
+/* Whether a segment of that name has to be made. */
+static bool makes_segment(struct upping *u)
 {
-	FILE *in = fopen(u->file, "re");
-	int error = in ? 0 : errno, rc = TOOL_DONE;
-	size_t len = 0;
+	struct xseg_error err = { "" };
+	struct xseg *seg;
+	int rc = owner_attach(u->t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
 
-	u->text = calloc(1, STACK_TEXT_BYTES + 1);
-	if (in && u->text)
-		len = fread(u->text, 1, STACK_TEXT_BYTES, in);
-	if (in && ferror(in))
-		error = errno;
-	if (!u->text)
-		rc = tool_fail(TOOL_FAILED, "up: no memory for the stack file; free some");
-	else if (error)
-		rc = tool_fail_errno(-error, NULL, "name a stack file that can be read", "up: %s",
-				     u->file);
-	else if (len >= STACK_TEXT_BYTES || strlen(u->text) != len)
-		rc = tool_fail(TOOL_USAGE,
-			       "up: %s: it is not a text of less than 64k; name a stack file",
-			       u->file);
-	if (in)
-		fclose(in);
-	return rc;
-}
-
-/* What the options of each kind are is known to xseg-host only. */
-static int check_file(struct upping *u)
-{
-	static const char prefix[] = "xseg-host: error: ";
-	char path[PATH_MAX], said[1024] = "";
-	size_t skip;
-	int rc;
-
-	rc = tool_program("xseg-host", path, sizeof(path));
-	if (rc)
-		return tool_fail_errno(rc, NULL, "build or install it",
-				       "program xseg-host");
-	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, STDIN_FILENO, NULL,
-		said, sizeof(said));
 	if (!rc)
-		return TOOL_DONE;
-	/* Ctrl-C ended that, too */
-	if (rc == -EPIPE && tool_interrupted())
-		return tool_later("up: nothing was begun; run it again");
-	skip = strncmp(said, prefix, strlen(prefix)) ? 0 : strlen(prefix);
-	return tool_fail(rc == TOOL_USAGE ? TOOL_USAGE : TOOL_FAILED,
-			 "up: %s%s; correct that and run it again", said + skip,
-			 said[0] ? "" : "xseg-host cannot check the stack file");
+		xseg_detach(seg);
+	return rc == -ENOENT || rc == -ESTALE;
 }
 
 static int read_stack(struct upping *u)
 {
-	struct xseg_error err = { "" };
-	int rc = read_text(u);
+	int rc;
 
-	if (!rc)
-		rc = check_file(u);
+	u->file = stack_file_read(u->t, "up", u->path, &rc);
 	if (rc)
 		return rc;
-	u->stack = stack_create();
-	if (!u->stack)
-		return tool_fail(TOOL_FAILED, "up: no memory for a stack; free some");
-	if (stack_parse(u->text, u->stack, &err))
-		return tool_fail(TOOL_USAGE, "up: %s: %s", u->file, err.text);
-	if (!u->stack->nr_peers)
-		return tool_fail(TOOL_USAGE,
-				 "up: %s: it has no [peer NAME] section; add one for each peer",
-				 u->file);
+	u->stack = u->file->stack;
 	if (!u->t->segment_given && u->stack->segment.name[0])
 		snprintf(u->t->segment, sizeof(u->t->segment), "%s", u->stack->segment.name);
 	if (!owner_is_named())
 		owner_use(u->stack->segment.owner);
-	return TOOL_DONE;
+	return stack_file_tell(u->file, "up", makes_segment(u));
 }
 
 /* ---- up: the segment --------------------------------------------------------------------- */
@@ -150,9 +103,6 @@ static int make_segment(struct upping *u)
 	const char *hint;
 	int rc;
 
-	if (!u->stack->segment.memory)
-		return tool_fail(TOOL_USAGE, "up: %s: [segment] has no memory; add memory = SIZE",
-				 u->file);
 	/* it has the stores' files open */
 	if (proc_find_supervisor(u->t->segment, false))
 		return tool_fail_attach(u->t, -ENOENT, NULL);
@@ -190,7 +140,7 @@ static void note_size(struct upping *u)
 	tool_note(u->t,
 		  "segment %s keeps its %s of memory and %u requests; to have those of %s, stop it "
 		  "with 'xseg down' first",
-		  u->t->segment, out_size(info.memory_bytes, has), info.nr_requests, u->file);
+		  u->t->segment, out_size(info.memory_bytes, has), info.nr_requests, u->path);
 }
 
 /* Routes are kept, whatever a file says. */
@@ -216,14 +166,14 @@ static int refuse_left_out(struct upping *u, const struct xseg_peer_info *p)
 			"up: %s has no %s, which is %s in segment %s and has %s (%" PRIu64
 			" bytes) that the store does not have; add it, or run 'xseg up' with the "
 			"file that it was started by, or 'xseg destroy --force' and lose them",
-			u->file, p->name, view_state_name(p->state), u->t->segment,
+			u->path, p->name, view_state_name(p->state), u->t->segment,
 			out_size(dirty, size), dirty);
 	if (sender)
 		return tool_fail(TOOL_REFUSED,
 			"up: %s has no %s, which is %s in segment %s, and %s still sends to it; "
 			"add it, or run 'xseg up' with the file that it was started by, or begin "
 			"anew after 'xseg destroy'",
-			u->file, p->name, view_state_name(p->state), u->t->segment, sender->name);
+			u->path, p->name, view_state_name(p->state), u->t->segment, sender->name);
 	return TOOL_DONE;
 }
 
@@ -360,7 +310,7 @@ static int say_up(const struct upping *u)
 
 static int bring_up(struct upping *u)
 {
-	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack, u->text);
+	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack, u->file->text);
 
 	/* what may run there then is somebody else's */
 	if (rc == TOOL_FAILED)
@@ -392,7 +342,7 @@ static void note_damage(const struct upping *u)
 int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct stack_up_opts *o = opts;
-	struct upping u = { .t = t, .file = argv[0], .again = o->service && getenv(STAY_AGAIN) };
+	struct upping u = { .t = t, .path = argv[0], .again = o->service && getenv(STAY_AGAIN) };
 	bool stays = o->foreground || o->service;
 	int rc;
 
@@ -416,8 +366,7 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 	view_peers_fini(&u.before);
 	if (u.seg)
 		xseg_detach(u.seg);
-	stack_destroy(u.stack);
-	free(u.text);
+	stack_file_drop(u.file);
 	return rc;
 }
 

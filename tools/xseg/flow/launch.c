@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,20 +261,6 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 
 /* ---- a stack ----------------------------------------------------------------------------- */
 
-/* A descriptor that gives the text, or -errno. */
-static int open_text(const char *text)
-{
-	int fd = memfd_create("stack", MFD_CLOEXEC);
-	size_t len = strlen(text);
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, len) == (ssize_t)len && lseek(fd, 0, SEEK_SET) == 0)
-		return fd;
-	close(fd);
-	return -ENOMEM;
-}
-
 /* rc: of its process. said: before it had a log, or "" */
 static int supervisor_failed(const struct launch *l, int rc, const char *said)
 {
@@ -328,7 +313,7 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	if (rc)
 		return tool_fail_errno(rc, NULL, "build or install it",
 				       "program xseg-host");
-	fd = open_text(text);
+	fd = proc_open_text(text, strlen(text));
 	if (fd < 0)
 		return tool_fail_errno(fd, NULL, "free some memory", "up: the stack file's text");
 	rc = proc_run((char *[]){ path, "--supervise", "-s", t->segment, "--daemon", "--log",
