@@ -66,8 +66,9 @@ static void report_all(const struct findings *f)
 {
 	report_errors("error", &f->errors);
 	report_errors("room", &f->room);
-	printf("memory\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", f->need.memory_bytes,
-		f->given_bytes, room_good_memory(f->need.memory_bytes));
+	printf("memory\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", f->need.memory_bytes,
+		f->given_bytes, room_good_memory(f->need.memory_bytes + f->need.exports_bytes),
+		f->need.exports_bytes);
 	for (uint32_t i = 0; i < f->stack->nr_peers; i++)
 		printf("need\t%s\t%" PRIu64 "\n", f->stack->peers[i].name, f->need.peer_bytes[i]);
 }
@@ -127,12 +128,21 @@ static void print_keys(const char *section, const struct opt *o)
 			o->kind == OPT_LIST ? "m" : "", o->help);
 }
 
+/* It is read by hand, as a value may go on in the next line. */
+static const struct opt run_keys[] = {
+	{ .name = "together", .kind = OPT_LIST, .arg = "NAME NAME ...",
+	  .help = "peers that share one process, and its threads" },
+	{ 0 }
+};
+
 int check_keys(void)
 {
 	const struct peer_class *const *k;
 
 	print_keys("segment", stack_segment_table);
 	print_keys("peer", stack_peer_table);
+	print_keys("export", stack_export_table);
+	print_keys("run", run_keys);
 	for (k = kinds; *k; k++)
 		print_keys((*k)->kind, (*k)->opts);
 	return MAIN_DONE;

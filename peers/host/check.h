@@ -9,7 +9,8 @@
  *	error  LINE KEY TEXT		what is wrong, top first; KEY may be empty, LINE 0
  *	room   LINE KEY TEXT		[segment] is too small for all peers, if it is made by the file
  *	more   N			so many errors beside those
- *	memory NEEDED GIVEN GOOD	bytes: of all peers; of [segment], or 0; a good value
+ *	memory NEEDED GIVEN GOOD EXPORTS	bytes: of all peers; of [segment], or 0; a good
+ *					value; what exports take beside, if all of them have clients
  *	need   PEER BYTES		the part of each
  *
  * Keys are such lines, too:

@@ -93,6 +93,8 @@ int room_count(struct xseg *seg, const struct stack *stack, struct room_need *ne
 		if (one && !rc)
 			rc = one;
 	}
+	for (uint32_t i = 0; i < stack->nr_exports; i++)
+		need->exports_bytes += (uint64_t)stack->exports[i].queues * XSEG_EXTENT_SIZE;
 	return rc;
 }
 
@@ -182,7 +184,8 @@ static void check_memory(const struct stack *stack, const struct room_need *need
 
 	opt_human_size(given_bytes, given, sizeof(given));
 	opt_human_size(need->memory_bytes, needs, sizeof(needs));
-	opt_format_size(room_good_memory(need->memory_bytes), good, sizeof(good));
+	opt_format_size(room_good_memory(need->memory_bytes + need->exports_bytes), good,
+		sizeof(good));
 	if (!stack->segment.memory)
 		stack_errors_add(errors, stack->segment_line, "memory",
 			"[segment] has no memory; add memory = %s", good);

@@ -10,6 +10,8 @@
 
 struct room_need {
 	uint64_t memory_bytes, requests, ports;
+	/* of all exports, when they have clients: it is not needed for the start */
+	uint64_t exports_bytes;
 	/* of each of the stack's peers; 0 also of one that is not counted */
 	uint64_t peer_bytes[STACK_MAX_PEERS];
 };

@@ -67,12 +67,18 @@ conf = $TMP/none.conf
 
 [peer volumed]
 downstream = cache
+
+[export disk]
+nbd = $TMP/none/disk.sock
+quenes = 3
+[export other]
+nbd = 10809
 END
 lines()		# those of the errors on stdin
 {
 	sed -n 's/^xseg: .*: line \([0-9]*\): .*/\1/p' | xargs
 }
-wrong="2 6 8 11 12 15 16 18 19 22"
+wrong="2 6 8 11 12 15 16 18 19 22 25 26 28"
 command -v sosd >/dev/null || wrong=${wrong/18 19/18}
 xseg config check bad.conf >out.txt 2>err.txt
 is "its end is that of a wrong usage" "$?" 2
@@ -109,6 +115,14 @@ expect_err 2 "line 2: \[segment\] has no memory; add memory = [0-9]+M" "one with
 sed 's/^memory = 96M/&\nports = 4/' good.conf >ports.conf
 expect_err 2 "line 2: ports: 4 are too few, .* need 5; set ports" "ports are counted" \
 	xseg --quiet config check ports.conf
+
+cat enough.conf - >export.conf <<END
+[export disk]
+nbd = $TMP/disk.sock
+queues = 8
+END
+expect_json '.ok and .memory.exports_bytes == 16777216' "what exports take is told beside it" \
+	xseg --json config check export.conf
 
 # ---- rights ----
 

@@ -73,6 +73,16 @@ int stack_check_options(
 	return rc;
 }
 
+static void check_path(const char *key, const char *value, unsigned line,
+	struct stack_errors *errors)
+{
+	const struct opt *o = opt_find(stack_export_table, key);
+	struct xseg_error why;
+
+	if (opt_path_check(o, value, &why))
+		stack_errors_add(errors, line, key, "%s", why.text);
+}
+
 void stack_check_paths(
 	const struct stack *stack, stack_find_class *find, struct stack_errors *errors)
 {
@@ -80,14 +90,20 @@ void stack_check_paths(
 	const struct stack_peer *p;
 	struct xseg_error why;
 	const struct opt *o;
+	uint32_t i;
 
 	for (p = stack->peers; p < stack->peers + stack->nr_peers; p++) {
 		cls = find(p->kind);
-		for (uint32_t i = 0; cls && i < p->nr_options; i++) {
+		for (i = 0; cls && i < p->nr_options; i++) {
 			o = opt_find(cls->opts, p->option[i].key);
 			if (o && opt_path_check(o, p->option[i].value, &why))
 				stack_errors_add(
 					errors, p->option[i].line, o->name, "%s", why.text);
 		}
+	}
+	for (i = 0; i < stack->nr_exports; i++) {
+		check_path("nbd", stack->exports[i].nbd, stack->exports[i].nbd_line, errors);
+		check_path("tls_certificates", stack->exports[i].tls_certificates,
+			stack->exports[i].line, errors);
 	}
 }

@@ -17,7 +17,8 @@ struct stack_file {
 	struct stack *stack;			/* valid if there are no errors */
 	struct stack_errors errors;
 	struct stack_errors room;		/* if [segment] is to be made by the file */
-	uint64_t needed_bytes, given_bytes, good_bytes;	/* of [segment] memory */
+	/* of [segment] memory; exports: what they take beside, when they have clients */
+	uint64_t needed_bytes, given_bytes, good_bytes, exports_bytes;
 	json_t *needs;				/* {peer: bytes} */
 };
 
