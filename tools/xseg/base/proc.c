@@ -403,6 +403,13 @@ int proc_run_read(char *const argv[], int in, const struct tool *t, char **text)
 	return end(pid, t);
 }
 
+char *proc_word(char **rest)
+{
+	char *word = *rest ? strsep(rest, "\t") : NULL;
+
+	return word ? word : "";
+}
+
 int proc_open_text(const char *text, size_t len)
 {
 	int fd = memfd_create("stack", MFD_CLOEXEC);

@@ -60,6 +60,8 @@ int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_
 /* The same of all that it writes to its stdout; its stderr is this program's. *text: to be freed,
  * NULL without memory. */
 int proc_run_read(char *const argv[], int in, const struct tool *t, char **text) XSEG_MUST_CHECK;
+/* The next word of a line of such a text, where tabs part them; "" at the end. */
+char *proc_word(char **rest);
 /* A descriptor that gives the text, or -errno. */
 int proc_open_text(const char *text, size_t len) XSEG_MUST_CHECK;
 

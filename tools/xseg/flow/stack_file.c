@@ -39,30 +39,22 @@ static int read_text(struct stack_file *f, const char *what)
 
 /* ---- the report -------------------------------------------------------------------------- */
 
-/* The next word of a line, which ends at a tab. */
-static char *word(char **rest)
-{
-	char *w = *rest ? strsep(rest, "\t") : NULL;
-
-	return w ? w : "";
-}
-
 static uint64_t number(char **rest)
 {
-	return strtoull(word(rest), NULL, 10);
+	return strtoull(proc_word(rest), NULL, 10);
 }
 
 static void take_error(struct stack_errors *errors, char *rest)
 {
 	unsigned line = (unsigned)number(&rest);
-	const char *key = word(&rest);
+	const char *key = proc_word(&rest);
 
-	stack_errors_add(errors, line, key, "%s", word(&rest));
+	stack_errors_add(errors, line, key, "%s", proc_word(&rest));
 }
 
 static void take_line(struct stack_file *f, char *line)
 {
-	const char *kind = word(&line), *name;
+	const char *kind = proc_word(&line), *name;
 
 	if (!strcmp(kind, "error")) {
 		take_error(&f->errors, line);
@@ -76,7 +68,7 @@ static void take_line(struct stack_file *f, char *line)
 		f->good_bytes = number(&line);
 		f->exports_bytes = number(&line);
 	} else if (!strcmp(kind, "need")) {
-		name = word(&line);
+		name = proc_word(&line);
 		out_set_int(f->needs, name, number(&line));
 	}
 }
