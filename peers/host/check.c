@@ -66,11 +66,13 @@ static void report_all(const struct findings *f)
 {
 	report_errors("error", &f->errors);
 	report_errors("room", &f->room);
-	printf("memory\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", f->need.memory_bytes,
-		f->given_bytes, room_good_memory(f->need.memory_bytes + f->need.exports_bytes),
-		f->need.exports_bytes);
+	printf("memory\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", f->need.memory_bytes,
+		f->given_bytes, room_good_memory(f->need.memory_bytes));
 	for (uint32_t i = 0; i < f->stack->nr_peers; i++)
 		printf("need\t%s\t%" PRIu64 "\n", f->stack->peers[i].name, f->need.peer_bytes[i]);
+	for (uint32_t i = 0; i < f->stack->nr_exports; i++)
+		printf("need\texport %s\t%" PRIu64 "\n", f->stack->exports[i].name,
+			f->need.export_bytes[i]);
 }
 
 static void print_errors(const char *path, const struct stack_errors *errors)

@@ -9,9 +9,8 @@
  *	error  LINE KEY TEXT		what is wrong, top first; KEY may be empty, LINE 0
  *	room   LINE KEY TEXT		[segment] is too small for all peers, if it is made by the file
  *	more   N			so many errors beside those
- *	memory NEEDED GIVEN GOOD EXPORTS	bytes: of all peers; of [segment], or 0; a good
- *					value; what exports take beside, if all of them have clients
- *	need   PEER BYTES		the part of each
+ *	memory NEEDED GIVEN GOOD	bytes: of all; of [segment], or 0; a good value
+ *	need   PEER BYTES		the part of each; "export NAME" of an export
  *
  * Keys are such lines, too:
  *

@@ -13,32 +13,8 @@
 #define MIB	     (1u << 20)
 #define DEFAULT_PORTS 64			/* xseg_create()'s, as for requests */
 
-<<<<<<< HEAD
-/* Of all peers and exports that are new to the segment. */
-struct need {
-	uint64_t memory_bytes, requests, ports;
-	char memory_of[160];			/* "cached 34M, memd 4M" */
-	bool more;				/* and others, for which it had no room */
-};
-
-static void note_memory(struct need *n, const char *name, uint64_t bytes)
-{
-	size_t at = strlen(n->memory_of), left = sizeof(n->memory_of) - at;
-	int len = snprintf(n->memory_of + at, left, "%s%s %" PRIu64 "M", at ? ", " : "", name,
-			   bytes / MIB);
-
-	n->memory_bytes += bytes;
-	if ((size_t)len >= left) {
-		n->memory_of[at] = '\0';
-		n->more = true;
-	}
-}
-
-static int add_peer(struct need *n, const struct stack_peer *from, struct xseg_error *err)
-=======
 static int add_peer(struct room_need *n, const struct stack *stack, uint32_t at,
 		    struct xseg_error *err)
->>>>>>> 6f612bc0 (options: all errors of a stack file, from the top)
 {
 	const struct stack_peer *from = &stack->peers[at];
 	const struct peer_class *cls = kinds_find(from->kind);
@@ -67,22 +43,22 @@ static int add_peer(struct room_need *n, const struct stack *stack, uint32_t at,
 	return rc;
 }
 
-<<<<<<< HEAD
 /* Each queue of an export has a port, requests and a piece of memory. Its queues for small writes
  * are taken only if they are there. */
-static void add_export(struct need *n, const struct stack_export *e)
+static void add_export(struct room_need *n, const struct stack *stack, uint32_t at)
 {
-	note_memory(n, e->name, (uint64_t)e->queues * XSEG_EXTENT_SIZE);
+	const struct stack_export *e = &stack->exports[at];
+
+	n->export_bytes[at] = (uint64_t)e->queues * XSEG_EXTENT_SIZE;
+	n->memory_bytes += n->export_bytes[at];
 	n->requests += (uint64_t)e->queues * XSEG_REQUEST_UNIT;
 	n->ports += e->queues + 1;
 }
 
-/* For peers that need so much: clients find room, too, and it is a number that a person takes. */
-static uint64_t good_memory(uint64_t need)
-=======
 int room_count(struct xseg *seg, const struct stack *stack, struct room_need *need,
 	       struct xseg_error *err)
 {
+	char name[XSEG_NAME_MAX];
 	int rc = 0, one;
 
 	memset(need, 0, sizeof(*need));
@@ -93,35 +69,49 @@ int room_count(struct xseg *seg, const struct stack *stack, struct room_need *ne
 		if (one && !rc)
 			rc = one;
 	}
-	for (uint32_t i = 0; i < stack->nr_exports; i++)
-		need->exports_bytes += (uint64_t)stack->exports[i].queues * XSEG_EXTENT_SIZE;
+	for (uint32_t i = 0; i < stack->nr_exports; i++) {
+		export_peer_name(stack->exports[i].name, name);
+		if (!seg || xseg_peer_find(seg, name) == XSEG_NONE)
+			add_export(need, stack, i);
+	}
 	return rc;
+}
+
+/* One part; false: there is no room for it, and no more. */
+static bool add_part(char text[ROOM_TEXT], size_t *used, const char *name, uint64_t bytes)
+{
+	char size[32];
+	size_t len;
+
+	if (!bytes)
+		return true;
+	opt_human_size(bytes, size, sizeof(size));
+	len = (size_t)snprintf(text + *used, ROOM_TEXT - *used, "%s%s %s", *used ? ", " : "", name,
+		size);
+	if (*used + len >= ROOM_TEXT - sizeof(", ...")) {
+		snprintf(text + *used, ROOM_TEXT - *used, ", ...");
+		return false;
+	}
+	*used += len;
+	return true;
 }
 
 const char *room_text(
 	const struct stack *stack, const struct room_need *need, char text[ROOM_TEXT])
 {
-	size_t used = 0, len;
-	char size[32];
+	bool fits = true;
+	size_t used = 0;
+	uint32_t i;
 
 	text[0] = '\0';
-	for (uint32_t i = 0; i < stack->nr_peers; i++) {
-		if (!need->peer_bytes[i])
-			continue;
-		opt_human_size(need->peer_bytes[i], size, sizeof(size));
-		len = (size_t)snprintf(text + used, ROOM_TEXT - used, "%s%s %s", used ? ", " : "",
-			stack->peers[i].name, size);
-		if (used + len >= ROOM_TEXT - sizeof(", ...")) {
-			snprintf(text + used, ROOM_TEXT - used, ", ...");
-			break;
-		}
-		used += len;
-	}
+	for (i = 0; fits && i < stack->nr_peers; i++)
+		fits = add_part(text, &used, stack->peers[i].name, need->peer_bytes[i]);
+	for (i = 0; fits && i < stack->nr_exports; i++)
+		fits = add_part(text, &used, stack->exports[i].name, need->export_bytes[i]);
 	return text;
 }
 
 uint64_t room_good_memory(uint64_t need)
->>>>>>> 6f612bc0 (options: all errors of a stack file, from the top)
 {
 	uint64_t step = 32 * MIB;
 
@@ -132,23 +122,12 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 {
 	char left[32], needs[32], good[32], of[ROOM_TEXT];
 	uint64_t memory_left, ports_left;
-<<<<<<< HEAD
-	char name[XSEG_NAME_MAX];
-	uint32_t i;
-	int rc = 0;
-=======
 	struct room_need n;
 	struct xseg_info has;
 	int rc = room_count(seg, stack, &n, err);
->>>>>>> 6f612bc0 (options: all errors of a stack file, from the top)
 
 	if (rc)
 		return rc;
-	for (i = 0; i < stack->nr_exports; i++) {
-		export_peer_name(stack->exports[i].name, name);
-		if (xseg_peer_find(seg, name) == XSEG_NONE)
-			add_export(&n, &stack->exports[i]);
-	}
 	xseg_get_info(seg, &has);
 	memory_left = (uint64_t)has.free_extents * XSEG_EXTENT_SIZE;
 	ports_left = has.free_ports + has.reserve_ports;
@@ -184,7 +163,7 @@ static void check_memory(const struct stack *stack, const struct room_need *need
 
 	opt_human_size(given_bytes, given, sizeof(given));
 	opt_human_size(need->memory_bytes, needs, sizeof(needs));
-	opt_format_size(room_good_memory(need->memory_bytes + need->exports_bytes), good,
+	opt_format_size(room_good_memory(need->memory_bytes), good,
 		sizeof(good));
 	if (!stack->segment.memory)
 		stack_errors_add(errors, stack->segment_line, "memory",
@@ -219,9 +198,11 @@ void room_check_plan(const struct stack *stack, const struct room_need *need,
 	/* the supervisor has one, too */
 	if (need->ports + 1 > ports)
 		stack_errors_add(errors, line, "ports",
-			"ports: %" PRIu64 " are too few, the peers and their supervisor need %" PRIu64
-			"; set ports = %" PRIu64 ", or give them fewer threads",
-			ports, need->ports + 1, need->ports + need->ports / 2 + 16);
+			"ports: %" PRIu64 " are too few, the peers%s and their supervisor need %" PRIu64
+			"; set ports = %" PRIu64 ", or give %s",
+			ports, stack->nr_exports ? ", exports" : "", need->ports + 1,
+			need->ports + need->ports / 2 + 16,
+			stack->nr_exports ? "exports fewer queues" : "them fewer threads");
 	if (plan.nr_requests && need->requests > plan.nr_requests)
 		stack_errors_add(errors, line, "requests",
 			"requests: %" PRIu32 " are too few, the peers need %" PRIu64

@@ -1,4 +1,4 @@
-/* room - what the peers of a stack take of a segment, and whether that is there.
+/* room - what the peers and exports of a stack take of a segment, and whether that is there.
  *
  * Contract: any thread; allocates and frees.
  */
@@ -10,10 +10,8 @@
 
 struct room_need {
 	uint64_t memory_bytes, requests, ports;
-	/* of all exports, when they have clients: it is not needed for the start */
-	uint64_t exports_bytes;
-	/* of each of the stack's peers; 0 also of one that is not counted */
-	uint64_t peer_bytes[STACK_MAX_PEERS];
+	/* of each of the stack's peers and exports; 0 also of one that is not counted */
+	uint64_t peer_bytes[STACK_MAX_PEERS], export_bytes[STACK_MAX_EXPORTS];
 };
 
 /* What the peers of a stack take when they begin. A peer whose name the segment has (NULL: there is

@@ -168,15 +168,13 @@ static int learn_address(struct sosd_rados *s, struct xseg_error *err)
 		  : 0;
 }
 
-int sosd_rados_space(struct sosd_rados *s, struct space *space)
+/* Only at the start: it waits for a monitor. */
+static void learn_capacity(struct sosd_rados *s)
 {
 	struct rados_cluster_stat_t stat;
-	int rc = rados_cluster_stat(s->cluster, &stat);
 
-	if (!rc)
-		*space = (struct space){ .size_bytes = stat.kb * 1024,
-			.free_bytes = stat.kb_avail * 1024 };
-	return rc;
+	if (rados_cluster_stat(s->cluster, &stat) == 0)
+		s->capacity_bytes = stat.kb * 1024;
 }
 
 int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
@@ -201,6 +199,7 @@ int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, str
 		rc = learn_address(s, err);
 	if (rc)
 		goto out_close;
+	learn_capacity(s);
 	return 0;
 out_close:
 	sosd_rados_close(s);

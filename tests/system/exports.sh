@@ -138,8 +138,7 @@ expect_json '.[] | select(.exports[0].name == "tcp") | .program == "nbdkit", .pi
 	.stores == [], .ports >= 3, .clients == .ports, (.requests_in_flight | type) == "number",
 	.since_s > 1000000000, .user == "'"$(id -un)"'"' "clients has the server" xseg --json clients
 is "each server has a line" "$(xseg clients | grep -c nbdkit)" 3
-is "with its exports" "$(xseg --json clients | jq -c '[.[].exports[].name] | sort')" \
-	'["disk","later","once","safe","tcp"]'
+t "with its exports" bash -c "xseg clients | grep -Eq ' disk, later +- +disk, safe, later '"
 t "peer list has the volumes of its clients" bash -c \
 	"xseg peer list | grep -Eq '^export.tcp .* nbdkit +- +disk$'"
 start load xbench --volume=disk --rw=randread --iodepth=4 --runtime=60s

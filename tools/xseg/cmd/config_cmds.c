@@ -22,7 +22,6 @@ static int show_json(const struct stack_file *f)
 	out_set_int(memory, "needed_bytes", f->needed_bytes);
 	out_set_int(memory, "given_bytes", f->given_bytes);
 	out_set_int(memory, "suggested_bytes", f->good_bytes);
-	out_set_int(memory, "exports_bytes", f->exports_bytes);
 	json_object_set(memory, "needed_bytes_by", f->needs);
 	json_object_set_new(j, "memory", memory);
 	return out_json(j);
@@ -41,9 +40,6 @@ static int show_text(struct tool *t, const struct stack_file *f, bool sound)
 	tool_say(t, "memory: the peers%s need %s, [segment] gives %s; a good value is %s",
 		sound ? "" : " without errors", out_size(f->needed_bytes, needed),
 		out_size(f->given_bytes, given), good);
-	if (f->exports_bytes)
-		tool_say(t, "exports take up to %s more when clients connect",
-			out_size(f->exports_bytes, own));
 	json_object_foreach(f->needs, name, bytes)
 		if (json_integer_value(bytes))
 			tool_say(t, "  %-14s %8s", name,

@@ -66,7 +66,6 @@ static void take_line(struct stack_file *f, char *line)
 		f->needed_bytes = number(&line);
 		f->given_bytes = number(&line);
 		f->good_bytes = number(&line);
-		f->exports_bytes = number(&line);
 	} else if (!strcmp(kind, "need")) {
 		name = proc_word(&line);
 		out_set_int(f->needs, name, number(&line));

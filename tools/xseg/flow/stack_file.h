@@ -17,8 +17,7 @@ struct stack_file {
 	struct stack *stack;			/* valid if there are no errors */
 	struct stack_errors errors;
 	struct stack_errors room;		/* if [segment] is to be made by the file */
-	/* of [segment] memory; exports: what they take beside, when they have clients */
-	uint64_t needed_bytes, given_bytes, good_bytes, exports_bytes;
+	uint64_t needed_bytes, given_bytes, good_bytes;	/* of [segment] memory */
 	json_t *needs;				/* {peer: bytes} */
 };
 
