@@ -2,6 +2,8 @@
 # manual.sh - every program has a manual page, which has the same options as its --help and renders
 # cleanly.
 #
+# The keys of stack files in xseg.conf.5 are those of the programs' tables (conf_page.py).
+#
 # An option counts as described where a paragraph of the page begins with it, so pages may mention
 # the options of other programs in their text. bench-* programs are measuring tools of the
 # repository: no pages. `xseg COMMAND --help` is asked for every command that `xseg --help` lists,
@@ -98,6 +100,11 @@ for program in "${programs[@]}"; do
 		ok "the options of $name are those of its manual page"
 	fi
 done
+
+if [ -x "$BUILD/bin/xseg-host" ]; then
+	tests/tidy/conf_page.py "$BUILD/bin/xseg-host" >"$work/bad" 2>&1
+	verdict "xseg.conf.5 has the keys of stack files, as the tables have them" "$work/bad"
+fi
 
 pages=(docs/*.[1-8] peers/*/*.[1-8] tools/*/*.[1-8] bench/*/*.[1-8])
 for page in "${pages[@]}"; do
