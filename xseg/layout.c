@@ -58,6 +58,7 @@ uint64_t layout_stamp(void)
 		PLUG_DECIDED,
 		offsetof(struct xs_peer, turn),
 		offsetof(struct xs_peer, above),
+		offsetof(struct xs_peer, was_above),
 		offsetof(struct xs_port, answered),
 		offsetof(struct xs_port, asked),
 		offsetof(struct xs_req, ask),

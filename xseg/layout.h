@@ -118,6 +118,10 @@ struct xs_peer {
 	 * counted by itself; the last of one that dies are missing. Far from what readers look
 	 * at. */
 	_Atomic uint64_t direct_reads, direct_bytes;
+	/* peer + 1 that this cache sent to until it left the path; 0: it never did, or that peer
+	 * is gone. For who plugs it again; under the lock of routes, one store. Who dies before it
+	 * leaves the older one */
+	_Atomic uint32_t was_above;
 };
 
 /* Of a port's `asked`: what is offered to it by `ask`; all that was offered to it, as `to` says,

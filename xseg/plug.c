@@ -301,6 +301,8 @@ static void claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
 /* The upper peers' routes have been switched past the cache. */
 static void left(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
+	atomic_store_explicit(
+		&seg->peers[cache].was_above, plug_lower(plug) + 1, memory_order_relaxed);
 	keeper_back(seg, cache, plug_lower(plug));
 	XKILL(PLUG_GIVEN_BACK);
 	if (lower_of(seg, cache) != XSEG_NONE)
@@ -348,9 +350,15 @@ void xs_plug_forget(struct xseg *seg, uint32_t index)
 	/* what others kept goes back to them first */
 	if (plug_get(seg, index) && !xs_plug_settle(seg, index))
 		xs_plug_take_back(seg, index);
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (atomic_load_explicit(&seg->peers[i].above, memory_order_relaxed) == index + 1)
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		struct xs_peer *p = &seg->peers[i];
+
+		if (atomic_load_explicit(&p->above, memory_order_relaxed) == index + 1)
 			above_set(seg, i, 0);
+		if (i == index ||
+			atomic_load_explicit(&p->was_above, memory_order_relaxed) == index + 1)
+			atomic_store_explicit(&p->was_above, 0, memory_order_relaxed);
+	}
 	above_set(seg, index, 0);
 	plug_set(seg, index, 0);
 	xs_keep(seg, index, XS_KEPT_TURN, 0);
@@ -364,6 +372,16 @@ struct xseg_plug xseg_plug_get(struct xseg_peer *peer)
 
 	return w ? (struct xseg_plug){ .op = plug_op(w), .lower = plug_lower(w) }
 		 : (struct xseg_plug){ .op = XSEG_PLUG_NONE, .lower = XSEG_NONE };
+}
+
+uint32_t xseg_plug_was_above(struct xseg *seg, uint32_t cache)
+{
+	uint32_t above = cache < seg->geo.nr_ports
+				 ? atomic_load_explicit(
+					   &seg->peers[cache].was_above, memory_order_relaxed) : 0;
+
+	return above && above <= seg->geo.nr_ports && is_there(seg, above - 1) ? above - 1
+									       : XSEG_NONE;
 }
 
 /* A stopped peer holds by itself, when nothing of it is below any more. */

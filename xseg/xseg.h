@@ -453,6 +453,8 @@ int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err) X
 
 /* The cache's part. Any of its threads, one at a time. */
 struct xseg_plug xseg_plug_get(struct xseg_peer *peer);		/* one load */
+/* Which peer the cache sent to until it left the path the last time, or XSEG_NONE. */
+uint32_t xseg_plug_was_above(struct xseg *seg, uint32_t cache);
 /* Asks the upper peers to hold what they send. -EBUSY: one is being asked by another; -EAGAIN: one
  * does not serve, so the others go on until it does; -ESTALE: nothing is wanted any more. */
 int xseg_plug_call(struct xseg_peer *peer) XSEG_MUST_CHECK;

@@ -124,6 +124,24 @@ END
 expect_json '.ok and .memory.exports_bytes == 16777216' "what exports take is told beside it" \
 	xseg --json config check export.conf
 
+# ---- keys ----
+
+live_keys()	# KIND: those of the tables
+{
+	xseg-host --keys | awk -F '\t' -v kind="$1" '$1 == kind && $6 ~ /l/ { print $2 }' | sort
+}
+helped()	# COMMAND: those before the second list of its help
+{
+	xseg "$@" --help | sed -n '/^keys that hold at its/q; s/^  \([a-z_]*\)=.*/\1/p' | sort
+}
+is "cache set --help names the live keys of a cache" "$(helped cache set)" "$(live_keys cached)"
+is "peer set --help those of all kinds" "$(helped peer set | uniq)" \
+	"$(for kind in volumed cached filed memd kvd memcached sosd; do live_keys $kind; done | sort -u)"
+t "with their ranges and defaults" eval \
+	"xseg cache set --help | grep -qE '^  dirty_low=PERCENT .*' && xseg cache set --help | grep -q '0 to 100 .60.'"
+t "and those that need a restart apart" eval \
+	"xseg cache set --help | sed -n '/^keys that hold at its next start/,\$p' | grep -q '^  objects=N'"
+
 # ---- rights ----
 
 as_nobody()

@@ -113,7 +113,7 @@ t "its volumes promise nothing" eval \
 	"xseg cache status cached --volume disk | grep -q \"holds again after 'xseg\""
 is "and their state says so" "$(xseg cache status cached --volume disk | head -1)" \
 	"volume    disk, in cache cached, off the path"
-t "it is on the path again" xseg plug cached --above filed --below volumed
+t "it is on the path again" xseg plug cached
 is "with the chain" "$(xseg status | grep '^chain')" "chain       volumed -> cached -> filed"
 
 # ---- a segment whose file is gone ----

@@ -123,8 +123,6 @@ echo "# longest pause: the slowest read or write took $slowest us, the slowest r
 
 # ---- what is refused ----
 
-expect_err 2 "cached: a word is missing|--above is missing" "where to is not said" \
-	xseg plug cached --below volumed
 expect_err 4 "no peer of that name" "an unknown peer" \
 	xseg plug cached --above nobody --below volumed
 expect_err 4 "no peer of that name" "an unknown cache" xseg unplug nobody
@@ -201,14 +199,31 @@ kill -CONT "$upper"
 is "and the cache stays outside" "$(path)" "store "
 t "it enters again" plug
 
+# ---- back to where it was ----
+
+expect_err 4 "plug cached: it is on the path already" "who is there need not go back" xseg plug cached
+t "the cache leaves" xseg unplug cached
+is "it goes back to where it was, without a word" "$(xseg plug cached)" "cached is on the path, above store"
+is "which is between the same" "$(path)" "cached store"
+t "it leaves once more" xseg unplug cached
+expect_json '.above == "store" and .below == "volumed" and .state == "running"' \
+	"of two words each may be left out" xseg --json plug cached --above store
+t "it leaves a third time" xseg unplug cached
+t "and the other" xseg plug cached --below volumed
+start fresh cached --name fresh --memory 8M
+t "another cache begins" wait_for 60 state_is fresh running
+expect_err 2 "plug fresh: it was not on the path before, .* name its place with --above LOWER" \
+	"which was nowhere before" xseg plug fresh
+kill "$started"
+wait "$started"
+
 # ---- kills ----
 
 begin_load
 for victim in cached volumed store command; do
 	t "it leaves though the $victim is killed" \
 		while_killing $victim drained xseg --timeout 20s unplug cached
-	t "and enters" while_killing $victim running xseg --timeout 20s plug cached --above store \
-		--below volumed
+	t "and enters" while_killing $victim running xseg --timeout 20s plug cached
 done
 end_load "verified I/O saw no kill"
 t "the segment is sound" xseg check

@@ -19,6 +19,7 @@
 #include "peers/common/options/owner.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/cmd/complete_cmd.h"
+#include "tools/xseg/cmd/set_help.h"
 #include "tools/xseg/text/cache_volume.h"
 
 #ifndef XSEG_VERSION
@@ -130,7 +131,7 @@ static const struct command commands[] = {
 	{ "kv verify", kv_verify, kv_table, sizeof(struct kv_opts), 0, 0, "",
 	  "reads the whole log, and names what is damaged" },
 	{ "plug", plug_run, plug_table, sizeof(struct plug_opts), 1, 1,
-	  "CACHE --above LOWER --below UPPER[,UPPER...]",
+	  "CACHE [--above LOWER] [--below UPPER[,UPPER...]]",
 	  "puts a cache between peers, under running I/O" },
 	{ "unplug", unplug_run, unplug_table, sizeof(struct unplug_opts), 1, 1, "CACHE [--cancel]",
 	  "flushes a cache and takes it out of the path, under running I/O" },
@@ -243,6 +244,10 @@ static int print_command_help(const struct command *cmd)
 		printf("\noptions:\n");
 		cli_print_options(stdout, cmd->opts);
 	}
+	if (cmd->run == cache_set)
+		set_help_cache();
+	if (cmd->run == peer_set)
+		set_help_peer();
 	printf("\n'xseg --help' shows the options of all commands.\n");
 	return TOOL_DONE;
 }

@@ -35,14 +35,25 @@ int view_peers_need(struct xseg *seg, struct view_peers *peers)
 	return TOOL_DONE;
 }
 
-bool view_in_stack(struct xseg *seg, const char *name)
+struct stack *view_stack(struct xseg *seg)
 {
 	struct stack *stack = stack_create();
 	char *text = malloc(STACK_TEXT_BYTES);
-	bool is = stack && text && xseg_stack_get(seg, text, STACK_TEXT_BYTES) &&
-		  !stack_parse(text, stack, NULL) && stack_find(stack, name) != STACK_NONE;
 
+	if (!stack || !text || !xseg_stack_get(seg, text, STACK_TEXT_BYTES) ||
+		stack_parse(text, stack, NULL)) {
+		stack_destroy(stack);
+		stack = NULL;
+	}
 	free(text);
+	return stack;
+}
+
+bool view_in_stack(struct xseg *seg, const char *name)
+{
+	struct stack *stack = view_stack(seg);
+	bool is = stack && stack_find(stack, name) != STACK_NONE;
+
 	stack_destroy(stack);
 	return is;
 }

@@ -45,6 +45,10 @@ const struct xseg_peer_info *view_peer_meant(struct xseg *seg, const struct view
 #define VIEW_COMMAND_MAX (XSEG_NAME_MAX + 32)
 const char *view_dirty_command(struct xseg *seg, uint32_t peer, char buf[VIEW_COMMAND_MAX]);
 
+/* The stack that is kept in the segment, or NULL: there is none, it has errors, or no memory. Free
+ * with stack_destroy(). */
+struct stack;
+struct stack *view_stack(struct xseg *seg);
 /* Whether the stack of the segment has it: nothing else is started by its supervisor, or by
  * 'xseg peer start'. */
 bool view_in_stack(struct xseg *seg, const char *name);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/options/stack.h"
 #include "peers/common/say/dirty.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/base/out.h"
@@ -17,11 +18,12 @@
 
 #define AT(field) offsetof(struct plug_opts, field)
 const struct opt plug_table[] = {
-	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX,
-	  .flags = OPT_REQUIRED, .arg = "LOWER", .help = "the peer that the cache will send to" },
+	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX, .arg = "LOWER",
+	  .help = "the peer that the cache will send to; else the one that it sent to before, or "
+		  "its downstream in the stack file" },
 	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = PLUG_BELOW_BYTES,
-	  .flags = OPT_REQUIRED, .arg = "UPPER[,UPPER...]",
-	  .help = "the peers that will send to the cache: all that send to LOWER now" },
+	  .arg = "UPPER[,UPPER...]",
+	  .help = "the peers that will send to the cache, all that send to LOWER now; else these" },
 	{ 0 },
 };
 #undef AT
@@ -99,19 +101,67 @@ static int find_uppers(struct plugging *p, const char *below)
 	return rc;
 }
 
-static int find_ends(struct plugging *p, const struct plug_opts *o)
+/* The downstream of a cache in the stack file, or XSEG_NONE. */
+static uint32_t downstream_in_file(struct plugging *p, const char *cache)
+{
+	struct stack *stack = view_stack(p->seg);
+	uint32_t at = stack ? stack_find(stack, cache) : STACK_NONE, peer = XSEG_NONE;
+
+	if (at != STACK_NONE && stack->peers[at].downstream != STACK_NONE)
+		peer = xseg_peer_find(p->seg, stack->peers[at].downstream_name);
+	stack_destroy(stack);
+	return peer;
+}
+
+/* Where a cache goes of which no place is named. */
+static int find_place(struct plugging *p, const char *cache)
 {
 	struct xseg_peer_info info;
-	int rc = find_uppers(p, o->below);
+
+	if (xseg_peer_get_info(p->seg, p->cache, &info) && info.downstream != XSEG_NONE)
+		return tool_fail(TOOL_REFUSED, "plug %s: it is on the path already", cache);
+	p->lower = info.plug ? info.plug_lower : xseg_plug_was_above(p->seg, p->cache);
+	if (p->lower == XSEG_NONE)
+		p->lower = downstream_in_file(p, cache);
+	if (p->lower != XSEG_NONE)
+		return TOOL_DONE;
+	return tool_fail(TOOL_USAGE,
+		"plug %s: it was not on the path before, and has no downstream in the stack file; "
+		"name its place with --above LOWER, as in 'xseg plug %s --above filed'",
+		cache, cache);
+}
+
+/* All that send to the lower peer. */
+static int find_senders(struct plugging *p, const char *cache)
+{
+	struct xseg_peer_info info;
+
+	for (uint32_t i = 0; i < xseg_nr_peers(p->seg); i++)
+		if (i != p->cache && xseg_peer_get_info(p->seg, i, &info) &&
+			!view_peer_is_client(&info) && info.downstream == p->lower)
+			add_upper(p, i);
+	if (p->nr_upper || !xseg_peer_get_info(p->seg, p->lower, &info))
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"plug %s: no peer sends to %s, so there is nothing to put it between; 'xseg peer "
+		"list' shows the routes",
+		cache, info.name);
+}
+
+static int find_ends(struct plugging *p, const struct plug_opts *o, const char *cache)
+{
+	struct xseg_peer_info info;
+	int rc = *o->below ? find_uppers(p, o->below) : TOOL_DONE;
 
 	if (!rc)
-		rc = find(p, "plug: --above", o->above, &p->lower, &info);
-	if (!rc && !strcmp(info.kind, "volumed"))
+		rc = *o->above ? find(p, "plug: --above", o->above, &p->lower, &info)
+			       : find_place(p, cache);
+	if (!rc && *o->above && !strcmp(info.kind, "volumed"))
 		return tool_fail(TOOL_USAGE,
 			"plug: --above %s: it is of kind volumed, which has no objects; name a "
 			"cache or a store",
 			o->above);
-	return rc;
+	return rc || *o->below ? rc : find_senders(p, cache);
 }
 
 static const char *name_of(struct plugging *p, uint32_t index)
@@ -299,7 +349,7 @@ static int enter(struct plugging *p, const char *name)
 		return tool_fail(
 			TOOL_FAILED,
 			"plug %s: another command took it back; see 'xseg peer list'", name);
-	tool_say(p->t, "%s is on the path", name);
+	tool_say(p->t, "%s is on the path, above %s", name, name_of(p, p->lower));
 	return p->t->json ? show_json(p, "running") : TOOL_DONE;
 }
 
@@ -315,7 +365,7 @@ int plug_run(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = find_cache(&p, "plug", argv[0]);
 	if (!rc)
-		rc = find_ends(&p, o);
+		rc = find_ends(&p, o, argv[0]);
 	if (!rc)
 		rc = enter(&p, argv[0]);
 	xseg_detach(p.seg);
@@ -359,8 +409,10 @@ static int leave(struct plugging *p, const char *name)
 		return tool_fail(
 			TOOL_FAILED,
 			"unplug %s: another command took it back; it is on the path", name);
-	tool_say(p->t, "%s is off the path; it runs on, empty, until 'xseg peer stop %s'", name,
-		name);
+	tool_say(p->t,
+		"%s is off the path; it runs on, empty, until 'xseg peer stop %s'; 'xseg plug %s' "
+		"puts it back",
+		name, name, name);
 	return p->t->json ? show_json(p, "drained") : TOOL_DONE;
 }
 
