@@ -78,7 +78,7 @@ lines()		# those of the errors on stdin
 {
 	sed -n 's/^xseg: .*: line \([0-9]*\): .*/\1/p' | xargs
 }
-wrong="2 6 8 11 12 15 16 18 19 22 25 26 28"
+wrong="2 3 6 8 11 12 15 16 18 19 22 25 26 28"
 command -v sosd >/dev/null || wrong=${wrong/18 19/18}
 xseg config check bad.conf >out.txt 2>err.txt
 is "its end is that of a wrong usage" "$?" 2
@@ -121,8 +121,9 @@ cat enough.conf - >export.conf <<END
 nbd = $TMP/disk.sock
 queues = 8
 END
-expect_json '.ok and .memory.exports_bytes == 16777216' "what exports take is told beside it" \
-	xseg --json config check export.conf
+sed "s/^memory = $((good >> 20))M/memory = 256M/" export.conf >large.conf
+expect_json '.ok and .memory.needed_bytes_by["export disk"] == 16777216' "what exports take is told, too" \
+	xseg --json config check large.conf
 
 # ---- keys ----
 
