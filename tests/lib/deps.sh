@@ -36,9 +36,9 @@ check               codespell         test of the spelling
 check               spin              model checks of queues and doorbells
 check,demo,bench    jq                reads JSON output in the test and benchmark scripts
 check,demo          e2fsprogs         a real file system inside a volume
-check,demo,bench    procps            finds and ends processes in the test scripts
+check,bench         procps            finds and ends processes in the test scripts
 check               groff-base        test of the manual pages
-check,demo,bench    fio               the load generator to compare with, and that has an engine here
+check,bench         fio               the load generator to compare with, and that has an engine here
 deb                 debhelper         builds packages
 deb                 dpkg-dev          the same
 deb                 dh-python         the same: the Python package
@@ -48,7 +48,7 @@ long                debootstrap       a bare Debian to install packages in: test
 long                systemd-container  the same: it boots that
 check               zsh               test of the completion of commands
 check,bench         dpkg-dev          unpacks the source of fio, for the headers of that engine
-demo,bench          gnuplot-nox       plots
+bench               gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
 check               python3-libnbd    the same: every command of the protocol
