@@ -24,6 +24,8 @@
  *       are those of the index in that step. So the index and the log have the same order.
  *   C3  A change is answered as `sync` says; with FUA, when a flush has passed it. Answers that
  *       wait for a position are in the order of positions.
+ *   C6  A put that a successor does anew has the version that it was to have. A kill undoes a put
+ *       by pages, but the store may have its record, and a loss of power may bring that back.
  *   C5  A large value is superseded in the step that supersedes its record, and not before.
  *   C4  A change that has no room waits, in order; it is refused when room cannot be made.
  */
@@ -201,6 +203,7 @@ static bool fails(struct kvd *k, const struct xreq *r, uint32_t nr)
 struct making {
 	uint32_t nr, bytes, added;		/* records; identities that the index lacks */
 	uint64_t number;
+	uint64_t version;			/* C6; 0: the sequence */
 	bool tombstones;			/* all of them are */
 	bool paged;				/* paged.c */
 };
@@ -231,8 +234,10 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 		put->key = w->key;
 		m->tombstones = false;
 	}
-	if (w->c.kind == KV_PUT)
+	if (w->c.kind == KV_PUT) {
 		plain_put(w, put);
+		put->rec.version = m->version;
+	}
 	else if (w->c.kind == KV_COMMIT)
 		kvd_commit_make(k, w, put);
 	else if (kvd_needs_value(w->c.kind) && kvd_record_ok(k, j->read, true, &old))
@@ -243,11 +248,14 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 	return rc;
 }
 
-static int make_records(struct kvd *k, struct kvd_job *j, uint32_t nr, struct making *m)
+static int make_records(struct kvd *k, const struct xreq *r, struct kvd_job *j, uint32_t nr,
+	struct making *m)
 {
 	int rc = 0;
 
 	*m = (struct making){ .tombstones = true };
+	if (nr == 1 && r->state == XSEG_REQ_STARTED)
+		m->version = xseg_req_note(k->peer.seg, r, KVD_NOTE_VERSION);
 	for (uint32_t i = 0; i < nr && !rc; i++) {
 		struct kvd_work *w = &k->now.work[i];
 
@@ -316,10 +324,12 @@ static void promise(struct kvd *k, struct xreq *r)
 	change_done(k, r, end);
 }
 
-static void note(struct kvd *k, const struct xreq *r, const struct alog_place *at)
+static void note(struct kvd *k, const struct xreq *r, uint32_t nr, const struct alog_place *at)
 {
 	struct xseg *seg = k->peer.seg;
 
+	if (nr == 1 && r->state == XSEG_REQ_AT && k->now.work[0].c.kind == KV_PUT)
+		xseg_req_note_set(seg, r, KVD_NOTE_VERSION, at->sequence);
 	xseg_req_note_set(seg, r, KVD_NOTE_ZONE, at->zone);
 	xseg_req_note_set(seg, r, KVD_NOTE_PLACE, at->place);
 	xseg_req_note_set(seg, r, KVD_NOTE_SEQUENCE, at->sequence);
@@ -357,7 +367,7 @@ static void tell(struct kvd *k, struct xreq *r, uint32_t nr, const struct making
 			!w->does ? 0 : rec->version ? rec->version : next->sequence + n, m->number);
 		n += w->does;
 	}
-	note(k, r, next);
+	note(k, r, nr, next);
 }
 
 /* Steps 2 to 4; of a put by pages steps 2 and 3. */
@@ -505,7 +515,7 @@ static bool try_change(struct kvd *k, struct xreq *r, struct kvd_job *j)
 		finish(k, r, j, r->size);
 		return true;
 	}
-	if (make_records(k, j, (uint32_t)nr, &m)) {
+	if (make_records(k, r, j, (uint32_t)nr, &m)) {
 		kvd_outcome(k, r, 0, k->now.work[0].result, 0, 0, 0);
 		finish(k, r, j, r->size);
 		return true;

@@ -585,8 +585,8 @@ void kvd_owe_all(struct kvd *k);		/* the store has lost what it had answered */
 bool kvd_owed(struct kvd *k, const struct xreq *r);	/* and it is told of that by an error */
 
 /* ---- logged.c: begun changes ---- */
-/* The notes of a change: where its first record stands. */
-enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE };
+/* The notes of a change: where its first record stands, and its version (C6 of change.c). */
+enum { KVD_NOTE_ZONE, KVD_NOTE_PLACE, KVD_NOTE_SEQUENCE, KVD_NOTE_VERSION };
 /* One that a predecessor had STARTED or APPLIED. */
 void kvd_change_begun(struct kvd *k, struct xreq *r);
 /* The opening found a record: whether a STARTED change has made it. */
