@@ -162,6 +162,22 @@ void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t er
 	atomic_store_explicit(&stats->sh.volume, volume, memory_order_release);
 }
 
+void xseg_stats_rename(struct xseg_peer *peer, uint32_t volume, const char *name)
+{
+	for (uint32_t i = 0; volume && i < peer->seg->geo.nr_stats; i++) {
+		struct xs_stats *b = &peer->seg->stats[i];
+
+		if (atomic_load_explicit(&b->peer, memory_order_relaxed) != peer->index + 1 ||
+			atomic_load_explicit(&b->volume, memory_order_relaxed) != volume)
+			continue;
+		atomic_store_explicit(
+			&b->peer, XS_STATS_MAKING | (peer->index + 1), memory_order_release);
+		snprintf(b->name, sizeof(b->name), "%s", name);
+		/* release: partner is the acquire in xseg_stats_view() */
+		atomic_store_explicit(&b->peer, peer->index + 1, memory_order_release);
+	}
+}
+
 void xs_stats_free(struct xseg *seg, uint32_t peer, bool all)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_stats; i++) {

@@ -588,6 +588,10 @@ struct xseg_list {
  * with data that they write back; stores ignore it. */
 #define XSEG_REQ_ONCE	 16u
 
+/* COPY to a volume: the id of the volume that it copies from, as decimal text at this byte of its
+ * first page. volumed writes before it what a store wants there: the name of the object. */
+#define XSEG_COPY_VOLUME 2048u
+
 #define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] and r->lent[] */
 #define XSEG_PAGE_GIVEN	 0x80000000u		/* in the segment alone: see gift.c */
 #define XSEG_LENT_PAGE	 0x80000000u		/* r->lent[]: data is in the page of that index, */
@@ -927,6 +931,9 @@ void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);
  * from its submission until its answer is taken. The two counters after `errors` are of the same
  * kind: reads that needed no request, and their bytes. */
 void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors);
+/* Of all blocks of the peer that count I/O to this volume. Their writers may go on meanwhile; a reader
+ * may miss one that is just being named. One thread of the peer at a time. */
+void xseg_stats_rename(struct xseg_peer *peer, uint32_t volume, const char *name);
 void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n);
 void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value);
 uint64_t xseg_stats_get(const struct xseg_stats *stats, uint32_t key);

@@ -2,7 +2,7 @@
  *
  * What counts
  *   `iops` counts requests of a client, whatever their size, also those that are split.
- *   `bandwidth` counts the bytes of READ and WRITE. DISCARD and WRITE_ZEROES count as requests
+ *   `bandwidth` counts the bytes of READ, WRITE and COPY. DISCARD and WRITE_ZEROES count as requests
  *   without bytes. FLUSH, INFO and commands are never held.
  *
  * When a request goes on
@@ -100,7 +100,8 @@ static struct costs costs_of(struct vd_limit *l, const struct xreq *r)
 {
 	uint64_t iops = atomic_load_explicit(&l->iops, memory_order_relaxed);
 	uint64_t bandwidth = atomic_load_explicit(&l->bandwidth, memory_order_relaxed);
-	bool has_bytes = r->op == XSEG_OP_READ || r->op == XSEG_OP_WRITE;
+	bool has_bytes =
+		r->op == XSEG_OP_READ || r->op == XSEG_OP_WRITE || r->op == XSEG_OP_COPY;
 
 	return (struct costs){ .ops_ns = part_of_second(1, iops),
 		.bytes_ns = part_of_second(has_bytes ? r->size : 0, bandwidth) };

@@ -208,7 +208,7 @@ static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volum
 
 static int counters_open(struct volumed *vd, const struct vd_volume *v, struct vd_counters *c)
 {
-	return xseg_stats_open(vd->peer.xp, v->name, "volume", volume_keys, VOLUME_NR, &c->stats);
+	return xseg_stats_open(vd->peer.xp, vd_name_of(v), "volume", volume_keys, VOLUME_NR, &c->stats);
 }
 
 /* What is now, in one block of the volume's: that of its home. A predecessor's say what was. */
@@ -248,7 +248,7 @@ static void counters_try_open(
 /* Blocks of a predecessor have the volume's name alone: another volume's of that name stay. */
 void vd_volume_quiet(struct volumed *vd, struct vd_volume *v)
 {
-	const struct vd_volume *named = vd_volume_find(vd, v->name);
+	const struct vd_volume *named = vd_volume_find(vd, vd_name_of(v));
 	struct vd_counters *c;
 	uint32_t i;
 
@@ -362,12 +362,30 @@ static void count_state(struct volumed *vd, enum vd_slot_state state, uint32_t b
 		atomic_fetch_add_explicit(counter[state], by, memory_order_relaxed);
 }
 
+static void name_set(struct vd_volume *v)
+{
+	uint32_t at = !atomic_load_explicit(&v->name_at, memory_order_relaxed);
+
+	memcpy(v->names[at], v->meta.name, sizeof(v->names[at]));
+	/* release: partner is the acquire in vd_name_of() */
+	atomic_store_explicit(&v->name_at, at, memory_order_release);
+}
+
 static void set_address(struct volumed *vd, struct vd_volume *v)
 {
 	v->serial = ++vd->serial;
 	v->shift = shift_of(v->meta.object_size);
 	v->prefix_len = (uint8_t)vd_prefix_make(&v->meta, v->prefix);
-	memcpy(v->name, v->meta.name, sizeof(v->name));
+	name_set(v);
+}
+
+/* An identity tells the volume's objects, so no object has another name now. Its counters go on. */
+static void name_follow(struct volumed *vd, struct vd_volume *v)
+{
+	if (strcmp(vd_name_of(v), v->meta.name) == 0)
+		return;
+	name_set(v);
+	xseg_stats_rename(vd->peer.xp, vd_id_of(vd, v), v->meta.name);
 }
 
 static void volume_publish(struct peer_port *pp, struct vd_volume *v)
@@ -505,6 +523,8 @@ void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd
 	v->meta = *meta;
 	if (old == VD_FREE && has_name(meta))
 		set_address(vd, v);
+	else if (has_name(meta))
+		name_follow(vd, v);
 	if (meta->state == VD_LIVE || meta->state == VD_SHRINKING)
 		volume_publish(pp, v);
 	if (meta->state == VD_REMOVING)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/options/hex.h"
+#include "peers/common/say/kv.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xhot.h"
 #include "xtypes/xline.h"
@@ -139,9 +141,54 @@ static void info(struct peer_port *pp, struct xreq *r)
 	peer_answer(pp, r, (int64_t)atomic_load_explicit(&v->size_bytes, memory_order_relaxed));
 }
 
+/* The volume that a COPY copies from, whose id is text in its first page; or NULL. */
+static struct vd_volume *copy_source(struct peer_port *pp, const struct xreq *r)
+{
+	const char *page = (const char *)xseg_page(vd_of(pp)->peer.seg, r->page[0]);
+	char text[16];
+	uint32_t id;
+
+	memcpy(text, page + XSEG_COPY_VOLUME, sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	return kv_number(text, &id) ? NULL : vd_volume_get(vd_of(pp), id);
+}
+
+/* Says in the page, as the stores want it, from which object. The id stays where it is, for a
+ * successor. */
+static int copy_prepare(struct peer_port *pp, struct vd_volume *v, struct xreq *r)
+{
+	char *page = (char *)xseg_page(vd_of(pp)->peer.seg, r->page[0]);
+	struct vd_volume *from = copy_source(pp, r);
+	char name[XSEG_TARGET_MAX] = "";
+	int rc;
+
+	if (!from)
+		return -ESTALE;
+	rc = vd_volume_check(from, r->offset, r->size);
+	if (rc || from == v || from->shift != v->shift || !vd_is_in_one_object(v, r))
+		return rc ? rc : -EINVAL;
+	memcpy(name, from->prefix, from->prefix_len);
+	hex_digits(name + from->prefix_len, r->offset >> from->shift);
+	memcpy(page, name, sizeof(name));
+	return 0;
+}
+
+/* A range of one object becomes a copy of the same range of another volume. */
 static void copy(struct peer_port *pp, struct xreq *r)
 {
-	peer_answer(pp, r, -EOPNOTSUPP);
+	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
+	int rc = v ? vd_volume_check(v, r->offset, r->size) : -ENOENT;
+
+	if (!rc && (!r->nr_pages || !r->size))
+		rc = -EOPNOTSUPP;
+	if (!rc)
+		rc = copy_prepare(pp, v, r);
+	if (rc)
+		peer_answer(pp, r, rc);
+	else if (atomic_load_explicit(&v->limited, memory_order_relaxed))
+		vd_limit_take(pp, v, r);
+	else
+		vd_data_send(pp, v, r);
 }
 
 /* Objects are volumed's to delete, not its clients'. */

@@ -23,8 +23,8 @@
  *
  * Invariants
  *   V1  A volume's id is non-zero only while I/O to it is allowed. All else that the data path
- *       reads (serial, shift, prefix, name) changes only while the id is 0 and no port looks at it
- *       (J1).
+ *       reads (serial, shift, prefix) changes only while the id is 0 and no port looks at it
+ *       (J1). A name changes by a word that says which of two it is.
  *   V2  A change that was answered to an admin stands in the catalogue, on stable storage.
  *   V3  One record at most is on its way to the catalogue.
  *   V4  A request is at one place only: forwarded, held (catalogue not read yet), in the splitter,
@@ -77,7 +77,7 @@
  *
  *   from       to         when                                             by
  *   FREE       LIVE       a volume is created                              volumed_admin.c
- *   LIVE       LIVE       it grows                                         volumed_admin.c
+ *   LIVE       LIVE       it grows, gets limits or another name            volumed_admin.c
  *   LIVE       SHRINKING  it shrinks: size_bytes is the new size           volumed_admin.c
  *   LIVE       REMOVING   it is removed                                    volumed_admin.c
  *   SHRINKING  LIVE       what was beyond the new size is deleted          job.c
@@ -124,7 +124,9 @@ struct vd_volume {
 	_Atomic bool limited;			/* it has limits: stored after them */
 	_Atomic uint64_t size_bytes;
 	char prefix[VD_PREFIX_BYTES];		/* with its ':', padded with zeroes */
-	char name[XSEG_NAME_MAX];
+	/* the name is the one of that number: a renamed volume's is put into the other place */
+	_Atomic uint32_t name_at;
+	char names[2][XSEG_NAME_MAX];
 	/* Port 0's thread. */
 	struct vd_meta meta;			/* what the catalogue holds */
 	struct xreq *waiter;			/* an admin's resize, until the shrink is done */
@@ -451,6 +453,12 @@ static inline uint32_t vd_make_id(uint32_t slot, uint32_t generation)
 static inline uint32_t vd_id_of(const struct volumed *vd, const struct vd_volume *v)
 {
 	return vd_make_id(vd_slot_of(vd, v), v->meta.generation);
+}
+
+static inline const char *vd_name_of(const struct vd_volume *v)
+{
+	/* acquire: partner is the release in name_set() */
+	return v->names[atomic_load_explicit(&v->name_at, memory_order_acquire)];
 }
 
 /* ---- volumed.c --------------------------------------------------------------------------- */

@@ -1,9 +1,11 @@
 /* volumed_admin - the commands of volumed: create, list, look at, resize and remove volumes;
  * status.
  *
- *      volume create NAME size=BYTES		volume list [SLOT]		status
+ *      volume create NAME size=BYTES [like=NAME]
+ *      volume list [SLOT]			status
  *      volume resize NAME size=BYTES		volume info NAME [id=N]
  *      volume remove NAME [force]		volume lost [N]			volume recover
+ *      volume rename NAME NEW
  *      volume set NAME [iops=N] [bandwidth=BYTES] [burst=NS]	(0: no limit)
  *
  * Commands may come to any port. Those of "volume" go through the inbox to port 0's thread. It does
@@ -162,6 +164,8 @@ static const char *change_name(const struct vd_meta *old, const struct vd_meta *
 		return "created";
 	if (next->state == VD_REMOVING)
 		return "being removed";
+	if (strcmp(old->name, next->name) != 0)
+		return "the new name of one";
 	return same_limits(old, next) ? "resized" : "given other limits";
 }
 
@@ -367,24 +371,11 @@ static int64_t say_busy(struct volumed *vd, const struct vd_volume *v, struct kv
 		vd->peer.segment, v->meta.name);
 }
 
-static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+/* 0, or why no volume may have that name from now on. */
+static int64_t check_name_free(struct volumed *vd, const char *name, struct kv_text *t)
 {
-	struct volumed *vd = vd_of(pp);
-	struct vd_meta next = { .state = VD_LIVE, .object_size = vd->object_size };
-	const char *name = NULL;
-	int64_t rc = parse_args(vd_of(pp), args, &name, &next.size_bytes, NULL, t);
-	struct vd_volume *v;
+	const struct vd_volume *v = vd_volume_find(vd, name);
 
-	if (!rc)
-		rc = check_objects(name, next.object_size, next.size_bytes, t);
-	if (rc)
-		return rc;
-	v = noted(vd, r);
-	if (v && strcmp(v->meta.name, name) == 0) {
-		add_volume(vd, v, '\n', t);
-		return 0;
-	}
-	v = vd_volume_find(vd, name);
 	if (v && v->meta.state != VD_REMOVING)
 		return REASON(t, -EEXIST,
 			"there is a volume '%s' already; choose another name, or remove "
@@ -399,6 +390,38 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 			"there are objects of a volume '%s', whose record is lost; bring it back "
 			"with 'xseg volume recover', or choose another name",
 			name);
+	return 0;
+}
+
+static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_meta next = { .state = VD_LIVE, .object_size = vd->object_size };
+	const char *name = NULL;
+	char *like = args ? strstr(args, " like=") : NULL;
+	struct vd_volume *v;
+	int64_t rc;
+
+	if (like) {
+		*like = '\0';
+		like += strlen(" like=");
+	}
+	rc = parse_args(vd_of(pp), args, &name, &next.size_bytes, NULL, t);
+	v = rc || !like ? NULL : find(vd, like, &rc, t);
+	if (v)
+		next.object_size = v->meta.object_size;
+	if (!rc)
+		rc = check_objects(name, next.object_size, next.size_bytes, t);
+	if (rc)
+		return rc;
+	v = noted(vd, r);
+	if (v && strcmp(v->meta.name, name) == 0) {
+		add_volume(vd, v, '\n', t);
+		return 0;
+	}
+	rc = check_name_free(vd, name, t);
+	if (rc)
+		return rc;
 	v = vd_volume_unused(vd);
 	if (!v)
 		return REASON(t, -ENOSPC,
@@ -447,7 +470,8 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 	return LATER;
 }
 
-static int64_t check_unused(struct peer_port *pp, const struct vd_volume *v, struct kv_text *t)
+static int64_t check_unused(struct peer_port *pp, const struct vd_volume *v, const char *or_else,
+	struct kv_text *t)
 {
 	char users[VD_USERS_BYTES];
 
@@ -455,7 +479,7 @@ static int64_t check_unused(struct peer_port *pp, const struct vd_volume *v, str
 		sizeof(users));
 	if (!users[0])
 		return 0;
-	return REASON(t, -EBUSY, "it is in use by%s; end them first, or add --force", users);
+	return REASON(t, -EBUSY, "it is in use by%s; end them first%s", users, or_else);
 }
 
 static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
@@ -483,7 +507,7 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 		return 0;
 	}
 	if (!force)
-		rc = check_unused(pp, v, t);
+		rc = check_unused(pp, v, ", or add --force", t);
 	if (rc)
 		return rc;
 	next = v->meta;
@@ -549,6 +573,48 @@ static int64_t run_set(struct peer_port *pp, struct xreq *r, char *args, struct 
 	return LATER;
 }
 
+/* Objects are named by identity (V6), so a new name is a new record and no more. A volume without
+ * an identity has its name in those of its objects, and keeps it. */
+static int64_t run_rename(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	char *to = args ? strpbrk(args + strspn(args, " "), " ") : NULL;
+	const char *name = NULL, *new = NULL;
+	struct vd_volume *v;
+	struct vd_meta next;
+	int64_t rc;
+
+	if (to)
+		*to++ = '\0';
+	rc = parse_args(vd, args, &name, NULL, NULL, t);
+	if (!rc)
+		rc = parse_args(vd, to, &new, NULL, NULL, t);
+	v = rc ? NULL : noted(vd, r);
+	if (v && strcmp(v->meta.name, new) == 0) {
+		add_volume(vd, v, '\n', t);
+		return 0;
+	}
+	v = rc ? NULL : find(vd, name, &rc, t);
+	if (!v)
+		return rc;
+	if (v->meta.state != VD_LIVE)
+		return say_busy(vd, v, t);
+	rc = check_name_free(vd, new, t);
+	if (!rc)
+		rc = check_unused(pp, v, "", t);
+	if (!rc && !v->meta.identity)
+		rc = REASON(t, -EBUSY,
+			"an older program made it, so its name is in the names of its objects; use "
+			"'xseg volume copy %s %s'", name, new);
+	if (rc)
+		return rc;
+	next = v->meta;
+	memset(next.name, 0, sizeof(next.name));
+	memcpy(next.name, new, strlen(new));
+	change_begin(pp, r, v, &next);
+	return LATER;
+}
+
 /* Cuts "id=N" off the end of the words. */
 static uint32_t take_id(char *args)
 {
@@ -576,7 +642,7 @@ static int64_t run_info(struct peer_port *pp, struct xreq *r, char *args, struct
 	if (!id)
 		v = find(vd, name, &rc, t);
 	else if (slot < VD_SLOTS && is_listed(&vd->volume[slot]) &&
-		 vd_id_of(vd, &vd->volume[slot]) == id && !strcmp(vd->volume[slot].name, name))
+		 vd_id_of(vd, &vd->volume[slot]) == id && !strcmp(vd->volume[slot].meta.name, name))
 		v = &vd->volume[slot];
 	else
 		return REASON(t, -ENOENT, "there is no volume '%s' of id %u", name, id);
@@ -648,6 +714,7 @@ static const struct command commands[] = {
 	{ "resize", run_resize, true, true },
 	{ "remove", run_remove, true, true },
 	{ "set", run_set, true, true },
+	{ "rename", run_rename, true, true },
 	{ "info", run_info, false, false },
 	{ "list", run_list, false, false },
 	{ "lost", run_lost, false, false },
@@ -702,7 +769,7 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	if (!c)
 		return REASON(t, -EINVAL, 
 			"no such command; after volume write create, list, info, resize, remove, "
-			"set, lost or recover");
+			"rename, set, lost or recover");
 	if (c->changes && vd->admin.change == VD_CHANGE_UNDOING)
 		return REASON(t, vd->admin.error,
 			"the last change of the catalogue failed (%s) and is still "
