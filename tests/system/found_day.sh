@@ -31,6 +31,8 @@ t "a volume is made" xseg volume create disk --size 16M
 expect_err 2 "did you mean 'volume remove'" "other tools say delete" xseg volume delete disk
 expect_err 2 "did you mean 'volume remove'" "or rm" xseg rm disk
 expect_err 2 "did you mean 'volume list'" "ls is a list" xseg ls
+expect_err 2 "did you mean 'volume rename'" "mv is a new name" xseg volume mv disk other
+expect_err 2 "did you mean 'volume copy'" "cp is a copy" xseg volume cp disk other
 expect_err 2 "did you mean 'kv put'" "a value is set" xseg kv set key
 expect_err 2 "did you mean 'volume remove'" "delete alone removes no segment" xseg delete disk
 expect_err 2 "did you mean 'peer restart'" "a peer is restarted" xseg restart cached

@@ -67,7 +67,7 @@ command_fn clients_run;
 struct volume_opts {
 	char volumed[XSEG_NAME_MAX];
 	uint64_t size_bytes;
-	bool force;
+	bool force, create, raw;
 };
 extern const struct opt volume_table[], volume_create_table[], volume_resize_table[],
 	volume_remove_table[], volume_import_table[], volume_export_table[];
@@ -76,7 +76,8 @@ command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove
 
 /* ---- volume_change_cmds.c ---- */
 extern const struct opt volume_limit_table[];	/* the keys of volume set */
-command_fn volume_set, volume_get;
+extern const struct opt volume_copy_table[];
+command_fn volume_set, volume_get, volume_rename, volume_copy_run;
 
 /* ---- recover_cmd.c ---- */
 struct recover_opts {

@@ -1,14 +1,20 @@
-/* volume_change_cmds - volume set, get: the limits of a volume, which volumed keeps.
+/* volume_change_cmds - volume set, get: the limits of a volume, which volumed keeps; rename; copy.
  *
- * Contract: see commands.h. What is not given stays as it is.
+ * Contract: see commands.h. Of limits, what is not given stays as it is. A copy has the name
+ * DST.partial until all of it is on stable storage. What is not whole is removed, or, after a kill,
+ * stays under that name.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "peers/common/options/cli.h"
 #include "peers/common/say/kv.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/cmd/volume_ask.h"
+#include "tools/xseg/flow/volume_copy.h"
+#include "tools/xseg/text/cache_volume.h"
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
@@ -125,4 +131,193 @@ int volume_get(struct tool *t, const void *opts, int argc, char **argv)
 	code = volume_ask(c, peer, "volume get", argv[0], &v);
 	client_close(c);
 	return code ? code : show_limits(t, &v);
+}
+
+/* ---- rename ------------------------------------------------------------------------------ */
+
+int volume_rename(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct client *c;
+	struct volume v;
+	uint32_t peer;
+	int64_t rc;
+	int code = volume_check_name(argv[1]);
+
+	(void)argc;
+	if (!code)
+		code = volume_open_volumed(
+			t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
+	if (code)
+		return code;
+	rc = client_tell(c, peer, "volume rename %s %s", argv[0], argv[1]);
+	if (rc < 0) {
+		code = client_fail(c, rc,
+			rc == -ENOENT ? "'xseg volume list' shows the volumes" :
+					"choose another name",
+			"volume rename %s", argv[0]);
+	} else {
+		volume_read(c->text, &v);
+		cache_volume_rename(c, peer, (uint32_t)v.id, argv[1]);
+	}
+	client_close(c);
+	if (code)
+		return code;
+	tool_say(t, "volume %s is named %s now", argv[0], argv[1]);
+	return t->json ? out_json(volume_json(&v)) : TOOL_DONE;
+}
+
+/* ---- copy -------------------------------------------------------------------------------- */
+
+#define PARTIAL ".partial"
+
+#define AT(field) offsetof(struct volume_opts, field)
+const struct opt volume_copy_table[] = {
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512,
+	  .help = "bytes of the new volume, if it is to be larger" },
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "even if the source is in use; the copy is of no one moment then" },
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
+	  .arg = "NAME", .check = cli_check_name,
+	  .help = "the volume's volumed, if there are several" },
+	{ 0 },
+};
+#undef AT
+
+struct copy {
+	const struct volume_opts *o;
+	const char *dst;
+	char partial[XSEG_NAME_MAX];
+	struct volume v, made;			/* the source, and what becomes the copy */
+	struct volume_ref from, to;
+};
+
+static int is_there(const char *name, const char *next)
+{
+	return tool_fail(TOOL_REFUSED, "volume copy: there is a volume '%s' already; %s", name, next);
+}
+
+/* Nothing has been changed yet. */
+static int copy_check(struct copy *p, struct client *c, uint32_t peer, const char *src)
+{
+	char has[OUT_TEXT], wants[OUT_TEXT];
+	int code = volume_ask(c, peer, "volume copy", src, &p->v);
+
+	if (code)
+		return code;
+	if (strcmp(p->v.state, "ok"))
+		return tool_fail(TOOL_REFUSED,
+			"volume copy %s: it is %s; wait until that is done, or copy another", src,
+			p->v.state);
+	if (p->o->size_bytes && p->o->size_bytes < p->v.size_bytes)
+		return tool_fail(TOOL_REFUSED,
+			"volume copy %s: it has %s, and %s would lose the data beyond; give no less",
+			src, out_size(p->v.size_bytes, has), out_size(p->o->size_bytes, wants));
+	if (client_ask(c, peer, "volume info %s", p->dst) >= 0 &&
+		(client_value(c->text, "state", has, sizeof(has)), strcmp(has, "removing")))
+		return is_there(p->dst, "choose another name, or remove it first");
+	return TOOL_DONE;
+}
+
+static int copy_make(struct copy *p, struct client *c, uint32_t peer, const char *src)
+{
+	uint64_t bytes = p->o->size_bytes ? p->o->size_bytes : p->v.size_bytes;
+	int64_t rc = client_tell(
+		c, peer, "volume create %s size=%" PRIu64 " like=%s", p->partial, bytes, src);
+
+	if (rc == -EEXIST)
+		return is_there(p->partial,
+			"it is of a copy that runs, or was killed; wait, or remove it first");
+	if (rc < 0)
+		return client_fail(c, rc, "choose another name", "volume copy %s", src);
+	volume_read(c->text, &p->made);
+	p->from = (struct volume_ref){ .c = c, .peer = peer, .id = (uint32_t)p->v.id,
+		.size_bytes = p->v.size_bytes, .name = src };
+	p->to = p->from;
+	p->to.id = (uint32_t)p->made.id;
+	p->to.name = p->partial;
+	return TOOL_DONE;
+}
+
+/* Also after Ctrl-C: nobody wants a half of it. */
+static void copy_drop(struct copy *p, struct client *c, uint32_t peer)
+{
+	tool_clear_interrupt();
+	if (client_tell(c, peer, "volume remove %s force", p->partial) < 0)
+		tool_note(c->t, "volume copy: what was copied is in %s; remove it with 'xseg "
+			"volume remove %s'", p->partial, p->partial);
+	else
+		cache_volume_forget(c, peer, p->to.id);
+}
+
+static int copy_end(struct copy *p, struct client *c, uint32_t peer)
+{
+	int64_t rc = client_tell(c, peer, "volume rename %s %s", p->partial, p->dst);
+
+	if (rc < 0)
+		return client_fail(c, rc, "the whole copy has that name", "volume copy %s: %s",
+			p->from.name, p->partial);
+	cache_volume_rename(c, peer, p->to.id, p->dst);
+	return TOOL_DONE;
+}
+
+static int show_copied(const struct tool *t, const struct copy *p, const struct volume_io_result *r)
+{
+	char all[OUT_TEXT], data[OUT_TEXT], time[OUT_TEXT];
+	json_t *j;
+
+	if (t->json) {
+		j = json_object();
+		out_set_text(j, "volume", p->dst);
+		out_set_text(j, "source", p->from.name);
+		out_set_int(j, "bytes", r->bytes);
+		out_set_int(j, "data_bytes", r->data_bytes);
+		out_set_int(j, "elapsed_ns", r->elapsed_ns);
+		return out_json(j);
+	}
+	tool_say(t, "copied %s to %s: %s, of which %s are in objects, in %s", p->from.name, p->dst,
+		out_bytes(r->bytes, all), out_size(r->data_bytes, data),
+		out_time(r->elapsed_ns, time));
+	return TOOL_DONE;
+}
+
+static int copy_names(struct copy *p, const char *dst)
+{
+	int code = volume_check_name(dst);
+
+	p->dst = dst;
+	if (!code && (size_t)snprintf(p->partial, sizeof(p->partial), "%s" PARTIAL, dst) >=
+			     sizeof(p->partial))
+		code = tool_fail(TOOL_USAGE,
+			"volume copy: '%s' is too long a name, as the copy is %s" PARTIAL
+			" until it is whole; choose one of %zu letters at most",
+			dst, "NAME", XSEG_NAME_MAX - sizeof(PARTIAL));
+	return code;
+}
+
+int volume_copy_run(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct copy p = { .o = opts };
+	struct volume_io_result result;
+	struct client *c;
+	uint32_t peer;
+	int code = copy_names(&p, argv[1]);
+
+	(void)argc;
+	if (!code)
+		code = volume_open_volumed(t, p.o->volumed, argv[0], &c, &peer);
+	if (code)
+		return code;
+	code = copy_check(&p, c, peer, argv[0]);
+	if (!code)
+		code = copy_make(&p, c, peer, argv[0]);
+	if (!code) {
+		code = volume_copy(
+			&p.from, &p.to, p.v.object_size_bytes, p.o->force, &result);
+		if (code)
+			copy_drop(&p, c, peer);
+		else
+			code = copy_end(&p, c, peer);
+	}
+	client_close(c);
+	return code ? code : show_copied(t, &p, &result);
 }

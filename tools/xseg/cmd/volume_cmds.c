@@ -60,6 +60,10 @@ const struct opt volume_remove_table[] = {
 const struct opt volume_import_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
 	  .help = "even if the volume is in use; its data is overwritten" },
+	{ .name = "create", .kind = OPT_BOOL, .off = AT(create),
+	  .help = "makes the volume, of the size that the image has" },
+	{ .name = "raw", .kind = OPT_BOOL, .off = AT(raw),
+	  .help = "take the image as raw, also if it looks like another format" },
 	OPT_VOLUMED,
 	{ 0 },
 };
@@ -352,23 +356,87 @@ static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const 
 	return wait_removed(t, c, peer, name, id);
 }
 
+/* Whether volumed would remove it: so of several none is removed if one is not to be. */
+static int check_remove(struct client *c, uint32_t peer, const char *name, bool force)
+{
+	char users[USERS_TEXT];
+	struct volume v;
+	int code = volume_check_name(name);
+
+	if (!code)
+		code = volume_ask(c, peer, "volume remove", name, &v);
+	if (code || force || !strcmp(v.state, "removing"))
+		return code;
+	volume_users(c->seg, peer, (uint32_t)v.id, users, sizeof(users));
+	if (!users[0])
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"volume remove %s: it is in use by%s; end them first, or add --force", name, users);
+}
+
+static int check_all(struct client *c, uint32_t peer, int argc, char **argv, bool force)
+{
+	int code = TOOL_DONE;
+
+	for (int i = 0; i < argc && !code; i++) {
+		code = check_remove(c, peer, argv[i], force);
+		for (int k = 0; k < i && !code; k++)
+			if (!strcmp(argv[i], argv[k]))
+				code = tool_fail(TOOL_USAGE,
+					"volume remove %s: it is named twice; name it once",
+					argv[i]);
+	}
+	return code;
+}
+
+static json_t *removed_json(const char *name)
+{
+	json_t *j = json_object();
+
+	out_set_text(j, "name", name);
+	out_set_text(j, "state", "removed");
+	return j;
+}
+
+/* All that can be, one after the other; returns the first code that is not TOOL_DONE. */
+static int remove_all(struct tool *t, struct client *c, uint32_t peer, int argc, char **argv,
+	bool force, json_t *removed)
+{
+	int code, first = TOOL_DONE;
+
+	for (int i = 0; i < argc && first != TOOL_LATER; i++) {
+		code = remove_volume(t, c, peer, argv[i], force);
+		first = first ? first : code;
+		if (code)
+			continue;
+		tool_say(t, "volume %s is removed", argv[i]);
+		json_array_append_new(removed, removed_json(argv[i]));
+	}
+	return first;
+}
+
 int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct volume_opts *o = opts;
+	json_t *removed = json_array();
 	struct client *c;
 	uint32_t peer;
 	int code;
 
-	(void)argc;
 	code = volume_open_volumed(t, o->volumed, argv[0], &c, &peer);
 	if (code)
-		return code;
-	code = remove_volume(t, c, peer, argv[0], o->force);
+		goto out_free;
+	code = argc > 1 ? check_all(c, peer, argc, argv, o->force) : TOOL_DONE;
+	if (!code)
+		code = remove_all(t, c, peer, argc, argv, o->force, removed);
 	client_close(c);
-	if (code)
-		return code;
-	tool_say(t, "volume %s is removed", argv[0]);
-	return t->json ? out_state(argv[0], "removed") : TOOL_DONE;
+	if (t->json && argc > 1 && json_array_size(removed))
+		out_json(json_incref(removed));
+	else if (t->json && !code)
+		code = out_state(argv[0], "removed");
+out_free:
+	json_decref(removed);
+	return code;
 }
 
 /* ---- flush, import, export --------------------------------------------------------------- */
@@ -433,37 +501,75 @@ static int show_moved(struct tool *t, const char *volume, const char *how,
 	return TOOL_DONE;
 }
 
-/* Opens volume argv[0] and moves its data from or to the file argv[1]. */
-static int move_data(struct tool *t, const struct volume_opts *o, const char *what, char **argv,
-		     int (*move)(const struct volume_ref *v, const char *file, bool force,
-				 struct volume_io_result *result),
-		     struct volume_io_result *result)
+/* Of the image's size; what is wrong with the image comes first. */
+static int create_for_image(
+	struct tool *t, const struct volume_opts *o, const char *name, const char *file)
 {
-	struct volume_ref ref;
-	int rc = open_volume(t, o, what, argv[0], &ref);
+	struct client *c;
+	uint64_t bytes;
+	uint32_t peer;
+	int64_t rc;
+	int code = volume_check_name(name);
 
-	if (rc)
-		return rc;
-	rc = move(&ref, argv[1], o->force, result);
-	client_close(ref.c);
-	return rc;
+	if (!code)
+		code = volume_io_image_size(name, file, o->raw, &bytes);
+	if (!code)
+		code = volume_open_volumed(t, o->volumed, name, &c, &peer);
+	if (code)
+		return code;
+	rc = client_tell(c, peer, "volume create %s size=%" PRIu64, name, bytes);
+	if (rc < 0)
+		code = client_fail(c, rc,
+			rc == -EEXIST ? "leave out --create to overwrite it" : NULL,
+			"volume import %s", name);
+	else
+		note_capacity(c, peer, "import", name, bytes);
+	client_close(c);
+	return code;
+}
+
+/* What it was made for has failed: the command can be given again. */
+static void drop_created(const struct volume_ref *ref)
+{
+	tool_clear_interrupt();
+	if (client_tell(ref->c, ref->peer, "volume remove %s force", ref->name) < 0)
+		tool_note(ref->c->t, "volume import %s: the volume holds a part of the image; remove "
+			"it with 'xseg volume remove %s'", ref->name, ref->name);
+	else
+		cache_volume_forget(ref->c, ref->peer, ref->id);
 }
 
 int volume_import(struct tool *t, const void *opts, int argc, char **argv)
 {
+	const struct volume_opts *o = opts;
 	struct volume_io_result result;
-	int rc = move_data(t, opts, "volume import", argv, volume_io_import, &result);
+	struct volume_ref ref;
+	int rc = o->create ? create_for_image(t, o, argv[0], argv[1]) : TOOL_DONE;
 
 	(void)argc;
+	if (!rc)
+		rc = open_volume(t, o, "volume import", argv[0], &ref);
+	if (rc)
+		return rc;
+	rc = volume_io_import(&ref, argv[1], o->force, o->raw, &result);
+	if (rc && o->create)
+		drop_created(&ref);
+	client_close(ref.c);
 	return rc ? rc : show_moved(t, argv[0], "imported into", &result);
 }
 
 int volume_export(struct tool *t, const void *opts, int argc, char **argv)
 {
+	const struct volume_opts *o = opts;
 	struct volume_io_result result;
-	int rc = move_data(t, opts, "volume export", argv, volume_io_export, &result);
+	struct volume_ref ref;
+	int rc = open_volume(t, o, "volume export", argv[0], &ref);
 
 	(void)argc;
+	if (rc)
+		return rc;
+	rc = volume_io_export(&ref, argv[1], o->force, &result);
+	client_close(ref.c);
 	if (rc || !strcmp(argv[1], "-"))
 		return rc;
 	return show_moved(t, argv[0], "exported", &result);

@@ -32,6 +32,7 @@
 #include "peers/common/say/volume_users.h"
 #include "peers/common/blocker/zeroes.h"
 #include "tools/xseg/flow/image_file.h"
+#include "tools/xseg/flow/image_format.h"
 #include "tools/xseg/base/out.h"
 #include "xseg/volume.h"
 #include "xtypes/xstate.h"
@@ -67,6 +68,7 @@ struct mover {
 	struct xseg_queue *q;
 	uint32_t nr_slots;
 	bool ended;				/* import: the input has ended */
+	bool raw;				/* import: whatever it looks like */
 	bool noted;				/* that it has to wait for long */
 	struct tool_span lacks;			/* what volumed needs is gone */
 	int64_t error;				/* first of the volume's errors, by offset */
@@ -359,6 +361,34 @@ static bool page_is_zero(const struct slot *s, uint32_t page)
 
 /* ---- import ------------------------------------------------------------------------------ */
 
+/* `begin`: the image's first bytes. */
+static int check_format(const struct mover *m, const void *begin, size_t bytes)
+{
+	const struct image_format *f = m->raw ? NULL : image_format_of(begin, bytes);
+	const char *from = strcmp(m->file, "-") ? m->file : "IMAGE";
+
+	if (!f)
+		return TOOL_DONE;
+	if (!f->unpacks)
+		return tool_fail(TOOL_REFUSED,
+			"%s %s: %s is %s, and a raw one is wanted; make one with 'qemu-img convert "
+			"-O raw %s %s.raw', or add --raw to take its bytes as they are",
+			m->what, m->v->name, m->file, f->name, from, from);
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: %s is %s, and a raw image is wanted; write '%s %s | xseg volume import %s "
+		"-', or add --raw to take its bytes as they are",
+		m->what, m->v->name, m->file, f->name, f->unpacks, from, m->v->name);
+}
+
+/* Of an input that can be read anywhere; of others the first chunk tells. */
+static int check_begin(const struct mover *m)
+{
+	char begin[IMAGE_FORMAT_BYTES];
+	ssize_t got = m->image_bytes == UINT64_MAX ? 0 : pread(m->fd, begin, sizeof(begin), 0);
+
+	return got > 0 ? check_format(m, begin, (size_t)got) : TOOL_DONE;
+}
+
 static int open_input(struct mover *m)
 {
 	struct stat st;
@@ -381,7 +411,7 @@ static int open_input(struct mover *m)
 		m->image_bytes =
 			end > 0 && lseek(m->fd, 0, SEEK_SET) == 0 ? (uint64_t)end : UINT64_MAX;
 	}
-	return TOOL_DONE;
+	return check_begin(m);
 }
 
 static int image_too_large(const struct mover *m)
@@ -473,6 +503,11 @@ static int import_next(struct mover *m, struct slot *s)
 	}
 	if (probe && got)
 		return image_too_large(m);
+	if (!m->next && !is_zero && m->image_bytes == UINT64_MAX) {
+		rc = check_format(m, s->data, got);
+		if (rc)
+			return rc;
+	}
 	m->ended = got < s->io.size || m->next + got == m->image_bytes;
 	if (!got)
 		return TOOL_DONE;
@@ -530,13 +565,35 @@ static int refuse_users(const struct mover *m)
 		m->what, m->v->name, users);
 }
 
-int volume_io_import(const struct volume_ref *v, const char *file, bool force,
+int volume_io_image_size(const char *volume, const char *file, bool raw, uint64_t *bytes)
+{
+	const struct volume_ref v = { .name = volume };
+	struct mover m = { .v = &v, .what = "volume import", .file = file, .fd = -1,
+		.image_bytes = UINT64_MAX, .raw = raw };
+	int rc = open_input(&m);
+
+	if (!rc && m.image_bytes == UINT64_MAX)
+		rc = tool_fail(TOOL_USAGE,
+			"volume import %s: the size of %s is not known; make the volume with 'xseg "
+			"volume create %s --size SIZE', and leave out --create",
+			volume, file, volume);
+	if (!rc && !m.image_bytes)
+		rc = tool_fail(TOOL_USAGE, "volume import %s: %s is empty; name an image", volume,
+			file);
+	*bytes = (m.image_bytes + XSEG_SECTOR - 1) / XSEG_SECTOR * XSEG_SECTOR;
+	if (m.fd >= 0)
+		close(m.fd);
+	return rc;
+}
+
+int volume_io_import(const struct volume_ref *v, const char *file, bool force, bool raw,
 		     struct volume_io_result *result)
 {
 	struct mover m;
 	int rc;
 
 	rc = mover_open(&m, v, "volume import", file);
+	m.raw = raw;
 	if (!rc && !force)
 		rc = refuse_users(&m);
 	if (!rc)

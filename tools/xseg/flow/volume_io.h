@@ -22,9 +22,13 @@ struct volume_io_result {
 	uint64_t elapsed_ns;
 };
 
-/* "-" is standard input. Refuses a volume that another client has open, unless `force`. */
-int volume_io_import(const struct volume_ref *v, const char *file, bool force,
+/* "-" is standard input. Refuses a volume that another client has open, unless `force`, and an
+ * image that is not raw by its first bytes, unless `raw`. */
+int volume_io_import(const struct volume_ref *v, const char *file, bool force, bool raw,
 		     struct volume_io_result *result);
+/* The size of a volume for that image, which has a size. Refuses the same. */
+int volume_io_image_size(
+	const char *volume, const char *file, bool raw, uint64_t *bytes) XSEG_MUST_CHECK;
 /* What `file` may be, and what `force` does: image_file.h. */
 int volume_io_export(const struct volume_ref *v, const char *file, bool force,
 		     struct volume_io_result *result);

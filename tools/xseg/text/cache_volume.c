@@ -157,7 +157,7 @@ static json_t *volumes_json(struct client *c, uint32_t peer)
 	return array;
 }
 
-/* Puts the names of the volumes of that volumed in where the cache does not know them. */
+/* Puts the names of the volumes of that volumed in, which knows best. */
 static void names_put(struct client *c, uint32_t volumed, json_t *array)
 {
 	uint64_t from = 0, next = 0;
@@ -176,8 +176,7 @@ static void names_put(struct client *c, uint32_t volumed, json_t *array)
 				continue;
 			client_value(line, "name", name, sizeof(name));
 			json_array_foreach(array, i, v)
-				if (!*out_text(v, "name") &&
-					out_int(v, "id") == client_number(line, "id"))
+				if (out_int(v, "id") == client_number(line, "id"))
 					out_set_text(v, "name", name);
 		}
 	} while (next > from);
@@ -392,7 +391,8 @@ int cache_volume_status(struct tool *t, const char *cache, const struct cache_op
 	return rc;
 }
 
-void cache_volume_forget(struct client *c, uint32_t volumed, uint32_t id)
+/* Tells each cache that has, or may have, volumes of that volumed. */
+static void tell_caches(struct client *c, uint32_t volumed, const char *line)
 {
 	const struct xseg_peer_info *p = NULL;
 	struct view_peers peers = { 0 };
@@ -402,6 +402,22 @@ void cache_volume_forget(struct client *c, uint32_t volumed, uint32_t id)
 		return;
 	while (rc != -EINTR && (p = view_peer_of_kind(&peers, "cached", p)))
 		if (p->state == XSEG_PEER_LIVE && !another(&peers, p->index, volumed))
-			rc = client_ask(c, p->index, "volume-forget id=%" PRIu32, id);
+			rc = client_ask(c, p->index, "%s", line);
 	view_peers_fini(&peers);
+}
+
+void cache_volume_forget(struct client *c, uint32_t volumed, uint32_t id)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "volume-forget id=%" PRIu32, id);
+	tell_caches(c, volumed, line);
+}
+
+void cache_volume_rename(struct client *c, uint32_t volumed, uint32_t id, const char *name)
+{
+	char line[64 + XSEG_NAME_MAX];
+
+	snprintf(line, sizeof(line), "volume-set id=%" PRIu32 " name=%s", id, name);
+	tell_caches(c, volumed, line);
 }

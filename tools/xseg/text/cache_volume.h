@@ -31,6 +31,9 @@ int cache_volume_status(struct tool *t, const char *cache, const struct cache_op
 /* A volume of that volumed was removed: no cache keeps settings for it. Says nothing of caches that
  * do not answer. */
 void cache_volume_forget(struct client *c, uint32_t volumed, uint32_t id);
+/* It has that name now: the settings that a cache has for it are of that name, and stay when
+ * another volume gets the old one. As above. */
+void cache_volume_rename(struct client *c, uint32_t volumed, uint32_t id, const char *name);
 /* A table for people, if there are any. */
 void cache_volumes_print(const json_t *volumes);
 
