@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/options/stack_record.h"
 #include "peers/common/runtime/main.h"
 #include "peers/host/kinds.h"
 
@@ -80,4 +81,19 @@ int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 			who, xseg_name(seg));
 	free(text);
 	return rc;
+}
+
+struct stack *load_again(struct xseg *seg)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	struct stack *stack = stack_create();
+
+	if (!record || !stack || !xseg_is_own(seg) || !stack_record_get(seg, record) ||
+		stack_parse(record->text, stack, NULL) ||
+		stack_check_options(stack, kinds_find, NULL)) {
+		stack_destroy(stack);
+		stack = NULL;
+	}
+	free(record);
+	return stack;
 }

@@ -15,5 +15,7 @@ int load_text(const char *path, char **text);
 int load_parse(const char *who, const char *from, const char *text, struct stack **stack);
 /* The stack that was copied into an attached segment. */
 int load_segment(const char *who, struct xseg *seg, struct stack **stack);
+/* The same, once more: NULL if there is none, or one with errors; nothing is printed. */
+struct stack *load_again(struct xseg *seg);
 
 #endif

@@ -22,6 +22,7 @@
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/main.h"
 #include "peers/common/options/owner.h"
+#include "peers/common/options/stack_record.h"
 #include "peers/common/say/words.h"
 #include "peers/host/load.h"
 #include "peers/host/pace.h"
@@ -103,11 +104,22 @@ static void start_again_later(struct unit *u, uint64_t now_ms)
 	u->at_ms = now_ms + u->backoff_ms;
 }
 
+/* V13. */
+static void look_at_stack(struct supervisor *s)
+{
+	struct stack *now = load_again(s->units.seg);
+
+	if (now && units_take_options(&s->units, now))
+		now = NULL;
+	stack_destroy(now);
+}
+
 static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
 	struct args a;
 	int rc = ENOMEM;
 
+	look_at_stack(s);
 	build_args(s, u, &a);
 	if (!a.failed)
 		rc = spawn(s, a.arg, &u->child);
@@ -160,6 +172,7 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 		return;
 	}
 	stop_note_death(s);
+	look_at_stack(s);
 	if (!u->restart) {
 		unit_set(u, UNIT_FAILED);
 		log_warn("%s: the process of %s %s; it is not started again (restart = no)", me,
@@ -548,6 +561,16 @@ static void delist(struct supervisor *s)
 		log_warn("%s: stays listed as stopped", me);
 }
 
+/* What the segment has of the same text stays: the path of its file, and who is to be restarted. */
+static int keep_text(struct supervisor *s, const char *text)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	bool same = record && stack_record_get(s->units.seg, record) && !strcmp(record->text, text);
+
+	free(record);
+	return same ? 0 : xseg_stack_set(s->units.seg, text, strlen(text));
+}
+
 /* The stack that is in the segment, or that of the text, which is there from then on. One that is
  * wrong, or has no room, does not take the other's place (V11). */
 static int take_stack(struct supervisor *s, const char *text)
@@ -564,7 +587,7 @@ static int take_stack(struct supervisor *s, const char *text)
 		log_error("%s: %s", me, err.text);
 		return MAIN_FAILED;
 	}
-	rc = xseg_stack_set(s->units.seg, text, strlen(text));
+	rc = keep_text(s, text);
 	if (!rc)
 		return MAIN_DONE;
 	log_error("%s: cannot keep the stack file in segment '%s': %s", me, s->segment,

@@ -60,6 +60,10 @@
  *       The supervisor starts the process again, once, by the program that is in its place then.
  *       So the next process is the supervisor's child, too, with its log and its limits.
  *
+ *   V13 The stack in the segment may get other options while the supervisor runs (xseg cache set
+ *       --save, xseg reload). Each process is started with those that are there then. A stack of
+ *       other peers, groups or exports is another supervisor's.
+ *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */
 #ifndef PEERS_HOST_SUPERVISE_H

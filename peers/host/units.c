@@ -2,6 +2,7 @@
 #include "peers/host/units.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "peers/common/say/dirty.h"
 #include "peers/common/say/words.h"
@@ -135,6 +136,34 @@ void units_make(struct units *us)
 		add_to_unit(u, us->stack, us->order[i]);
 		u->return_once |= is_stopping(us, us->order[i]);
 	}
+}
+
+static bool same_peers(const struct stack *a, const struct stack *b)
+{
+	if (a->nr_peers != b->nr_peers)
+		return false;
+	for (uint32_t i = 0; i < a->nr_peers; i++) {
+		const struct stack_peer *p = &a->peers[i], *q = &b->peers[i];
+
+		if (strcmp(p->name, q->name) || strcmp(p->kind, q->kind) ||
+			p->downstream != q->downstream || p->group != q->group)
+			return false;
+	}
+	return true;
+}
+
+bool units_take_options(struct units *us, struct stack *stack)
+{
+	if (!same_peers(us->stack, stack) || !stack_same_exports(us->stack, stack))
+		return false;
+	stack_destroy(us->stack);
+	us->stack = stack;
+	for (struct unit *u = us->unit; u < us->unit + us->nr; u++) {
+		u->restart = false;
+		for (uint32_t k = 0; k < u->nr; k++)
+			u->restart |= stack->peers[u->peer[k]].restart;
+	}
+	return true;
 }
 
 /* A process: the supervisor's child, or else a member of the segment. A pid in the segment may be

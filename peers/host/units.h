@@ -55,6 +55,9 @@ struct units {
 /* Makes order and units of seg and stack: units in the order of their lowest peers. Of each it is
  * noted whether it is stopping now. */
 void units_make(struct units *us);
+/* Takes another stack in the place of this one, which is destroyed, if it has the same peers in the
+ * same places, the same groups, and the same exports. False: it is another one. */
+bool units_take_options(struct units *us, struct stack *stack);
 /* Takes those peers out of the unit that are not in its process, and returns them as a new one,
  * which is like it but not our child; NULL: there are none. */
 const struct unit *units_split(struct units *us, struct unit *u);

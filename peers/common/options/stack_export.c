@@ -279,3 +279,27 @@ void stack_export_resolve(struct stack *stack, struct stack_errors *errors)
 	for (uint32_t i = 0; i < stack->nr_exports; i++)
 		resolve_export(stack, i, errors);
 }
+
+const char *stack_export_differs(const struct stack_export *a, const struct stack_export *b)
+{
+	char x[PATH_MAX], y[PATH_MAX];
+
+	for (const struct opt *o = stack_export_table; o->name; o++) {
+		opt_get(o, a, x, sizeof(x));
+		opt_get(o, b, y, sizeof(y));
+		if (strcmp(x, y) != 0)
+			return o->name;
+	}
+	return NULL;
+}
+
+bool stack_same_exports(const struct stack *a, const struct stack *b)
+{
+	if (a->nr_exports != b->nr_exports)
+		return false;
+	for (uint32_t i = 0; i < a->nr_exports; i++)
+		if (strcmp(a->exports[i].name, b->exports[i].name) ||
+			stack_export_differs(&a->exports[i], &b->exports[i]))
+			return false;
+	return true;
+}

@@ -60,6 +60,10 @@ int stack_export_set(struct stack *stack, const char *key, const char *value, un
 struct stack_errors;
 void stack_export_resolve(struct stack *stack, struct stack_errors *errors);
 
+/* Whether two stacks have the same exports, in the same order. */
+bool stack_same_exports(const struct stack *a, const struct stack *b);
+/* Of two exports, the name of the first key that differs; NULL: none does. */
+const char *stack_export_differs(const struct stack_export *a, const struct stack_export *b);
 /* Index of the export of that name, or STACK_NONE. */
 uint32_t stack_find_export(const struct stack *stack, const char *name);
 

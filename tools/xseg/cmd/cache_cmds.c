@@ -14,6 +14,7 @@
 #include "peers/common/say/kv.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/text/cache_text.h"
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/out.h"
@@ -25,14 +26,20 @@ static int check_volume(const char *text, struct xseg_error *err)
 }
 
 #define AT(field) offsetof(struct cache_opts, field)
-const struct opt cache_volume_table[] = {
-	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL",
-	  .check = check_volume,
-	  .help = "for this volume only; +PREFIX: for the values of the kvd with that prefix" },
-	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
-	  .arg = "NAME", .check = cli_check_name,
-	  .help = "the volume's volumed, if there are several" },
-	{ 0 },
+#define CACHE_VOLUME_OPTS \
+	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL", \
+	  .check = check_volume, \
+	  .help = "for this volume only; +PREFIX: for the values of the kvd with that prefix" }, \
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
+	  .arg = "NAME", .check = cli_check_name, \
+	  .help = "the volume's volumed, if there are several" }
+
+const struct opt cache_volume_table[] = { CACHE_VOLUME_OPTS, { 0 } };
+const struct opt cache_set_table[] = {
+	CACHE_VOLUME_OPTS,
+	{ .name = "save", .kind = OPT_BOOL, .off = AT(save),
+	  .help = "write it into the stack file, too" },
+	{ 0 }
 };
 #undef AT
 
@@ -314,16 +321,40 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 	return TOOL_DONE;
 }
 
+static int set_and_save(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
+	int argc, char **argv)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	char settings[2048];
+	int code = record ? stack_save_check(t, c->seg, "cache set --save", record)
+			  : tool_fail(TOOL_FAILED, "cache set: no memory; free some");
+
+	if (!code)
+		code = set(t, c, peer, o, argc, argv);
+	if (!code)
+		code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
+	if (!code)
+		code = stack_save_write(t, c->seg, "cache set --save", record, argv[0], settings);
+	free(record);
+	return code;
+}
+
 int cache_set(struct tool *t, const void *opts, int argc, char **argv)
 {
+	const struct cache_opts *o = opts;
 	struct client *c;
 	uint32_t peer;
 	int code;
 
+	if (o->save && *o->volume)
+		return tool_fail(TOOL_USAGE,
+			"cache set --save: a stack file has no keys of volumes, whose settings the "
+			"cache keeps; leave --save out");
 	code = open_cache(t, argv[0], &c, &peer);
 	if (code)
 		return code;
-	code = set(t, c, peer, opts, argc, argv);
+	code = o->save ? set_and_save(t, c, peer, o, argc, argv)
+		       : set(t, c, peer, o, argc, argv);
 	client_close(c);
 	return code;
 }

@@ -57,7 +57,11 @@ struct peer_restart_opts {
 struct peer_kill_opts {
 	bool force;
 };
-extern const struct opt peer_list_table[], peer_stop_table[], peer_restart_table[], peer_kill_table[];
+struct peer_set_opts {
+	bool save;
+};
+extern const struct opt peer_list_table[], peer_stop_table[], peer_restart_table[], peer_kill_table[],
+	peer_set_table[];
 command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
 
 /* ---- clients_cmd.c ---- */
@@ -89,7 +93,7 @@ command_fn volume_recover;
 
 /* ---- cache_cmds.c ---- */
 struct cache_opts;
-extern const struct opt cache_volume_table[];
+extern const struct opt cache_volume_table[], cache_set_table[];
 command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 
 /* ---- kv_cmds.c ---- */

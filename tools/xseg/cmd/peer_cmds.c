@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/say/volume_users.h"
@@ -16,6 +17,7 @@
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/flow/launch.h"
 #include "tools/xseg/flow/restart.h"
+#include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
@@ -51,6 +53,14 @@ const struct opt peer_restart_table[] = {
 const struct opt peer_kill_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
 	  .help = "even if its process hosts other peers" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct peer_set_opts, field)
+const struct opt peer_set_table[] = {
+	{ .name = "save", .kind = OPT_BOOL, .off = AT(save),
+	  .help = "write it into the stack file, too" },
 	{ 0 },
 };
 #undef AT
@@ -357,32 +367,49 @@ int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- set --------------------------------------------------------------------------------- */
 
-int peer_set(struct tool *t, const void *opts, int argc, char **argv)
+/* settings: " KEY=VALUE..." as they are given, and then as they were set. */
+static int set(struct client *c, int argc, char **argv, char *settings, size_t size)
 {
-	char settings[2048];
-	struct client *c;
 	uint32_t peer;
 	int64_t rc;
-	int code;
+	int code = client_find_peer(c, NULL, argv[0], &peer);
 
-	(void)opts;
-	code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
+	if (code)
+		return code;
+	rc = client_tell(c, peer, "set%s", settings);
+	if (rc < 0)
+		return client_fail(
+			c, rc, "'xseg peer set --help' lists the keys", "peer set %s", argv[0]);
+	client_settings_done(c, argc - 1, argv + 1, settings, size);
+	return TOOL_DONE;
+}
+
+int peer_set(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct peer_set_opts *o = opts;
+	struct stack_record *record = calloc(1, sizeof(*record));
+	char given[2048], settings[2048];
+	struct client *c;
+	int code = record ? client_settings(argc - 1, argv + 1, given, sizeof(given))
+			  : tool_fail(TOOL_FAILED, "peer set: no memory; free some");
+
 	if (!code)
 		code = client_open(t, &c);
 	if (code)
-		return code;
-	code = client_find_peer(c, NULL, argv[0], &peer);
-	if (!code) {
-		rc = client_tell(c, peer, "set%s", settings);
-		if (rc < 0)
-			code = client_fail(c, rc, "its manual page lists the keys", "peer set %s",
-					   argv[0]);
-		else
-			client_settings_done(c, argc - 1, argv + 1, settings, sizeof(settings));
-	}
+		goto out;
+	snprintf(settings, sizeof(settings), "%s", given);
+	if (o->save)
+		code = stack_save_check(t, c->seg, "peer set --save", record);
+	if (!code)
+		code = set(c, argc, argv, settings, sizeof(settings));
+	if (!code)
+		tool_say(t, "%s: set%s", argv[0], settings);
+	if (!code && o->save)
+		code = stack_save_write(t, c->seg, "peer set --save", record, argv[0], given);
 	client_close(c);
-	if (code)
-		return code;
-	tool_say(t, "%s: set%s", argv[0], settings);
-	return t->json ? out_state(argv[0], "set") : TOOL_DONE;
+	if (!code && t->json)
+		code = out_state(argv[0], "set");
+out:
+	free(record);
+	return code;
 }

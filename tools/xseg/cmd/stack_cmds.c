@@ -26,6 +26,7 @@
 #include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/flow/launch.h"
 #include "tools/xseg/flow/stack_file.h"
+#include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/flow/stay.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
@@ -317,6 +318,7 @@ static int bring_up(struct upping *u)
 		undo_segment(u);
 	if (rc)
 		return rc;
+	stack_save_remember(u->seg, u->path);
 	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
 		 u->made ? "made" : "there already", u->launch.log);
 	fflush(stdout);

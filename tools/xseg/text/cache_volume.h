@@ -16,6 +16,7 @@
 /* Of the commands for a cache, or for a volume in it. */
 struct cache_opts {
 	char volume[XSEG_NAME_MAX], volumed[XSEG_NAME_MAX];
+	bool save;				/* of `cache set` */
 };
 
 /* The id of the volume named by --volume, 0 without. Refused where its I/O does not pass the cache:

@@ -1,0 +1,218 @@
+/* stack_save - see stack_save.h. */
+#include "tools/xseg/flow/stack_save.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "peers/common/options/stack_edit.h"
+#include "peers/common/say/kv.h"
+
+#define LINE_BYTES 200
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static int read_file(const char *path, char text[STACK_TEXT_BYTES])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error = errno;
+	ssize_t len;
+
+	if (fd < 0)
+		return -error;
+	len = read(fd, text, STACK_TEXT_BYTES - 1);
+	error = errno;
+	close(fd);
+	if (len < 0)
+		return -error;
+	text[len] = '\0';
+	return 0;
+}
+
+static int refuse_changed(const char *what, const struct stack_record *record, const char *text)
+{
+	char in_file[LINE_BYTES], in_segment[LINE_BYTES];
+	unsigned line = stack_edit_differs(
+		text, record->text, in_file, in_segment, sizeof(in_file));
+
+	if (!line)
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"%s: %s was changed since it was used: line %u is '%.80s', and was '%.80s'; 'xseg "
+		"reload' takes over the file as it is now",
+		what, record->path, line, in_file, in_segment);
+}
+
+int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
+	struct stack_record *record)
+{
+	char *text;
+	int rc;
+
+	if (!stack_record_get(seg, record) || !*record->path)
+		return tool_fail(TOOL_REFUSED,
+			"%s: segment %s does not know its stack file, so nothing can be saved; "
+			"'xseg reload STACK.conf' names it",
+			what, t->segment);
+	text = malloc(STACK_TEXT_BYTES);
+	if (!text)
+		return tool_fail(TOOL_FAILED, "%s: no memory for the stack file; free some", what);
+	rc = read_file(record->path, text);
+	if (rc)
+		rc = tool_fail(TOOL_REFUSED,
+			"%s: the stack file %s: %s, so nothing can be saved; 'xseg reload "
+			"STACK.conf' names another",
+			what, record->path, strerror(-rc));
+	else
+		rc = refuse_changed(what, record, text);
+	free(text);
+	return rc;
+}
+
+/* With the owner, the group and the mode of the old one. */
+static int take_rights(int fd, const char *path)
+{
+	struct stat old, own;
+
+	if (stat(path, &old) || fstat(fd, &own))
+		return -errno;
+	if ((old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
+		fchown(fd, old.st_uid, old.st_gid))
+		return -errno;
+	return fchmod(fd, old.st_mode & 07777) ? -errno : 0;
+}
+
+static int sync_directory(const char *path)
+{
+	char above[PATH_MAX];
+	int fd, rc;
+
+	snprintf(above, sizeof(above), "%s", path);
+	*strrchr(above, '/') = '\0';
+	fd = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = fsync(fd) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+/* path: of a regular file, and absolute. 0 or -errno; the old file is there until the new one is. */
+static int replace_file(const char *path, const char *text)
+{
+	char temporary[PATH_MAX + 16];
+	size_t len = strlen(text);
+	int fd, rc;
+
+	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = take_rights(fd, path);
+	if (!rc && write(fd, text, len) != (ssize_t)len)
+		rc = errno ? -errno : -EIO;
+	if (!rc && fsync(fd))
+		rc = -errno;
+	if (close(fd) && !rc)
+		rc = -errno;
+	if (!rc && rename(temporary, path))
+		rc = -errno;
+	if (rc)
+		unlink(temporary);
+	return rc ? rc : sync_directory(path);
+}
+
+/* ---- saving ------------------------------------------------------------------------------ */
+
+static bool is_given(const char *settings, size_t len, const char *key)
+{
+	for (; *settings && len; settings++, len--)
+		if (*settings == ' ' && !strncmp(settings + 1, key, strlen(key)) &&
+			settings[1 + strlen(key)] == '=')
+			return true;
+	return false;
+}
+
+/* Of a key that is given several times, the values in a line each. */
+static void values_of(const char *settings, const char *key, char *values, size_t size)
+{
+	char copy[2048], *cursor = copy, *name, *value;
+	struct kv_text t;
+
+	snprintf(copy, sizeof(copy), "%s", settings);
+	kv_init(&t, values, size);
+	while ((name = kv_next_word(&cursor, &value)))
+		if (!strcmp(name, key) && value && *value)
+			kv_add(&t, "%s%s", t.used ? "\n" : "", value);
+}
+
+static char *edit(const char *text, const char *peer, const char *settings)
+{
+	char copy[2048], values[2048], *cursor = copy, *key, *value, *now = strdup(text), *next;
+
+	snprintf(copy, sizeof(copy), "%s", settings);
+	while (now && (key = kv_next_word(&cursor, &value))) {
+		if (is_given(settings, (size_t)(key - copy) ? (size_t)(key - copy) - 1 : 0, key))
+			continue;
+		values_of(settings, key, values, sizeof(values));
+		next = stack_edit_set(now, peer, key, values);
+		free(now);
+		now = next;
+	}
+	return now;
+}
+
+int stack_save_write(struct tool *t, struct xseg *seg, const char *what, struct stack_record *record,
+	const char *peer, const char *settings)
+{
+	char *text = edit(record->text, peer, settings);
+	struct stack *stack = stack_create();
+	struct xseg_error err = { "no memory" };
+	int rc;
+
+	if (!text || strlen(text) >= STACK_TEXT_BYTES || !stack || stack_parse(text, stack, &err)) {
+		rc = tool_fail(TOOL_FAILED,
+			"%s: it is set, and not saved: %s has no [peer %s] section that can be "
+			"changed; change it by hand",
+			what, record->path, peer);
+		goto out;
+	}
+	rc = replace_file(record->path, text);
+	if (rc) {
+		rc = tool_fail(TOOL_FAILED,
+			"%s: it is set, and not saved: %s cannot be replaced: %s; change it by hand, "
+			"or save as a user that may",
+			what, record->path, strerror(-rc));
+		goto out;
+	}
+	snprintf(record->text, sizeof(record->text), "%s", text);
+	rc = stack_record_set(seg, record);
+	if (rc)
+		rc = tool_fail_errno(rc, NULL, "run 'xseg reload'",
+			"%s: the segment's copy of %s", what, record->path);
+	else
+		tool_say(t, "saved in %s", record->path);
+out:
+	stack_destroy(stack);
+	free(text);
+	return rc;
+}
+
+void stack_save_remember(struct xseg *seg, const char *path)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (record && stack_record_get(seg, record) && realpath(path, real) && !stat(real, &st) &&
+		S_ISREG(st.st_mode) && strcmp(record->path, real)) {
+		snprintf(record->path, sizeof(record->path), "%s", real);
+		/* without it nothing can be saved, which is said then */
+		if (stack_record_set(seg, record))
+			*record->path = '\0';
+	}
+	free(record);
+}
