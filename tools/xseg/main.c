@@ -48,6 +48,8 @@ static const struct command commands[] = {
 	  "stops a stack from the top down and removes its segment" },
 	{ "status", stack_status, NULL, 0, 0, 0, "",
 	  "shows the segment, the supervisor, the peers and the caches" },
+	{ "reload", stack_reload, reload_table, sizeof(struct reload_opts), 0, 1, "[STACK.conf]",
+	  "changes a stack that runs to what a stack file says" },
 	{ "config check", config_check, NULL, 0, 1, 1, "STACK.conf",
 	  "names all errors of a stack file, and the memory that it needs" },
 	{ "peer list", peer_list, peer_list_table, sizeof(struct peer_list_opts), 0, 0, "",

@@ -41,6 +41,13 @@ command_fn stack_up, stack_down;
 /* ---- config_cmds.c ---- */
 command_fn config_check;
 
+/* ---- reload_cmd.c ---- */
+struct reload_opts {
+	bool dry_run;
+};
+extern const struct opt reload_table[];
+command_fn stack_reload;
+
 /* ---- status_cmds.c ---- */
 command_fn stack_status;
 

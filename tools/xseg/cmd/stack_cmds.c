@@ -25,6 +25,7 @@
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/flow/launch.h"
+#include "tools/xseg/flow/stack_diff.h"
 #include "tools/xseg/flow/stack_file.h"
 #include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/flow/stay.h"
@@ -191,14 +192,42 @@ static int check_left_out(struct upping *u)
 	return rc;
 }
 
+/* A stack that runs stays as it is: what differs is told. */
+static int tell_running(struct upping *u)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	struct stack_diff *d = calloc(1, sizeof(*d));
+	int rc = TOOL_DONE;
+
+	if (record && d && stack_record_get(u->seg, record) && xseg_is_own(u->seg))
+		rc = stack_diff_make(u->t, u->seg, record, u->file, d);
+	if (!rc && d && d->nr && !u->t->json && !u->t->quiet)
+		rc = stack_diff_print(d);
+	if (!rc && d && u->t->json)
+		rc = out_json(json_pack("{s:s, s:o}", "segment", u->t->segment, "differences",
+			stack_diff_json(d)));
+	if (!rc && d && d->nr)
+		rc = tool_fail(TOOL_REFUSED,
+			"up: segment %s has a stack that runs, and %s differs from it in %u places; "
+			"'xseg reload %s' applies what can be",
+			u->t->segment, u->path, d->nr, u->path);
+	else if (!rc)
+		rc = launch_refuse(u->t, u->seg);
+	free(record);
+	free(d);
+	return rc;
+}
+
 /* A stack that somebody stops is not stopped any more. *again: it has stopped meanwhile. */
 static int take_stop_back(struct upping *u, bool *again)
 {
 	struct xseg_peer_info supervisor;
 	int rc;
 
-	if (!view_supervisor(u->seg, &supervisor) || !peer_word_stopping(&supervisor))
+	if (!view_supervisor(u->seg, &supervisor))
 		return launch_refuse(u->t, u->seg);
+	if (!peer_word_stopping(&supervisor))
+		return tell_running(u);
 	rc = ending_cancel(u->t, u->seg, "up", again);
 	if (rc || *again)
 		return rc;

@@ -1,0 +1,382 @@
+/* stack_diff - see stack_diff.h. */
+#include "tools/xseg/flow/stack_diff.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/say/kv.h"
+#include "tools/xseg/base/client.h"
+#include "tools/xseg/base/out.h"
+#include "tools/xseg/base/view.h"
+#include "tools/xseg/flow/stack_keys.h"
+
+static const struct {
+	const char *word, *text;		/* in JSON; for people */
+} hows[STACK_DIFF_NR] = {
+	[STACK_DIFF_LIVE] = { "live", "live" },
+	[STACK_DIFF_RESTART] = { "restart", "restart of the peer" },
+	[STACK_DIFF_ADD] = { "add", "the peer is started" },
+	[STACK_DIFF_REMOVE] = { "remove", "the peer is stopped" },
+	[STACK_DIFF_STACK] = { "stack", "the supervisor takes it" },
+	[STACK_DIFF_ROUTE] = { "route", "xseg plug, unplug" },
+	[STACK_DIFF_DOWN] = { "down", "xseg down, up" },
+};
+
+struct comparing {
+	struct xseg *seg;
+	struct client *c;
+	struct stack_keys keys;
+	const struct stack *old, *new;
+	const struct stack_record *record;
+	struct stack_diff *d;
+};
+
+static void add(struct comparing *c, enum stack_diff_how how, const struct stack_peer *p,
+	const char *section, const char *key, const char *now, const char *file)
+{
+	struct stack_diff_row *row = &c->d->row[c->d->nr];
+
+	if (c->d->nr == STACK_DIFF_MAX)
+		return;
+	row->how = how;
+	snprintf(row->section, sizeof(row->section), p ? "peer %s" : "%s", p ? p->name : section);
+	snprintf(row->key, sizeof(row->key), "%s", key);
+	snprintf(row->now, sizeof(row->now), "%s", now);
+	snprintf(row->file, sizeof(row->file), "%s", file);
+	snprintf(row->peer, sizeof(row->peer), "%s", p ? p->name : "");
+	c->d->nr++;
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static bool is_nothing(const char *text)
+{
+	return !*text || !strcmp(text, "0") || !strcmp(text, "0s");
+}
+
+static bool same_number(const char *a, const char *b, int (*parse)(const char *, uint64_t *))
+{
+	uint64_t x, y;
+
+	return !parse(a, &x) && !parse(b, &y) && x == y;
+}
+
+/* "64M" is 65536k, and 70% is 70. */
+static bool same_value(const char *a, const char *b)
+{
+	size_t len = strlen(b);
+
+	return !strcmp(a, b) || (is_nothing(a) && is_nothing(b)) ||
+	       same_number(a, b, opt_parse_size) || same_number(a, b, opt_parse_time) ||
+	       same_number(a, b, opt_parse_rate) ||
+	       (len && b[len - 1] == '%' && strlen(a) == len - 1 && !strncmp(a, b, len - 1));
+}
+
+/* Of a key of a peer, as the file has it: values of a list in a line each; else the default. */
+static const char *value_of(const struct stack_peer *p, const struct stack_key *key,
+	char text[STACK_DIFF_VALUE])
+{
+	struct kv_text t;
+
+	kv_init(&t, text, STACK_DIFF_VALUE);
+	text[0] = '\0';
+	for (uint32_t i = 0; p && i < p->nr_options; i++)
+		if (opt_same_name(p->option[i].key, key->name))
+			kv_add(&t, "%s%s", t.used ? "\n" : "", p->option[i].value);
+	if (!t.used)
+		snprintf(text, STACK_DIFF_VALUE, "%s", key->def);
+	return text;
+}
+
+/* The same, as the peer's answer to "get" has it. */
+static const char *running_value(const char *answer, const char *key, char text[STACK_DIFF_VALUE])
+{
+	size_t len = strlen(key);
+	struct kv_text t;
+
+	kv_init(&t, text, STACK_DIFF_VALUE);
+	text[0] = '\0';
+	for (const char *line = answer; *line; line += strcspn(line, "\n") + 1) {
+		if (!strncmp(line, key, len) && line[len] == '=' && line[len + 1] != '\n')
+			kv_add(&t, "%s%.*s", t.used ? "\n" : "",
+				(int)strcspn(line + len + 1, "\n"), line + len + 1);
+		if (!strchr(line, '\n'))
+			break;
+	}
+	return text;
+}
+
+/* ---- peers ------------------------------------------------------------------------------- */
+
+/* Each key of the kind, where p is as it was and q as it is in the file. */
+static void compare_keys(struct comparing *c, const struct stack_peer *p, const struct stack_peer *q,
+	const char *answer)
+{
+	char was[STACK_DIFF_VALUE], now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
+	const struct stack_key *key = c->keys.key;
+	bool live;
+
+	for (; key < c->keys.key + c->keys.nr; key++) {
+		if (strcmp(key->section, q->kind) || !strcmp(key->name, "kvd"))
+			continue;
+		value_of(q, key, file);
+		value_of(p, key, was);
+		live = stack_key_is_live(key) && answer;
+		if (live)
+			running_value(answer, key->name, now);
+		if (!same_value(live ? now : was, file))
+			add(c, live ? STACK_DIFF_LIVE : STACK_DIFF_RESTART, q, "", key->name,
+				live ? now : was, file);
+	}
+}
+
+static void compare_own(struct comparing *c, const struct stack_peer *p, const struct stack_peer *q)
+{
+	char now[16], file[16];
+
+	snprintf(now, sizeof(now), "%" PRIu32, p->threads);
+	snprintf(file, sizeof(file), "%" PRIu32, q->threads);
+	if (p->threads != q->threads)
+		add(c, STACK_DIFF_RESTART, q, "", "threads", now, file);
+	if (strcmp(p->cpus, q->cpus) != 0)
+		add(c, STACK_DIFF_RESTART, q, "", "cpus", p->cpus, q->cpus);
+	if (p->restart != q->restart)
+		add(c, STACK_DIFF_STACK, q, "", "restart", p->restart ? "yes" : "no",
+			q->restart ? "yes" : "no");
+}
+
+static void compare_route(struct comparing *c, const struct stack_peer *q,
+	const struct xseg_peer_info *info)
+{
+	struct xseg_peer_info below = { .name = "" };
+
+	if (info->downstream != XSEG_NONE && !xseg_peer_get_info(c->seg, info->downstream, &below))
+		return;
+	if (strcmp(below.name, stack_downstream(q)) != 0)
+		add(c, STACK_DIFF_ROUTE, q, "", "downstream", below.name, q->downstream_name);
+}
+
+/* Who shares its process, as one text. */
+static const char *group_of(const struct stack *stack, const struct stack_peer *p, char *text,
+	size_t size)
+{
+	struct kv_text t;
+
+	kv_init(&t, text, size);
+	text[0] = '\0';
+	for (uint32_t i = 0; i < stack->nr_peers; i++)
+		if (p->group != STACK_NONE && stack->peers[i].group == p->group)
+			kv_add(&t, "%s%s", t.used ? " " : "", stack->peers[i].name);
+	return text;
+}
+
+static bool is_pending(const struct stack_record *record, const char *name)
+{
+	const char *at = record->pending;
+	size_t len = strlen(name);
+
+	for (; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+		if (strcspn(at, ",") == len && !strncmp(at, name, len))
+			return true;
+	return false;
+}
+
+static void compare_peer(struct comparing *c, const struct stack_peer *p, const struct stack_peer *q)
+{
+	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
+	uint32_t index = xseg_peer_find(c->seg, q->name);
+	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
+	bool answers = index != XSEG_NONE && xseg_peer_get_info(c->seg, index, &info) &&
+		       info.state == XSEG_PEER_LIVE && client_ask(c->c, index, "get") >= 0;
+
+	if (strcmp(p->kind, q->kind) != 0) {
+		add(c, STACK_DIFF_DOWN, q, "", "kind", p->kind, q->kind);
+		return;
+	}
+	compare_keys(c, p, q, answers ? c->c->text : NULL);
+	compare_own(c, p, q);
+	if (index != XSEG_NONE)
+		compare_route(c, q, &info);
+	group_of(c->old, p, now, sizeof(now));
+	group_of(c->new, q, file, sizeof(file));
+	if (strcmp(now, file) != 0)
+		add(c, STACK_DIFF_DOWN, q, "", "together", now, file);
+	if (is_pending(c->record, q->name))
+		add(c, STACK_DIFF_RESTART, q, "", "", "not restarted yet", "");
+}
+
+static void compare_peers(struct comparing *c)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < c->new->nr_peers; i++) {
+		const struct stack_peer *q = &c->new->peers[i];
+
+		at = stack_find(c->old, q->name);
+		if (at == STACK_NONE)
+			add(c, STACK_DIFF_ADD, q, "", "", "", q->kind);
+		else
+			compare_peer(c, &c->old->peers[at], q);
+	}
+	for (i = 0; i < c->old->nr_peers; i++)
+		if (stack_find(c->new, c->old->peers[i].name) == STACK_NONE)
+			add(c, STACK_DIFF_REMOVE, &c->old->peers[i], "", "", c->old->peers[i].kind, "");
+}
+
+/* ---- exports and the segment ------------------------------------------------------------- */
+
+static void compare_exports(struct comparing *c)
+{
+	char section[XSEG_NAME_MAX + 16], now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
+	const struct stack_export *e, *old;
+	uint32_t at;
+
+	for (e = c->new->exports; e < c->new->exports + c->new->nr_exports; e++) {
+		at = stack_find_export(c->old, e->name);
+		old = at == STACK_NONE ? NULL : &c->old->exports[at];
+		snprintf(section, sizeof(section), "export %.63s", e->name);
+		if (!old) {
+			add(c, STACK_DIFF_STACK, NULL, section, "", "", e->nbd);
+			continue;
+		}
+		for (const struct opt *o = stack_export_table; o->name; o++) {
+			opt_get(o, old, now, sizeof(now));
+			opt_get(o, e, file, sizeof(file));
+			if (strcmp(now, file) != 0)
+				add(c, STACK_DIFF_STACK, NULL, section, o->name, now, file);
+		}
+	}
+	for (e = c->old->exports; e < c->old->exports + c->old->nr_exports; e++) {
+		snprintf(section, sizeof(section), "export %.63s", e->name);
+		if (stack_find_export(c->new, e->name) == STACK_NONE)
+			add(c, STACK_DIFF_STACK, NULL, section, "", e->nbd, "");
+	}
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+static void add_number(struct comparing *c, const char *key, uint32_t is, uint32_t wanted)
+{
+	char now[16], file[16];
+
+	snprintf(now, sizeof(now), "%" PRIu32, is);
+	snprintf(file, sizeof(file), "%" PRIu32, wanted);
+	if (is != wanted)
+		add(c, STACK_DIFF_DOWN, NULL, "segment", key, now, file);
+}
+
+/* Sizes are compared with those of the segment, the other keys with the text. */
+static void compare_segment(struct comparing *c)
+{
+	static const char *const sizes[] = { "memory", "requests", "ports" };
+	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
+	const struct stack_segment *s = &c->new->segment;
+	struct xseg_info info;
+	struct xseg_config cfg;
+	struct xseg_plan plan;
+
+	for (const struct opt *o = stack_segment_table; o->name; o++) {
+		if (is_one_of(o->name, sizes, sizeof(sizes) / sizeof(sizes[0])))
+			continue;
+		opt_get(o, &c->old->segment, now, sizeof(now));
+		opt_get(o, s, file, sizeof(file));
+		if (strcmp(now, file) != 0)
+			add(c, STACK_DIFF_DOWN, NULL, "segment", o->name, now, file);
+	}
+	if (!s->memory || stack_segment_config(s, &cfg, NULL) || xseg_plan(&cfg, &plan, NULL))
+		return;
+	xseg_get_info(c->seg, &info);
+	opt_format_size(info.memory_bytes, now, sizeof(now));
+	opt_format_size(plan.pages_bytes, file, sizeof(file));
+	if (info.memory_bytes != plan.pages_bytes)
+		add(c, STACK_DIFF_DOWN, NULL, "segment", "memory", now, file);
+	add_number(c, "requests", info.nr_requests, plan.nr_requests);
+	if (s->ports)
+		add_number(c, "ports", info.nr_ports, s->ports);
+}
+
+int stack_diff_make(struct tool *t, struct xseg *seg, const struct stack_record *record,
+	const struct stack_file *file, struct stack_diff *d)
+{
+	struct comparing c = { .seg = seg, .new = file->stack, .record = record, .d = d };
+	struct stack *old = stack_create();
+	int rc;
+
+	d->nr = 0;
+	if (!old || stack_parse(record->text, old, NULL)) {
+		stack_destroy(old);
+		return tool_fail(TOOL_FAILED,
+			"segment %s has no stack that can be read; stop it with 'xseg down'",
+			t->segment);
+	}
+	c.old = old;
+	rc = stack_keys_load(&c.keys) ? client_open(t, &c.c)
+				      : tool_fail(TOOL_FAILED,
+						"program xseg-host: it does not tell the keys; "
+						"build or install it");
+	if (!rc) {
+		compare_segment(&c);
+		compare_peers(&c);
+		compare_exports(&c);
+		client_close(c.c);
+	}
+	stack_keys_drop(&c.keys);
+	stack_destroy(old);
+	return rc;
+}
+
+/* ---- what came out ----------------------------------------------------------------------- */
+
+uint32_t stack_diff_count(const struct stack_diff *d, enum stack_diff_how how)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < d->nr; i++)
+		nr += d->row[i].how == how;
+	return nr;
+}
+
+/* A list on one line. */
+static const char *shown(char text[STACK_DIFF_VALUE])
+{
+	for (char *c = text; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	return *text ? text : "-";
+}
+
+int stack_diff_print(const struct stack_diff *d)
+{
+	struct out_table *table = out_table_create("SECTION\tKEY\tNOW\tFILE\tAPPLIED BY");
+	struct stack_diff_row row;
+
+	for (uint32_t i = 0; i < d->nr; i++) {
+		row = d->row[i];
+		out_table_row(table, "%s\t%s\t%s\t%s\t%s", row.section, *row.key ? row.key : "-",
+			shown(row.now), shown(row.file), hows[row.how].text);
+	}
+	return out_table_print(table);
+}
+
+json_t *stack_diff_json(const struct stack_diff *d)
+{
+	json_t *array = json_array(), *j;
+
+	for (uint32_t i = 0; i < d->nr; i++) {
+		j = json_object();
+		out_set_text(j, "section", d->row[i].section);
+		out_set_text(j, "key", *d->row[i].key ? d->row[i].key : NULL);
+		out_set_text(j, "now", d->row[i].now);
+		out_set_text(j, "file", d->row[i].file);
+		out_set_text(j, "how", hows[d->row[i].how].word);
+		json_array_append_new(array, j);
+	}
+	return array;
+}
