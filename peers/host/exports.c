@@ -13,6 +13,7 @@
 
 #include "peers/common/log/log.h"
 #include "peers/common/say/export_words.h"
+#include "peers/host/ended.h"
 #include "peers/host/nbdkit.h"
 #include "peers/host/pace.h"
 #include "peers/host/supervise_inside.h"
@@ -227,12 +228,12 @@ static void server_ended(struct supervisor *s, struct server *v, const char *how
 
 bool exports_ended(struct supervisor *s, pid_t pid, int status, uint64_t now_ms)
 {
-	char how[SUPERVISE_HOW_MAX];
+	char how[ENDED_HOW_MAX];
 
 	for (struct server *v = s->exports.server; v < s->exports.server + s->exports.nr; v++) {
 		if (v->child != pid)
 			continue;
-		supervise_how_ended(s, status, how);
+		ended_how(&s->oom_kills, status, how);
 		server_ended(s, v, how, now_ms);
 		return true;
 	}

@@ -24,6 +24,7 @@
 #include "peers/common/options/owner.h"
 #include "peers/common/options/stack_record.h"
 #include "peers/common/say/words.h"
+#include "peers/host/ended.h"
 #include "peers/host/load.h"
 #include "peers/host/pace.h"
 #include "peers/host/room.h"
@@ -202,45 +203,9 @@ static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	u->stopped_ms = now_ms;
 }
 
-/* How often the kernel has killed a process of this machine because memory ran out. */
-static uint64_t count_oom_kills(void)
-{
-	static const char key[] = "oom_kill ";
-	unsigned long long nr = 0;
-	FILE *in = fopen("/proc/vmstat", "re");
-	char line[128];
-
-	if (!in)
-		return 0;
-	while (fgets(line, sizeof(line), in))
-		if (!strncmp(line, key, sizeof(key) - 1))
-			nr = strtoull(line + sizeof(key) - 1, NULL, 10);
-	fclose(in);
-	return nr;
-}
-
-/* Since the last such death, or the supervisor's begin. */
-static bool memory_ran_out(struct supervisor *s)
-{
-	uint64_t before = s->oom_kills;
-
-	s->oom_kills = count_oom_kills();
-	return s->oom_kills > before;
-}
-
-void supervise_how_ended(struct supervisor *s, int status, char how[SUPERVISE_HOW_MAX])
-{
-	if (WIFSIGNALED(status))
-		snprintf(how, SUPERVISE_HOW_MAX, "was killed by signal %d%s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGKILL && memory_ran_out(s)
-				 ? ", perhaps by the kernel because memory ran out" : "");
-	else
-		snprintf(how, SUPERVISE_HOW_MAX, "ended with exit code %d", WEXITSTATUS(status));
-}
-
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
 {
-	char how[SUPERVISE_HOW_MAX];
+	char how[ENDED_HOW_MAX];
 
 	u->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
@@ -254,7 +219,7 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 			  unit_name(&s->units, u));
 		return;
 	}
-	supervise_how_ended(s, status, how);
+	ended_how(&s->oom_kills, status, how);
 	unit_died(s, u, how, now_ms);
 }
 
@@ -605,7 +570,7 @@ int supervise(const char *segment, const char *text, int begun)
 		return rc;
 	}
 	s->segment = segment;
-	s->oom_kills = count_oom_kills();
+	s->oom_kills = ended_oom_kills();
 	main_block_signals(&s->signals);
 	sigaddset(&s->signals, SIGCHLD);
 	sigaddset(&s->signals, SUPERVISE_CANCEL_SIGNAL);

@@ -40,10 +40,6 @@ struct supervisor {
 	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
 };
 
-#define SUPERVISE_HOW_MAX 96
-/* "was killed by signal 9", of a child that has ended. */
-void supervise_how_ended(struct supervisor *s, int status, char how[SUPERVISE_HOW_MAX]);
-
 static inline bool is_stopping(const struct supervisor *s)
 {
 	return s->phase == STOP_STOPPING;

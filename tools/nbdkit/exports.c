@@ -314,11 +314,11 @@ static bool look_later(void)
 	struct timespec until;
 	bool ending;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOOK_S;
 	pthread_mutex_lock(&all.lock);
 	if (!all.ending)
-		pthread_cond_timedwait(&all.ended, &all.lock, &until);
+		pthread_cond_clockwait(&all.ended, &all.lock, CLOCK_MONOTONIC, &until);
 	ending = all.ending;
 	pthread_mutex_unlock(&all.lock);
 	return !ending;

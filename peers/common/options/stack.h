@@ -45,8 +45,7 @@ struct stack_segment {
 extern const struct opt stack_segment_table[], stack_peer_table[];
 extern const char *const stack_huge_names[];	/* by enum xseg_huge; ended by NULL */
 
-/* For struct opt's check: a file mode such as 0660; an empty text is no group. */
-int stack_check_mode(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
+/* For struct opt's check: an empty text is no group. */
 int stack_check_group(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Makes what xseg_create() wants: reads the mode, looks up the group, which may be a number.
  * -EINVAL with a line in err. */

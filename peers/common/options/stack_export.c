@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "peers/common/options/cli.h"
+#include "peers/common/options/mode.h"
 #include "peers/common/options/stack.h"
 
 #define PORT_MAX 65535u
@@ -78,7 +79,7 @@ const struct opt stack_export_table[] = {
 	  .check = check_nbd, .arg = "SOCKET|HOST:PORT", .flags = OPT_SOCKET,
 	  .help = "where it is served: the absolute path of a Unix socket, or a TCP port; exports "
 		  "with the same address share a server" },
-	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .check = stack_check_mode,
+	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .check = mode_check,
 	  .arg = "MODE",
 	  .help = "users that may connect to the socket, as a file mode; if there is no such key, "
 		  "the umask says that" },

@@ -1,29 +1,11 @@
 /* stack_segment - [segment] of a stack file. See stack.h. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "peers/common/options/cli.h"
+#include "peers/common/options/mode.h"
 #include "peers/common/options/owner.h"
 #include "peers/common/options/stack.h"
-
-static int read_mode(const char *text, uint32_t *mode)
-{
-	char *end;
-
-	*mode = (uint32_t)strtoul(text, &end, 8);
-	return !isdigit((unsigned char)*text) || *end || !*mode || *mode > 0777 ? -EINVAL : 0;
-}
-
-int stack_check_mode(const char *text, struct xseg_error *err)
-{
-	uint32_t mode;
-
-	if (read_mode(text, &mode))
-		return xseg_fail(err, -EINVAL,
-				 "mode: '%.60s' is not a file mode such as 0600 or 0660", text);
-	return 0;
-}
 
 int stack_check_group(const char *text, struct xseg_error *err)
 {
@@ -45,7 +27,7 @@ const struct opt stack_segment_table[] = {
 	{ .name = "huge", .kind = OPT_ENUM, .off = SEG(huge), .names = stack_huge_names,
 	  .arg = "auto|never|require", .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = SEG(mode), .len = 8, .def = "0600", .arg = "MODE",
-	  .check = stack_check_mode, .help = "users that may attach, as a file mode" },
+	  .check = mode_check, .help = "users that may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = SEG(group), .len = 33, .arg = "GROUP",
 	  .check = stack_check_group,
 	  .help = "group that the segment is given to, by name or number" },
@@ -58,8 +40,8 @@ int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
 {
 	*cfg = (struct xseg_config){ .memory_bytes = s->memory, .nr_requests = s->requests,
 				     .nr_ports = s->ports, .huge = s->huge, .group = -1 };
-	if (read_mode(s->mode, &cfg->mode))
-		return stack_check_mode(s->mode, err);
+	if (mode_read(s->mode, &cfg->mode))
+		return mode_check(s->mode, err);
 	if (s->group[0] && owner_find_group(s->group, &cfg->group))
 		return xseg_fail(err, -EINVAL, "group: this machine has no group '%s'", s->group);
 	return 0;

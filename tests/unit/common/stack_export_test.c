@@ -161,7 +161,7 @@ static void there_are_no_more_exports_than_a_stack_has(void **state)
 	assert_non_null(stack);
 	assert_int_equal(stack->nr_exports, STACK_MAX_EXPORTS);
 	stack_destroy(stack);
-	strcat(text, "[export more]\nnbd = /x\n");
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "[export more]\nnbd = /x\n");
 	assert_null(parse(text));
 	assert_non_null(strstr(error.text, "at most 32"));
 }
