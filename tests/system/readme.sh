@@ -6,9 +6,9 @@
 # segment's name, the programs' path and the tour's directory are changed.
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
+. "$root/tests/lib/readme.sh"
 need xseg xseg-host xbench volumed kvd cached filed
 
-readme=$root/README.md
 export XDG_STATE_HOME=$TMP
 # What the tour takes from the clone.
 mkdir -p clone/build
@@ -35,14 +35,9 @@ lacks "nbdkit with its plug-in" \
 # hour: the blocks of the tour, each followed by a line that tells which one has ended
 hour()
 {
-	awk '
-	/^## / { on = /^## A first hour/ }
-	on && /^```sh$/ { inside = 1; next }
-	inside && /^```$/ { inside = 0; printf "echo \"@ block %d\"\n", ++n; next }
-	inside { print }' "$readme" |
+	readme_blocks "A first hour" |
 	sed -E -e '/^make( deps)?$/d' -e "s|=hour\$|=$XSEG_SEGMENT|" \
-		-e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" \
-		-e "s|\\\$PWD/build/bin|'$BUILD/bin'|" "${left_out[@]}"
+		-e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" "${left_out[@]}"
 }
 
 # title N: the words in bold before block N, or its number
