@@ -177,6 +177,7 @@ int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg
 		return rc;
 	plan->total_bytes = geo.total_bytes;
 	plan->nr_requests = geo.nr_requests;
+	plan->nr_ports = geo.nr_ports;
 	plan->pages_bytes = (uint64_t)geo.nr_extents * XSEG_EXTENT_SIZE;
 	plan->requests_bytes = (uint64_t)geo.nr_requests * sizeof(struct xs_req);
 	plan->lanes_bytes = geo.nr_lanes * geo.ring_bytes;

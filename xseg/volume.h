@@ -153,6 +153,12 @@ struct xseg_queue_params {
 	uint32_t direct;			/* XSEG_DIRECT_* */
 };
 
+#define XSEG_QUEUE_DEPTH 32u			/* of a queue that is given none */
+
+/* What a queue takes of the segment's memory, in bytes: whole pieces of 2 MiB. It also takes a port
+ * and `depth` requests. params may be NULL. Pure. */
+uint64_t xseg_queue_memory(const struct xseg_queue_params *params);
+
 #define XSEG_DIRECT_AUTO  0u	/* a read is looked for in the cache first, while that pays */
 #define XSEG_DIRECT_NEVER 1u	/* it is sent as a request, but with XSEG_IO_DIRECT */
 

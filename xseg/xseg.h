@@ -78,7 +78,7 @@ struct xseg_config {
 /* What a segment of that configuration costs. All bytes. */
 struct xseg_plan {
 	uint64_t total_bytes, pages_bytes, requests_bytes, lanes_bytes, stats_bytes, tables_bytes;
-	uint32_t nr_requests;
+	uint32_t nr_requests, nr_ports;
 };
 
 /* Ports get requests in units of this many. */

@@ -88,6 +88,18 @@ expect_json '.cache | .metadata_bytes == ([.metadata_bytes_by[]] | add) and .met
 # 40 bytes a bucket with its slot, which takes 16 where objects are half filled
 expect_json '.cache | (.metadata_bytes_by | .buckets + .objects) <= .buckets * (40 - 16) + .objects * 512' "a cache of 1 GiB keeps its budget" \
 	xseg --json create --memory 2G --cache 1G --objects 512 --dry-run
+expect_json '.clients == {"clients": 100, "memory_bytes": 629145600, "ports": 100, "requests": 3200} and .ports == 64 and .requests == 2048' "the costs of clients as well" \
+	xseg --json create --memory 1G --clients 100 --dry-run
+is "that they do not fit is said" \
+	"$(xseg create --memory 1G --clients 100 --dry-run | tail -n 1)" \
+	"clients: 100 of 64 ports, 3200 of 2048 requests; give more --ports and --requests"
+is "and that they do" \
+	"$(xseg create --memory 1G --clients 100 --ports 128 --requests 5120 --dry-run 2>&1 | tail -n 1)" \
+	"clients: 100 of 128 ports, 3200 of 5120 requests; peers need some as well"
+expect_err 2 "10 clients take 60.0M of memory, and --memory is 32.0M" \
+	"clients need memory" xseg create --memory 32M --clients 10 --dry-run
+expect_err 2 "a segment has 256 at most; one 'xseg export' serves many NBD clients" \
+	"and ports" xseg create --memory 32G --clients 1000 --dry-run
 is "a cache of 5M costs what it will take, in steps of 2M" \
 	"$(xseg --json create --memory 64M --cache 5M --objects 80 --dry-run | jq -c .cache)" \
 	"$(xseg --json create --memory 64M --cache 6M --objects 80 --dry-run | jq -c .cache)"

@@ -12,15 +12,40 @@
 
 #include "xseg/client/queue.h"
 
-#define DEPTH	    32u
 #define DEPTH_MAX   1024u
 #define COPY_BYTES  (128u << 10)
 #define OBJECTS	    4096u		/* that reads without a request may know of at a time */
 
+static uint32_t depth_of(const struct xseg_queue_params *params)
+{
+	return params && params->depth ? params->depth : XSEG_QUEUE_DEPTH;
+}
+
+/* Rounded up to whole pages. */
+static uint32_t copy_bytes_of(const struct xseg_queue_params *params)
+{
+	uint32_t bytes = params && params->copy_bytes ? params->copy_bytes : COPY_BYTES;
+
+	return (bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
+}
+
+/* Pages for all that is copied at a time, and one of zeroes. */
+static uint64_t memory_of(uint32_t depth, uint32_t copy_bytes)
+{
+	return (uint64_t)depth * copy_bytes + XSEG_PAGE_SIZE;
+}
+
+uint64_t xseg_queue_memory(const struct xseg_queue_params *params)
+{
+	uint64_t bytes = memory_of(depth_of(params), copy_bytes_of(params));
+
+	return (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
+}
+
 static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 {
 	uint32_t each = q->copy_bytes / XSEG_PAGE_SIZE;
-	size_t bytes = ((size_t)q->depth * each + 1) * XSEG_PAGE_SIZE;
+	size_t bytes = memory_of(q->depth, q->copy_bytes);
 	struct region *m;
 	int rc;
 
@@ -62,8 +87,8 @@ static int take_direct(struct xseg_queue *q, struct xseg_error *err)
 static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 	struct xseg_queue **queue, struct xseg_error *err)
 {
-	uint32_t depth = params && params->depth ? params->depth : DEPTH;
 	uint32_t copy_bytes = params && params->copy_bytes ? params->copy_bytes : COPY_BYTES;
+	uint32_t depth = depth_of(params);
 	uint32_t direct = params ? params->direct : XSEG_DIRECT_AUTO;
 	struct xseg_queue *q;
 	int rc;
@@ -91,7 +116,7 @@ static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 	q->v = v;
 	q->depth = depth;
 	q->auto_direct = direct == XSEG_DIRECT_AUTO;
-	q->copy_bytes = (copy_bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
+	q->copy_bytes = copy_bytes_of(params);
 	io_list_init(&q->waiting);
 	io_list_init(&q->back);
 	xs_watch_init(&q->client);

@@ -215,6 +215,33 @@ static void opening_and_closing_leaves_nothing(void **state)
 	xseg_volume_close(NULL);
 }
 
+static uint64_t free_bytes(struct xseg *seg)
+{
+	struct xseg_info info;
+
+	xseg_get_info(seg, &info);
+	return (uint64_t)info.free_extents * XSEG_EXTENT_SIZE;
+}
+
+static void a_queue_takes_as_much_memory_as_it_says(void **state)
+{
+	static const struct xseg_queue_params params[] = {
+		{ 0 }, { .depth = 1, .copy_bytes = 4096 }, { .depth = 5, .copy_bytes = 1000000 },
+		{ .depth = 511, .copy_bytes = 1 << 12 }, { .depth = 512, .copy_bytes = 1 << 12 },
+	};
+	struct clientrig *g = *state;
+	struct xseg_queue *q;
+
+	for (unsigned i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		uint64_t before = free_bytes(g->seg);
+
+		assert_int_equal(xseg_queue_create(g->v, &params[i], &q, NULL), 0);
+		assert_int_equal(before - free_bytes(g->seg), xseg_queue_memory(&params[i]));
+		xseg_queue_destroy(q);
+	}
+	assert_int_equal(xseg_queue_memory(NULL), xseg_queue_memory(&params[0]));
+}
+
 /* A command of the shell opens and closes one: it must not look at all requests of the segment. */
 static void a_client_that_ends_looks_at_its_own_requests_alone(void **state)
 {
@@ -854,6 +881,7 @@ int main(void)
 		CLIENT_TEST(info_says_what_volumed_knows),
 		CLIENT_TEST(queues_out_of_range_and_of_more_than_there_is_are_refused),
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
+		CLIENT_TEST(a_queue_takes_as_much_memory_as_it_says),
 		cmocka_unit_test(a_client_that_ends_looks_at_its_own_requests_alone),
 		cmocka_unit_test(a_segment_in_which_nothing_can_be_opened_is_detached_again),
 		CLIENT_TEST(a_volumed_that_restarts_is_a_pause),

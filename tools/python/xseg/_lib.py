@@ -263,6 +263,7 @@ void xseg_volume_close(struct xseg_volume *);
 void xseg_volume_get_info(struct xseg_volume *, struct xseg_volume_info *);
 int xseg_volume_refresh(struct xseg_volume *);
 int xseg_queue_create(struct xseg_volume *, const struct xseg_queue_params *, struct xseg_queue **, struct xseg_error *);
+uint64_t xseg_queue_memory(const struct xseg_queue_params *);
 void xseg_queue_destroy(struct xseg_queue *);
 int xseg_queue_submit(struct xseg_queue *, struct xseg_io *);
 void xseg_queue_kick(struct xseg_queue *);

@@ -15,7 +15,7 @@ typedef int command_fn(struct tool *t, const void *opts, int argc, char **argv);
 /* ---- seg_cmds.c ---- */
 struct seg_create_opts {
 	uint64_t memory_bytes, cache_bytes;
-	uint32_t requests, ports, objects, huge;
+	uint32_t requests, ports, objects, clients, huge;
 	char mode[8], group[33];
 	bool dry_run;
 };

@@ -9,6 +9,7 @@
 #include "peers/common/options/stack.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/base/out.h"
+#include "xseg/volume.h"
 
 #define AT(field) offsetof(struct seg_create_opts, field)
 const struct opt seg_create_table[] = {
@@ -23,6 +24,8 @@ const struct opt seg_create_table[] = {
 	  .help = "also print the costs of a cache of that size" },
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects), .max = 1u << 24,
 	  .help = "objects that this cache can hold (0: cached chooses)" },
+	{ .name = "clients", .kind = OPT_UINT, .off = AT(clients), .max = 1u << 20,
+	  .help = "also print what so many programs take, each with one queue on a volume" },
 	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = stack_huge_names,
 	  .def = "auto",
 	  .help = "whether to use huge pages" },
@@ -91,8 +94,47 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 		out_size(o->memory_bytes, memory));
 }
 
+/* What programs take of a segment: each a queue with the library's defaults. */
+struct clients_plan {
+	uint32_t clients, ports, requests;
+	uint64_t memory_bytes;
+};
+
+static int plan_clients(const struct seg_create_opts *o, const struct xseg_plan *p,
+			struct clients_plan *c)
+{
+	char all[OUT_TEXT], memory[OUT_TEXT];
+
+	*c = (struct clients_plan){ .clients = o->clients,
+				    .ports = o->clients,
+				    .requests = o->clients * XSEG_QUEUE_DEPTH,
+				    .memory_bytes = o->clients * xseg_queue_memory(NULL) };
+	if (c->ports > XSEG_MAX_PORTS)
+		return tool_fail(TOOL_USAGE,
+			"create: %" PRIu32 " clients take a port each, and a segment has %u at "
+			"most; one 'xseg export' serves many NBD clients with 20 ports",
+			c->clients, XSEG_MAX_PORTS);
+	if (c->memory_bytes <= p->pages_bytes)
+		return TOOL_DONE;
+	return tool_fail(TOOL_USAGE,
+		"create: %" PRIu32 " clients take %s of memory, and --memory is %s; give the "
+		"segment more",
+		c->clients, out_size(c->memory_bytes, all), out_size(o->memory_bytes, memory));
+}
+
+static json_t *clients_json(const struct clients_plan *c)
+{
+	json_t *j = json_object();
+
+	out_set_int(j, "clients", c->clients);
+	out_set_int(j, "memory_bytes", c->memory_bytes);
+	out_set_int(j, "ports", c->ports);
+	out_set_int(j, "requests", c->requests);
+	return j;
+}
+
 static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
-			 const struct cache_plan *c, bool made)
+			 const struct cache_plan *c, const struct clients_plan *clients, bool made)
 {
 	json_t *j = json_object(), *cache, *by;
 
@@ -104,6 +146,10 @@ static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
 	out_set_int(j, "lanes_bytes", p->lanes_bytes);
 	out_set_int(j, "stats_bytes", p->stats_bytes);
 	out_set_int(j, "tables_bytes", p->tables_bytes);
+	out_set_int(j, "ports", p->nr_ports);
+	out_set_int(j, "requests", p->nr_requests);
+	if (clients->clients)
+		json_object_set_new(j, "clients", clients_json(clients));
 	if (!c->memory_bytes)
 		return j;
 	cache = json_object();
@@ -124,7 +170,20 @@ static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
 	return j;
 }
 
-static int print_plan(const struct xseg_plan *p, const struct cache_plan *c)
+/* A segment's peers take ports and requests, too: how many is not known here. */
+static void print_clients(const struct xseg_plan *p, const struct clients_plan *c)
+{
+	bool fits = c->ports < p->nr_ports && c->requests < p->nr_requests;
+
+	if (c->clients)
+		printf("clients: %" PRIu32 " of %" PRIu32 " ports, %" PRIu32 " of %" PRIu32
+		       " requests%s\n",
+			c->ports, p->nr_ports, c->requests, p->nr_requests,
+			fits ? "; peers need some as well" : "; give more --ports and --requests");
+}
+
+static int print_plan(const struct xseg_plan *p, const struct cache_plan *c,
+		      const struct clients_plan *clients)
 {
 	struct out_table *table;
 	const struct {
@@ -149,12 +208,18 @@ static int print_plan(const struct xseg_plan *p, const struct cache_plan *c)
 	};
 	size_t i, nr = sizeof(rows) / sizeof(rows[0]) - (c->memory_bytes ? 0 : 9);
 	char size[OUT_TEXT];
+	int rc;
 
 	table = out_table_create("RAM\t>bytes\t>");
 	for (i = 0; i < nr; i++)
 		out_table_row(table, "%s\t%" PRIu64 "\t%s", rows[i].part, rows[i].bytes,
 			      out_size(rows[i].bytes, size));
-	return out_table_print(table);
+	if (clients->clients)
+		out_table_row(table, "clients: their memory, out of the pages\t%" PRIu64 "\t%s",
+			      clients->memory_bytes, out_size(clients->memory_bytes, size));
+	rc = out_table_print(table);
+	print_clients(p, clients);
+	return rc;
 }
 
 static const char *create_hint(int rc)
@@ -180,6 +245,7 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct seg_create_opts *o = opts;
 	struct cache_plan cache = { 0 };
+	struct clients_plan clients;
 	struct xseg_error err = { "" };
 	struct xseg_config cfg;
 	struct xseg_plan plan;
@@ -193,17 +259,19 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return tool_fail_errno(rc, &err, "see 'xseg create --help'", "create");
 	rc = plan_cache(o, &plan, &cache);
+	if (!rc)
+		rc = plan_clients(o, &plan, &clients);
 	if (rc)
 		return rc;
 	if (!o->dry_run)
 		made = xseg_create(t->segment, &cfg, &err);
 	/* that is all that a dry run is for; of a name that is taken no price is asked */
 	if (made != -EEXIST && !t->json && (o->dry_run || !t->quiet))
-		rc = print_plan(&plan, &cache);
+		rc = print_plan(&plan, &cache, &clients);
 	if (made)
 		return tool_fail_errno(made, &err, create_hint(made), "create");
 	if (rc || o->dry_run)
-		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, false));
+		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, &clients, false));
 	tool_say(t, "segment %s is made", t->segment);
-	return t->json ? out_json(plan_json(t, &plan, &cache, true)) : TOOL_DONE;
+	return t->json ? out_json(plan_json(t, &plan, &cache, &clients, true)) : TOOL_DONE;
 }
