@@ -61,7 +61,8 @@ static int fail(const struct xb_options *o, const struct xseg_error *err, int co
 static int help(void)
 {
 	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER|--kvd=NAME [OPTION...]\n"
-	       "Puts load on a volume, a peer or a store of values; see xbench(1).\n");
+	       "Puts load on a volume, a peer or a store of values; see xbench(1). Such as:\n"
+	       "  xbench --volume=VOL --rw=randread --bs=4k --iodepth=16 --runtime=10s\n\n");
 	cli_print_options(stdout, xb_opts);
 	return 0;
 }

@@ -60,8 +60,7 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
-	NAME(name, "NAME", "name of the jobs in the results (else xbench.N)"),
-	NAME(segment, "NAME", "segment, also -s NAME (else $XSEG_SEGMENT, else xseg)"),
+	NAME(segment, "NAME", "segment, also -s NAME (else $XSEG_SEGMENT, else the only one there is, else xseg)"),
 	OWNER_OPT(offsetof(struct xb_options, owner)),
 	NAME(volume, "VOL", "volume to use"),
 	NAME(target, "PEER", "peer to send to; xbench names the objects"),
@@ -112,18 +111,18 @@ const struct opt xb_opts[] = {
 	  .names = data_names, .help = "how data moves" },
 	{ .name = "direct", .kind = OPT_ENUM, .off = FIELD(by.direct), .def = "auto",
 	  .names = direct_names,
-	  .help = "read without a request, while that pays; 0 and 1 are fio's and mean auto, as "
-		  "there is no page cache" },
+	  .help = "read without a request, while that pays (fio's 0 and 1 mean auto: there is no "
+		  "page cache)" },
 	BOOL(once, NULL,
 	     "a cache keeps nothing of what is read or written, unless it has it already"),
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
 	NUM(sync, OPT_UINT, "0", 0, 1, "0|1", "1: every write is FUA"),
 	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),
 	NUM(rate_iops, OPT_U64, "0", 0, 1000000000, "N",
-	    "I/Os a second for each job; 0: no limit"),
+	    "I/Os a second for each job (0: no limit)"),
 	STR(rate, "RATE[,RATE]",
-	    "bytes a second for each job; with a comma reads, then all others; 0 or nothing: no "
-	    "limit"),
+	    "bytes a second for each job, such as 10M; with a comma reads, then all others (0 or "
+	    "nothing: no limit)"),
 	ENUM(verify, "none", verify_names, "stamp data that is written, check data that is read"),
 	BOOL(do_verify, "yes", "with --verify: at the end read all written data again"),
 	BOOL(verify_only, NULL,
@@ -136,7 +135,8 @@ const struct opt xb_opts[] = {
 	STR(cpus, "LIST", "CPUs for the jobs, in turn, such as 0,2-3"),
 	{ .name = "status-interval", .kind = OPT_TIME, .off = FIELD(status_interval), .arg = "TIME",
 	  .min = 1000000, .flags = OPT_OR_ZERO,
-	  .help = "how often to print a line and add a sample to the JSON; 0: never" },
+	  .help = "how often to print rates and add a sample to the JSON (else, or with 0: never)" },
+	NAME(name, "NAME", "name of the jobs in the results (else xbench.N)"),
 	BOOL(group_reporting, NULL, "one result for all jobs together"),
 	NUM(io_timeout, OPT_TIME, NULL, 0, 0, "TIME",
 	    "give up after this time without an answer (else wait for ever)"),
