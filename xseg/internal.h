@@ -279,10 +279,6 @@ bool xs_geometry_again(const struct xs_geometry *found, struct xs_geometry *geo)
  * errno. */
 int xs_file_take(int fd, uint64_t at, uint64_t bytes);
 
-/* ---- memory.c ---- */
-/* Whether the kernel can give so much memory. -ENOSPC: it would kill somebody instead. */
-int xs_memory_check(uint64_t bytes, struct xseg_error *err);
-
 /* ---- pool_file.c ---- */
 /* A file in huge pages for the pages of the segment whose own file is `fd`, whose maker calls this;
  * all of its memory is taken. -1: there is no hugetlbfs that may be used, or it has not enough. */

@@ -1,4 +1,4 @@
-/* memory - whether there is as much memory as a segment takes.
+/* memory - whether there is as much memory as a segment takes, or a process at its start.
  *
  * A file in /dev/shm may be larger than the machine's memory. Then the kernel gives page after
  * page, and in the end kills some process by SIGKILL, which can tell nobody why. So the amount is
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "xseg/internal.h"
+#include "xseg/memory.h"
 
 #define MEMINFO	  "/proc/meminfo"
 #define GROUPS	  "/proc/self/cgroup"
@@ -88,18 +88,24 @@ static bool group_left(const struct names *n, const char *group, uint64_t *left)
 	return true;
 }
 
-static int check_group(const struct names *n, const char *group, uint64_t swap, uint64_t bytes,
-	struct xseg_error *err)
+/* See xs_memory_check(). */
+struct wish {
+	uint64_t bytes;
+	const char *what, *do_what;
+};
+
+static int check_group(const struct names *n, const char *group, uint64_t swap,
+	const struct wish *w, struct xseg_error *err)
 {
 	uint64_t left;
 
-	if (!group_left(n, group, &left) || left + swap >= bytes)
+	if (!group_left(n, group, &left) || left + swap >= w->bytes)
 		return 0;
 	return xseg_fail(err, -ENOSPC,
-		"the control group %.80s may have %llu MiB of memory more and the segment needs "
-		"%llu MiB; ask for less --memory, or raise its %s",
-		group[0] ? group : "/", (unsigned long long)(left + swap) >> 20,
-		(unsigned long long)bytes >> 20, n->limit);
+		"the control group %.80s may have %llu MiB of memory more and %s needs %llu MiB; "
+		"%s, or raise its %s",
+		group[0] ? group : "/", (unsigned long long)(left + swap) >> 20, w->what,
+		(unsigned long long)w->bytes >> 20, w->do_what, n->limit);
 }
 
 /* A line of GROUPS, "NUMBER:CONTROLLERS:PATH"; those of version 2 have none. Or NULL. */
@@ -123,7 +129,7 @@ static const struct names *names_of(char *line, char **path)
 
 /* Of all groups above it, too. In a container the kernel may tell the path of the machine, of which
  * nothing is to be seen there but the last part, as the root. */
-static int check_groups(uint64_t swap, uint64_t bytes, struct xseg_error *err)
+static int check_groups(uint64_t swap, const struct wish *w, struct xseg_error *err)
 {
 	FILE *f = fopen(GROUPS, "re");
 	char line[PATH_SIZE], *path;
@@ -136,10 +142,10 @@ static int check_groups(uint64_t swap, uint64_t bytes, struct xseg_error *err)
 			continue;
 		if (!strcmp(path, "/"))
 			path[0] = '\0';
-		rc = check_group(n, path, swap, bytes, err);
+		rc = check_group(n, path, swap, w, err);
 		while (!rc && strchr(path, '/')) {
 			*strrchr(path, '/') = '\0';
-			rc = check_group(n, path, swap, bytes, err);
+			rc = check_group(n, path, swap, w, err);
 		}
 	}
 	if (f)
@@ -147,14 +153,16 @@ static int check_groups(uint64_t swap, uint64_t bytes, struct xseg_error *err)
 	return rc;
 }
 
-int xs_memory_check(uint64_t bytes, struct xseg_error *err)
+int xs_memory_check(uint64_t bytes, const char *what, const char *do_what, struct xseg_error *err)
 {
+	struct wish w = { .bytes = bytes, .what = what, .do_what = do_what };
 	uint64_t left, swap;
 
 	if (machine_left(&left, &swap) && left < bytes)
 		return xseg_fail(err, -ENOSPC,
-			"the machine has %llu MiB of memory left and the segment needs %llu MiB; "
-			"ask for less --memory, or free some",
-			(unsigned long long)left >> 20, (unsigned long long)bytes >> 20);
-	return check_groups(swap, bytes, err);
+			"the machine has %llu MiB of memory left and %s needs %llu MiB; %s, or free "
+			"some",
+			(unsigned long long)left >> 20, what, (unsigned long long)bytes >> 20,
+			do_what);
+	return check_groups(swap, &w, err);
 }

@@ -33,6 +33,7 @@
 #include <xxhash.h>
 
 #include "xseg/internal.h"
+#include "xseg/memory.h"
 
 #define FILE_PREFIX "xseg."
 
@@ -125,7 +126,7 @@ static int check_room(int fd, uint64_t bytes, struct xseg_error *err)
 			"--memory, or enlarge /dev/shm",
 			(unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
 			(unsigned long long)(bytes >> 20));
-	return xs_memory_check(bytes, err);
+	return xs_memory_check(bytes, "the segment", "ask for less --memory", err);
 }
 
 int xs_file_take(int fd, uint64_t at, uint64_t bytes)

@@ -19,11 +19,13 @@
  *       promises begins anew with the opening.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/runtime/own_memory.h"
 #include "peers/kvd/kvd.h"
 #include "xtypes/xkill.h"
 
@@ -286,6 +288,16 @@ static void name_log(struct kvd *k)
 	k->target[k->target_len - 1] = ':';
 }
 
+/* Asked first: it takes all of its index at once, and the kernel kills a process that takes more
+ * than there is. */
+static int check_memory(const struct kvd *k, struct xseg_error *err)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "a kvd of %llu keys", (unsigned long long)k->opt.keys_max);
+	return own_memory_check(kvd_private_bytes(k), what, "give fewer keys=", err);
+}
+
 int kvd_life_init(struct kvd *k, struct xseg_error *err)
 {
 	int rc = kvd_cost(k, &k->cfg, &k->cost);
@@ -315,6 +327,9 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	/* relaxed: its writer is dead. D1 of date.c */
 	k->time.s = atomic_load_explicit(&k->mem.arena->time_s, memory_order_relaxed);
 	make_reads(k);
+	rc = check_memory(k, err);
+	if (rc)
+		return rc;
 	if (make_lists(k) || kvd_large_open(k, k->mem.base + XSEG_PAGE_SIZE) ||
 		index_open(&k->index, k->opt.keys_max) || !kvd_make_log(k))
 		return xseg_fail(err, -ENOMEM, "no memory for an index of %llu keys, which takes "

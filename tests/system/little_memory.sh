@@ -8,7 +8,7 @@ if [ -z "${LITTLE_TEST:-}" ] && unshare --mount true 2>/dev/null; then
 	LITTLE_TEST=1 exec unshare --mount bash "$0" "$@"
 fi
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host filed
+need xseg xseg-host filed memd kvd
 [ -n "${LITTLE_TEST:-}" ] || skip_all "it has to mount file systems, which root may"
 
 cat >stack.conf <<END
@@ -59,6 +59,25 @@ group()		# LIMIT STAT
 	printf "$2\n" >"${limit%/*}/memory.stat"
 }
 
+# kvd_up KEYS: a stack with a kvd of so many
+kvd_up()
+{
+	printf '%s\n' '[segment]' 'memory = 64M' '[peer memd]' 'memory = 32M' '[peer kvd]' \
+		'downstream = memd' 'size = 32M' "keys = $1" >kvd.conf
+	xseg up kvd.conf
+}
+
+# A kvd takes all of its index at its start.
+index_in_group()
+{
+	group $((100 << 20)) "anon 0\nshmem 0"
+	expect_err 1 "control group .* 100 MiB .* kvd of 4000000 keys needs 1[0-9]* MiB; give fewer keys=" \
+		"a kvd whose index a group may not have is refused" kvd_up 4000000
+	xseg down --force >/dev/null 2>&1
+	t "with fewer keys it starts" kvd_up 1000000
+	t "and stops" xseg down
+}
+
 version_2()
 {
 	limit=/sys/fs/cgroup/memory.max
@@ -71,6 +90,7 @@ version_2()
 	made "its page cache is given back"
 	group max "anon 0\nshmem 0"
 	made "one may have no limit"
+	index_in_group
 	rm /sys/fs/cgroup/memory.*
 }
 
