@@ -1,9 +1,10 @@
 /* answer - the text of an answer, as memcached 1.6 has it.
  *
- * A value is copied once, from where the cache has it into the connection's memory. If there is no
- * room the operation waits, and holds nothing meanwhile (M3).
+ * A small value is copied, from where the cache has it into the connection's memory. A larger one
+ * goes to the socket from there. If there is no room the operation waits, and holds nothing
+ * meanwhile (M3).
  *
- * Contract: the worker's port; the operation is DONE, and the first of its connection.
+ * Contract: the worker's port; the operation is DONE, and those before it have their answers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,6 @@
 #include <string.h>
 
 #include "peers/memcached/memcached.h"
-
-#define PIECES (MC_VALUE_MAX / 4096 + 2)
 
 /* A line that grows. Its room has been asked for. */
 struct text {
@@ -77,16 +76,11 @@ static bool fail(struct mc_op *op)
 
 static void add_value(struct text *t, struct mc_op *op)
 {
-	struct iovec piece[PIECES];
-	uint64_t left = (uint64_t)op->io.result;
-	uint32_t nr = xseg_kv_data(op->conn->worker->queue, &op->io, piece, PIECES);
+	uint32_t bytes = (uint32_t)op->io.result;
 
-	for (uint32_t i = 0; i < nr && left; i++) {
-		size_t n = piece[i].iov_len < left ? piece[i].iov_len : left;
-
-		add(t, piece[i].iov_base, n);
-		left -= n;
-	}
+	if (bytes < MC_HOLE_LEAST || !mc_conn_lend(op, t->at + t->used))
+		mc_op_copy(op, 0, t->at + t->used, bytes);
+	t->used += bytes;
 	add_text(t, "\r\n");
 }
 

@@ -18,6 +18,7 @@
 
 #include "peers/memcached/memcached.h"
 
+#define PIECES	   320u			/* of one sendmsg(): a value of 1 MiB, or several */
 #define QUIET_NS   300000000u		/* a connection is silent */
 
 static void set_state(struct mc_conn *c, enum mc_conn_state state)
@@ -151,9 +152,36 @@ void mc_conn_free(struct mc_conn *c)
 
 /* ---- bytes out --------------------------------------------------------------------------- */
 
+/* What was not sent of the values is copied. */
+static void fill_holes(struct mc_conn *c)
+{
+	struct mc_worker *w = c->worker;
+
+	for (const struct mc_hole *h = w->hole; h < w->hole + w->nr_holes; h++) {
+		uint32_t sent = c->out_from > h->at ? c->out_from - h->at : 0;
+
+		if (sent < h->bytes && c->state != MC_CONN_BROKEN)
+			mc_op_copy(h->op, sent, c->out + h->at + sent, h->bytes - sent);
+	}
+	w->nr_holes = 0;
+}
+
+bool mc_conn_lend(struct mc_op *op, const uint8_t *to)
+{
+	struct mc_conn *c = op->conn;
+	struct mc_worker *w = c->worker;
+
+	if (!c->writable || w->nr_holes == MC_HOLES)
+		return false;
+	w->hole[w->nr_holes++] = (struct mc_hole){ .op = op, .at = (uint32_t)(to - c->out),
+		.bytes = (uint32_t)op->io.result };
+	return true;
+}
+
 uint8_t *mc_conn_room(struct mc_conn *c, uint32_t bytes)
 {
 	if (c->out_to + bytes > MC_OUT_BYTES && c->out_from) {
+		fill_holes(c);
 		memmove(c->out, c->out + c->out_from, c->out_to - c->out_from);
 		c->out_to -= c->out_from;
 		c->out_from = 0;
@@ -167,25 +195,63 @@ void mc_conn_wrote(struct mc_conn *c, uint32_t bytes)
 	note_used(c);
 }
 
+/* What is between two holes, or behind the last one: [at, to). */
+static uint32_t add_piece(struct mc_conn *c, struct iovec *to, uint32_t nr, uint32_t at, uint32_t end)
+{
+	if (at >= end || nr == PIECES)
+		return nr;
+	to[nr] = (struct iovec){ c->out + at, end - at };
+	return nr + 1;
+}
+
+/* All that is to be sent, or as much as so many pieces can be. */
+static uint32_t list_pieces(struct mc_conn *c, struct iovec *to)
+{
+	struct mc_worker *w = c->worker;
+	uint32_t at = c->out_from, nr = 0;
+
+	for (const struct mc_hole *h = w->hole; h < w->hole + w->nr_holes; h++) {
+		if (h->at + h->bytes <= at)
+			continue;
+		nr = add_piece(c, to, nr, at, h->at);
+		if (at < h->at)
+			at = h->at;
+		nr += mc_op_pieces(h->op, at - h->at, h->at + h->bytes - at, to + nr, PIECES - nr);
+		at = h->at + h->bytes;
+	}
+	return add_piece(c, to, nr, at, c->out_to);
+}
+
+static ssize_t send_some(struct mc_conn *c)
+{
+	struct iovec piece[PIECES];
+	struct msghdr m = { .msg_iov = piece };
+
+	if (!c->worker->nr_holes)
+		return send(c->fd, c->out + c->out_from, c->out_to - c->out_from,
+			MSG_NOSIGNAL | MSG_DONTWAIT);
+	m.msg_iovlen = list_pieces(c, piece);
+	return sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void mc_conn_write(struct mc_conn *c)
 {
 	ssize_t n;
 
 	while (c->writable && c->out_from < c->out_to) {
-		n = send(c->fd, c->out + c->out_from, c->out_to - c->out_from,
-			MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send_some(c);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 			c->writable = false;
 		} else if (n < 0) {
 			break_off(c);
-			return;
 		} else {
 			c->out_from += (uint32_t)n;
 			mc_count(c->worker, MS_BYTES_WRITTEN, (uint64_t)n);
 		}
 	}
+	fill_holes(c);
 	if (c->out_from == c->out_to)
 		c->out_from = c->out_to = 0;
 }

@@ -184,8 +184,8 @@ static uint64_t when_next(struct mc_worker *w, bool worked)
 	return next_ns;
 }
 
-/* The peer stops. Connections that do nothing are closed. The others are answered first; one whose
- * client does not read is waited for no longer than STOP_NS. */
+/* The peer stops. Connections that do nothing, and have nothing to be read, are closed. The others
+ * are answered first; one whose client does not read is waited for no longer than STOP_NS. */
 static void end_connections(struct mc_worker *w)
 {
 	uint64_t now_ns = w->pp->now_ns;
@@ -193,7 +193,7 @@ static void end_connections(struct mc_worker *w)
 	if (!w->stop_ns)
 		w->stop_ns = now_ns;
 	for (uint32_t k = 0; k < w->mc->per_worker; k++)
-		if (w->conn[k].state == MC_CONN_OPEN && !w->conn[k].nr_ops)
+		if (w->conn[k].state == MC_CONN_OPEN && !w->conn[k].nr_ops && !w->conn[k].readable)
 			mc_conn_end(&w->conn[k]);
 		else if (now_ns - w->stop_ns > STOP_NS)
 			mc_conn_break(&w->conn[k]);
@@ -202,15 +202,15 @@ static void end_connections(struct mc_worker *w)
 static uint64_t memcached_poll(struct peer_port *pp)
 {
 	struct mc_worker *w = pp->state;
+	bool worked, stops = atomic_load_explicit(&w->mc->peer.stopping, memory_order_relaxed);
 	uint64_t now_ns = pp->now_ns;
-	bool worked;
 
 	if (pp->nr == 0)
 		mc_store_mind(w->mc, now_ns);
 	if (!w->queue && !mc_store_take(w) && !atomic_load(&w->mc->tried))
 		return now_ns + OPENING_NS;
 	worked = take_answers(w);
-	if (worked || w->ready || now_ns - w->looked_ns >= LOOK_NS || w->nr_out)
+	if (worked || w->ready || now_ns - w->looked_ns >= LOOK_NS || w->nr_out || stops)
 		worked |= look_at_sockets(w);
 	if (w->accepts && now_ns >= w->accept_ns)
 		worked |= mc_accept(w);
@@ -218,7 +218,7 @@ static uint64_t memcached_poll(struct peer_port *pp)
 		w->idle_ns = now_ns + IDLE_NS;
 		mc_conns_mind(w);
 	}
-	if (atomic_load_explicit(&w->mc->peer.stopping, memory_order_relaxed))
+	if (stops)
 		end_connections(w);
 	worked |= step_connections(w);
 	mc_ops_feed(w);

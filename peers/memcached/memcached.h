@@ -24,7 +24,7 @@
  *   M3  A connection that does not send or read holds nothing that others wait for. Operations are
  *       its own. Its value is read into its own memory before an operation begins. A value that
  *       finds no room in its memory for answers is given back to the cache, and got again when
- *       there is room.
+ *       there is room. What the socket does not take at once of a value is copied.
  *   M4  Of the queue's requests an operation has one while it is at the store, and while it holds a
  *       borrowed value. It holds one until the operations before it are answered. If nothing is at
  *       the store and an operation finds no request, those that are held are given back. A large
@@ -40,6 +40,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "peers/common/runtime/peer.h"
 #include "xseg/kv.h"
@@ -59,6 +60,8 @@
 #define MC_ROOM_BYTES  (64u << 10)		/* of an operation, in the store's queue */
 #define MC_KEEP_BYTES  (64u << 10)	/* of a connection's memory, when it is silent */
 #define MC_LISTEN_MAX  4u
+#define MC_HOLE_LEAST  8192u			/* bytes of a value that is sent from where it stands */
+#define MC_HOLES       16u
 #define MC_LATER_S     (30u * 24 * 3600)	/* a longer expiry is a date */
 
 struct mc_worker;
@@ -180,6 +183,13 @@ struct mc_conn {
 	uint8_t nr_undone[MC_HASHES], nr_flushes;
 };
 
+/* A value whose place in a connection's `out` is not written: it is sent from the borrowed pages.
+ * There are none but while a connection is answered, in mc_conn_step(). */
+struct mc_hole {
+	struct mc_op *op;
+	uint32_t at, bytes;
+};
+
 /* ---- workers ----------------------------------------------------------------------------- */
 
 struct mc_worker {
@@ -192,6 +202,8 @@ struct mc_worker {
 	struct mc_conn *conn;			/* mc->per_worker of them */
 	struct mc_conn *free_conns, *ready, **ready_last, *starved, **starved_last;
 	struct mc_op *op;			/* of all connections */
+	struct mc_hole hole[MC_HOLES];		/* of one connection, in their order */
+	uint32_t nr_holes;
 	_Atomic uint32_t nr_conns;		/* others read it */
 	uint32_t nr_large, nr_out, nr_held;
 	uint64_t idle_ns;			/* when silent connections are looked for */
@@ -292,6 +304,9 @@ void mc_conn_break(struct mc_conn *c);
 /* Room for an answer of so many bytes, or NULL: not now. */
 uint8_t *mc_conn_room(struct mc_conn *c, uint32_t bytes);
 void mc_conn_wrote(struct mc_conn *c, uint32_t bytes);
+/* The value of an operation is not copied to that place of the answers. It is sent from its pages
+ * by the next mc_conn_write(), before which the operation may not end. False: copy it. */
+bool mc_conn_lend(struct mc_op *op, const uint8_t *to);
 /* To the socket and from it, as far as it goes now. */
 void mc_conn_write(struct mc_conn *c);
 void mc_conn_read(struct mc_conn *c);
@@ -372,6 +387,10 @@ void mc_ops_go_on(struct mc_conn *c);
 void mc_ops_feed(struct mc_worker *w);
 /* It waits for requests no more. */
 void mc_ops_unstarve(struct mc_conn *c);
+/* Of a borrowed value, `bytes` from a byte on: the pieces that it lies in, at most `room`; or a copy.
+ */
+uint32_t mc_op_pieces(struct mc_op *op, uint32_t from, uint32_t bytes, struct iovec *to, uint32_t room);
+void mc_op_copy(struct mc_op *op, uint32_t from, uint8_t *to, uint32_t bytes);
 /* Its value finds no room now. */
 void mc_op_again(struct mc_op *op);
 /* The store takes long: what is borrowed, and cannot be answered yet, goes back. */
@@ -381,7 +400,8 @@ void mc_op_end(struct mc_op *op);
 
 /* ---- answer.c ---- */
 
-/* Writes the answer of the connection's first operation, if it is done and there is room. */
+/* Writes the answer of an operation that is done, when those before it have theirs, if there is
+ * room. */
 bool mc_answer(struct mc_op *op);
 
 /* ---- step.c ---- */

@@ -13,11 +13,18 @@
 
 #define LINES_MOST 64u			/* in a step */
 
-/* M1. A broken connection has nobody who reads answers. */
+/* M1. A broken connection has nobody who reads answers. Borrowed values are in the socket, or
+ * copied, when their operations end. */
 static void answer(struct mc_conn *c)
 {
-	while (c->nr_ops && mc_op_at(c, 0)->state == MC_OP_DONE &&
-		(c->state == MC_CONN_BROKEN || mc_answer(mc_op_at(c, 0))))
+	uint32_t n = 0;
+
+	while (n < c->nr_ops && mc_op_at(c, n)->state == MC_OP_DONE &&
+		(c->state == MC_CONN_BROKEN || mc_answer(mc_op_at(c, n))))
+		n++;
+	if (c->worker->nr_holes)
+		mc_conn_write(c);
+	while (n--)
 		mc_op_end(mc_op_at(c, 0));
 }
 
