@@ -12,7 +12,7 @@ static const struct image_format formats[] = {
 	{ "a VMDK image", NULL, MAGIC(0, "COWD") },
 	{ "a VMDK description", NULL, MAGIC(0, "# Disk DescriptorFile") },
 	{ "a VHDX image", NULL, MAGIC(0, "vhdxfile") },
-	{ "a VHD image", NULL, MAGIC(0, "conectix") },
+	{ "a VHD image", NULL, MAGIC(0, "conec" "tix") },
 	{ "a VDI image", NULL, MAGIC(64, "\x7f\x10\xda\xbe") },
 	{ "compressed by gzip", "zcat", MAGIC(0, "\x1f\x8b\x08") },
 	{ "compressed by xz", "xzcat", MAGIC(0, "\xfd" "7zXZ\0") },
