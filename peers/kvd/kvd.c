@@ -94,6 +94,7 @@ static int kvd_fit(const struct peer *p, struct xseg_error *err)
 	const struct kvd *k = (const struct kvd *)p;
 	struct alog_config cfg;
 	struct alog_cost cost;
+	char zone[32], least[32];
 
 	if (p->threads > 1)
 		return xseg_fail(err, -EINVAL,
@@ -104,11 +105,13 @@ static int kvd_fit(const struct peer *p, struct xseg_error *err)
 		return xseg_fail(err, -EINVAL, "size= is missing: how large the log may get");
 	if (k->opt.zone_bytes % XSEG_PAGE_SIZE || k->opt.tail_bytes % XSEG_PAGE_SIZE)
 		return xseg_fail(err, -EINVAL, "zone_size and tail are whole pages of 4k");
-	if (kvd_cost(k, &cfg, &cost))
-		return xseg_fail(err, -EINVAL, "size is too small: with zones of %lu KiB and this "
-			"reserve it is %lu KiB at least",
-			(unsigned long)k->opt.zone_bytes >> 10,
-			(unsigned long)(cfg.reserve + 4) * (k->opt.zone_bytes >> 10));
+	if (kvd_cost(k, &cfg, &cost)) {
+		opt_format_size(k->opt.zone_bytes, zone, sizeof(zone));
+		opt_format_size((cfg.reserve + 4) * k->opt.zone_bytes, least, sizeof(least));
+		return xseg_fail(err, -EINVAL,
+			"size is too small: with zones of %s and this reserve it is %s at least",
+			zone, least);
+	}
 	return 0;
 }
 
