@@ -20,7 +20,7 @@
 #include "xtypes/xstate.h"
 
 #define END_MS	      15000	/* H3; the guard cuts connections after 3 s */
-#define STRANGER_MS   1000	/* between two signals to servers of other settings */
+#define STRANGER_MS   200	/* between two looks for servers of other settings */
 #define STARTING_MS   10
 #define WATCHING_MS   100
 
@@ -291,9 +291,9 @@ static void end_strangers(struct supervisor *s, uint64_t now_ms)
 	uint32_t i, index;
 	int fd;
 
-	if (s->exports.asked_stranger_ms && now_ms - s->exports.asked_stranger_ms < STRANGER_MS)
+	if (s->exports.looked_ms && now_ms - s->exports.looked_ms < STRANGER_MS)
 		return;
-	s->exports.asked_stranger_ms = now_ms;
+	s->exports.looked_ms = now_ms;
 	for (i = 0; i < xseg_nr_peers(seg); i++) {
 		if (!xseg_peer_get_info(seg, i, &info) || !xseg_peer_is_up(info.state) ||
 			!export_of_peer(&info))
@@ -302,6 +302,11 @@ static void end_strangers(struct supervisor *s, uint64_t now_ms)
 		if (index != STACK_NONE &&
 			server_of(s, index)->id == info.user[EXPORT_WORD_SERVER])
 			continue;
+		/* one that has just begun says its settings in a moment */
+		if (s->exports.stranger_generation[i] != info.generation) {
+			s->exports.stranger_generation[i] = info.generation;
+			continue;
+		}
 		fd = xseg_peer_pidfd(seg, &info);
 		if (fd < 0)
 			continue;

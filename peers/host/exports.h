@@ -33,6 +33,7 @@
 
 #include "peers/common/options/stack_export.h"
 #include "peers/common/say/words.h"
+#include "xseg/xseg.h"
 
 struct supervisor;
 
@@ -60,7 +61,9 @@ struct server {
 struct exports {
 	uint32_t nr;
 	struct server server[STACK_MAX_EXPORTS];
-	uint64_t asked_stranger_ms;		/* H1 */
+	uint64_t looked_ms;			/* for servers of other settings (H1) */
+	/* of such a one when it was seen first, by its client's place in the segment */
+	uint32_t stranger_generation[XSEG_MAX_PORTS];
 };
 
 /* The stack is known. */

@@ -222,6 +222,22 @@ const char exports_config_help[] =
 
 /* ---- in the segment ---------------------------------------------------------------------- */
 
+/* Under life. */
+static void tell_volume(struct export *e)
+{
+	struct xseg_volume_info info;
+
+	if (!e->peer)
+		return;
+	if (!e->volume) {
+		xseg_peer_user_set(e->peer, XSEG_CLIENT_WORD_VOLUME, 0);
+		xseg_peer_user_set(e->peer, XSEG_CLIENT_WORD_SINCE, (uint64_t)time(NULL));
+		return;
+	}
+	xseg_volume_get_info(e->volume, &info);
+	xseg_client_volume_set(e->peer, xseg_peer_find(all.seg, info.volumed), info.id);
+}
+
 static int peer_open(struct export *e, struct xseg_error *err)
 {
 	char name[XSEG_NAME_MAX];
@@ -232,27 +248,12 @@ static int peer_open(struct export *e, struct xseg_error *err)
 	rc = xseg_peer_open(all.seg, &params, &e->peer, err);
 	if (rc)
 		return rc;
+	tell_volume(e);
 	xseg_peer_user_set(e->peer, EXPORT_WORD_CONNECTIONS, 0);
-	xseg_peer_user_set(e->peer, XSEG_CLIENT_WORD_SINCE, (uint64_t)time(NULL));
 	xseg_peer_user_set(e->peer, EXPORT_WORD_SERVER,
 		all.server ? strtoull(all.server, NULL, 10) : 0);
 	xseg_peer_user_set(e->peer, EXPORT_WORD_READ_ONLY, e->read_only);
 	return 0;
-}
-
-/* Under life. */
-static void tell_volume(struct export *e)
-{
-	struct xseg_volume_info info;
-
-	if (!e->peer)
-		return;
-	if (!e->volume) {
-		xseg_peer_user_set(e->peer, XSEG_CLIENT_WORD_VOLUME, 0);
-		return;
-	}
-	xseg_volume_get_info(e->volume, &info);
-	xseg_client_volume_set(e->peer, xseg_peer_find(all.seg, info.volumed), info.id);
 }
 
 static void tell_connections(struct export *e)
@@ -419,19 +420,19 @@ static int attach(void)
 	return -1;
 }
 
-/* One of a name may be without its volume for now. Its client is there when nbdkit listens, which
- * it does already. */
+/* One of a name may be without its volume for now. nbdkit listens already, so its client may be
+ * there, and says first of all whether there is a volume. */
 static int begin(struct export *e)
 {
 	struct xseg_error err = { "" };
-	int rc;
+	int rc = volume_begin(e, true);
 
-	if (e->name && peer_open(e, &err)) {
-		nbdkit_error("export %s: %s", e->name, err.text);
-		return -1;
-	}
-	rc = volume_begin(e, true);
-	return rc == -ENOENT && e->name ? 0 : rc;
+	if (rc && (rc != -ENOENT || !e->name))
+		return rc;
+	if (!e->name || !peer_open(e, &err))
+		return 0;
+	nbdkit_error("export %s: %s", e->name, err.text);
+	return -1;
 }
 
 /* nbdkit makes its socket with a umask of its own. */
