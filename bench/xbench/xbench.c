@@ -163,8 +163,9 @@ static int run_program(int argc, char **argv)
 		return fail(&o, &err, 4);
 	hint = hint_of_attach(rc);
 	if (rc)
-		return fail_with(&o, &err, hint ? hint : "'xseg info' says more",
-				 exit_code_of(rc));
+		return fail_with(&o, &err,
+			hint || strchr(err.text, ';') ? hint : "'xseg info' says more",
+			exit_code_of(rc));
 	code = bench(&o, seg);
 	xseg_detach(seg);
 	return code;
