@@ -78,9 +78,16 @@ t "a program has three clients" wait_for 30 three_clients
 is "they share a line" "$(xseg peer list | grep -c ' [0-9]* clients ')" 1
 t "each has one of its own with --all" eval \
 	"[ \$(xseg peer list --all | grep -c ' client ') -ge 3 ]"
-t "a line of an interval has the longest I/O" wait_for 30 grep -qE 'p99=[0-9.]+[num]?s max=[0-9.]+[num]?s' lines.txt
+t "a line of an interval has the longest I/O" wait_for 30 grep -qE 'p99=[0-9.]+[num]?s +max=[0-9.]+[num]?s' lines.txt
 kill $load
 wait $load
+is "SIGTERM ends it" "$?" 3
+t "with its report" grep -qE '^sum: IOPS=[0-9]+, .*, failed=0, interrupted$' out.txt
+t "whose first line is the plan" grep -q '^xbench: volume disk, rw=randread, bs=4k, ' out.txt
+t "and without a line of nothing at its end" eval "! tail -n 1 lines.txt | grep -q ' 0 IOPS'"
+expect_err 2 "option of fio: use --volume=VOL" "fio's word for a volume" \
+	xbench --filename=disk --rw=randread
+expect_err 2 "did you mean --rate" "an option that is nearly right" xbench --volume=disk --rte=1M
 
 # ---- errors as JSON ----
 
