@@ -79,7 +79,7 @@ static void add_value(struct text *t, struct mc_op *op)
 	uint32_t bytes = (uint32_t)op->io.result;
 
 	if (bytes < MC_HOLE_LEAST || !mc_conn_lend(op, t->at + t->used))
-		mc_op_copy(op, 0, t->at + t->used, bytes);
+		mc_value_copy(op, 0, t->at + t->used, bytes);
 	t->used += bytes;
 	add_text(t, "\r\n");
 }

@@ -161,7 +161,7 @@ static void fill_holes(struct mc_conn *c)
 		uint32_t sent = c->out_from > h->at ? c->out_from - h->at : 0;
 
 		if (sent < h->bytes && c->state != MC_CONN_BROKEN)
-			mc_op_copy(h->op, sent, c->out + h->at + sent, h->bytes - sent);
+			mc_value_copy(h->op, sent, c->out + h->at + sent, h->bytes - sent);
 	}
 	w->nr_holes = 0;
 }
@@ -196,7 +196,8 @@ void mc_conn_wrote(struct mc_conn *c, uint32_t bytes)
 }
 
 /* What is between two holes, or behind the last one: [at, to). */
-static uint32_t add_piece(struct mc_conn *c, struct iovec *to, uint32_t nr, uint32_t at, uint32_t end)
+static uint32_t add_piece(
+	struct mc_conn *c, struct iovec *to, uint32_t nr, uint32_t at, uint32_t end)
 {
 	if (at >= end || nr == PIECES)
 		return nr;
@@ -216,7 +217,7 @@ static uint32_t list_pieces(struct mc_conn *c, struct iovec *to)
 		nr = add_piece(c, to, nr, at, h->at);
 		if (at < h->at)
 			at = h->at;
-		nr += mc_op_pieces(h->op, at - h->at, h->at + h->bytes - at, to + nr, PIECES - nr);
+		nr += mc_value_pieces(h->op, at - h->at, h->at + h->bytes - at, to + nr, PIECES - nr);
 		at = h->at + h->bytes;
 	}
 	return add_piece(c, to, nr, at, c->out_to);

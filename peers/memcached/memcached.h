@@ -12,6 +12,7 @@
  *   command.c     the table of the commands, and each of them
  *   meta.c        the meta commands: mg ms md ma
  *   op.c          an operation at the store: order, steps, life
+ *   value.c       the bytes of a borrowed value
  *   answer.c      the text of an answer
  *   step.c        what a connection does in a round
  *   stats.c       counters, and the command stats
@@ -288,6 +289,13 @@ void mc_listen_close(struct memcached *mc);
 /* Takes connections that wait, some at a time. Whether there were any. */
 bool mc_accept(struct mc_worker *w);
 
+/* ---- value.c ---- */
+
+/* The pieces in which `bytes` of a value lie, from a byte on; at most `room` of them. */
+uint32_t mc_value_pieces(
+	struct mc_op *op, uint32_t from, uint32_t bytes, struct iovec *to, uint32_t room);
+void mc_value_copy(struct mc_op *op, uint32_t from, uint8_t *to, uint32_t bytes);
+
 /* ---- conn.c ---- */
 
 #define MC_READ_MOST (64u << 10)	/* of a connection in a round, unless a value is awaited */
@@ -387,10 +395,6 @@ void mc_ops_go_on(struct mc_conn *c);
 void mc_ops_feed(struct mc_worker *w);
 /* It waits for requests no more. */
 void mc_ops_unstarve(struct mc_conn *c);
-/* Of a borrowed value, `bytes` from a byte on: the pieces that it lies in, at most `room`; or a copy.
- */
-uint32_t mc_op_pieces(struct mc_op *op, uint32_t from, uint32_t bytes, struct iovec *to, uint32_t room);
-void mc_op_copy(struct mc_op *op, uint32_t from, uint8_t *to, uint32_t bytes);
 /* Its value finds no room now. */
 void mc_op_again(struct mc_op *op);
 /* The store takes long: what is borrowed, and cannot be answered yet, goes back. */
