@@ -34,9 +34,10 @@ static bool has_key(const struct mc_line *l, uint32_t word)
 
 /* ---- get gets gat gats ------------------------------------------------------------------- */
 
-static enum mc_taken get_keys(struct mc_line *l, bool with_cas, bool touches)
+static enum mc_taken cmd_get(struct mc_line *l)
 {
 	struct mc_conn *c = l->conn;
+	bool touches = l->command->touches;
 	const char *text = l->word[0].at, *end = l->end, *word;
 	uint32_t n, first = touches ? 2 : 1, i;
 
@@ -50,7 +51,7 @@ static enum mc_taken get_keys(struct mc_line *l, bool with_cas, bool touches)
 		if (i >= first && n > MC_KEY_MAX)
 			return mc_say(c, bad_format);
 	c->in_gets = true;
-	c->gets_cas = with_cas;
+	c->gets_cas = l->command->with_cas;
 	c->gets_touch = touches;
 	/* the keys are looked at one after the other */
 	c->in_from += (uint32_t)(l->word[first].at - l->word[0].at) + l->blanks;
@@ -97,26 +98,6 @@ enum mc_taken mc_command_gets(struct mc_conn *c, const char *text, uint32_t byte
 	return MC_TAKEN;
 }
 
-static enum mc_taken cmd_get(struct mc_line *l)
-{
-	return get_keys(l, false, false);
-}
-
-static enum mc_taken cmd_gets(struct mc_line *l)
-{
-	return get_keys(l, true, false);
-}
-
-static enum mc_taken cmd_gat(struct mc_line *l)
-{
-	return get_keys(l, false, true);
-}
-
-static enum mc_taken cmd_gats(struct mc_line *l)
-{
-	return get_keys(l, true, true);
-}
-
 /* ---- changes ----------------------------------------------------------------------------- */
 
 /* The last word may be noreply. */
@@ -125,8 +106,9 @@ static bool is_quiet(const struct mc_line *l, uint32_t word)
 	return mc_line_is(l, word, "noreply");
 }
 
-static enum mc_taken store(struct mc_line *l, enum xseg_kv_op what, uint32_t condition)
+static enum mc_taken cmd_store(struct mc_line *l)
 {
+	uint32_t condition = l->command->condition;
 	bool cas = condition == XSEG_KV_IF_VERSION, quiet = is_quiet(l, cas ? 6 : 5);
 	uint64_t flags, bytes, unique = 0;
 	uint32_t ttl_s, expiry;
@@ -142,7 +124,7 @@ static enum mc_taken store(struct mc_line *l, enum xseg_kv_op what, uint32_t con
 	if (!op)
 		return MC_NO_OP;
 	op->quiet = quiet;
-	op->io.op = what;
+	op->io.op = l->command->op;
 	op->io.item.condition = condition;
 	op->io.item.client = (uint32_t)flags;
 	op->io.item.ttl_s = ttl_s;
@@ -150,36 +132,6 @@ static enum mc_taken store(struct mc_line *l, enum xseg_kv_op what, uint32_t con
 	op->io.item.version = unique;
 	mc_count(l->conn->worker, MS_CMD_SET, 1);
 	return mc_fill(l->conn, bytes);
-}
-
-static enum mc_taken cmd_set(struct mc_line *l)
-{
-	return store(l, XSEG_KV_PUT, XSEG_KV_ALWAYS);
-}
-
-static enum mc_taken cmd_add(struct mc_line *l)
-{
-	return store(l, XSEG_KV_PUT, XSEG_KV_IF_ABSENT);
-}
-
-static enum mc_taken cmd_replace(struct mc_line *l)
-{
-	return store(l, XSEG_KV_PUT, XSEG_KV_IF_PRESENT);
-}
-
-static enum mc_taken cmd_append(struct mc_line *l)
-{
-	return store(l, XSEG_KV_APPEND, XSEG_KV_ALWAYS);
-}
-
-static enum mc_taken cmd_prepend(struct mc_line *l)
-{
-	return store(l, XSEG_KV_PREPEND, XSEG_KV_ALWAYS);
-}
-
-static enum mc_taken cmd_cas(struct mc_line *l)
-{
-	return store(l, XSEG_KV_PUT, XSEG_KV_IF_VERSION);
 }
 
 static enum mc_taken cmd_delete(struct mc_line *l)
@@ -203,7 +155,7 @@ static enum mc_taken cmd_delete(struct mc_line *l)
 	return MC_TAKEN;
 }
 
-static enum mc_taken arith(struct mc_line *l, enum xseg_kv_op what)
+static enum mc_taken cmd_arith(struct mc_line *l)
 {
 	bool quiet = is_quiet(l, 3);
 	struct mc_op *op;
@@ -219,20 +171,10 @@ static enum mc_taken arith(struct mc_line *l, enum xseg_kv_op what)
 	if (!op)
 		return MC_NO_OP;
 	op->quiet = quiet;
-	op->io.op = op->arith = what;
+	op->io.op = op->arith = l->command->op;
 	op->io.item.number = delta;
 	mc_op_begin(op);
 	return MC_TAKEN;
-}
-
-static enum mc_taken cmd_incr(struct mc_line *l)
-{
-	return arith(l, XSEG_KV_INCR);
-}
-
-static enum mc_taken cmd_decr(struct mc_line *l)
-{
-	return arith(l, XSEG_KV_DECR);
 }
 
 static enum mc_taken cmd_touch(struct mc_line *l)
@@ -351,38 +293,56 @@ static enum mc_taken cmd_noop(struct mc_line *l)
 	return mc_say(l->conn, "MN\r\n");
 }
 
+/* What is used most stands in front. */
+#define COMMAND(command, ...) { .name = command, .bytes = sizeof(command) - 1, .take = __VA_ARGS__ }
+static const struct mc_command commands[] = {
+	COMMAND("get", cmd_get),
+	COMMAND("set", cmd_store, .op = XSEG_KV_PUT),
+	COMMAND("bget", cmd_get),
+	COMMAND("mg", mc_meta_get),
+	COMMAND("ms", mc_meta_set),
+	COMMAND("gets", cmd_get, .with_cas = true),
+	COMMAND("add", cmd_store, .op = XSEG_KV_PUT, .condition = XSEG_KV_IF_ABSENT),
+	COMMAND("replace", cmd_store, .op = XSEG_KV_PUT, .condition = XSEG_KV_IF_PRESENT),
+	COMMAND("append", cmd_store, .op = XSEG_KV_APPEND),
+	COMMAND("prepend", cmd_store, .op = XSEG_KV_PREPEND),
+	COMMAND("cas", cmd_store, .op = XSEG_KV_PUT, .condition = XSEG_KV_IF_VERSION),
+	COMMAND("delete", cmd_delete),
+	COMMAND("incr", cmd_arith, .op = XSEG_KV_INCR),
+	COMMAND("decr", cmd_arith, .op = XSEG_KV_DECR),
+	COMMAND("touch", cmd_touch),
+	COMMAND("gat", cmd_get, .touches = true),
+	COMMAND("gats", cmd_get, .touches = true, .with_cas = true),
+	COMMAND("md", mc_meta_delete),
+	COMMAND("ma", mc_meta_arith),
+	COMMAND("mn", cmd_noop),
+	COMMAND("me", mc_meta_debug),
+	COMMAND("version", cmd_version),
+	COMMAND("verbosity", cmd_verbosity),
+	COMMAND("stats", cmd_stats),
+	COMMAND("flush_all", cmd_flush),
+	COMMAND("shutdown", cmd_shutdown),
+	COMMAND("quit", cmd_quit),
+};
+
+static const struct mc_command *command_of(const char *word, uint32_t bytes)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (bytes == commands[i].bytes && !memcmp(word, commands[i].name, bytes))
+			return &commands[i];
+	return NULL;
+}
+
 enum mc_taken mc_command(struct mc_conn *c, const char *text, uint32_t bytes)
 {
-#define COMMAND(name, take) { name, sizeof(name) - 1, take }
-	static const struct {
-		const char *name;
-		uint32_t bytes;
-		enum mc_taken (*take)(struct mc_line *l);
-	} commands[] = {
-		COMMAND("get", cmd_get), COMMAND("set", cmd_set), COMMAND("bget", cmd_get),
-		COMMAND("mg", mc_meta_get), COMMAND("ms", mc_meta_set), COMMAND("gets", cmd_gets),
-		COMMAND("add", cmd_add), COMMAND("replace", cmd_replace),
-		COMMAND("append", cmd_append), COMMAND("prepend", cmd_prepend),
-		COMMAND("cas", cmd_cas), COMMAND("delete", cmd_delete), COMMAND("incr", cmd_incr),
-		COMMAND("decr", cmd_decr), COMMAND("touch", cmd_touch), COMMAND("gat", cmd_gat),
-		COMMAND("gats", cmd_gats), COMMAND("md", mc_meta_delete),
-		COMMAND("ma", mc_meta_arith), COMMAND("mn", cmd_noop), COMMAND("me", mc_meta_debug),
-		COMMAND("version", cmd_version), COMMAND("verbosity", cmd_verbosity),
-		COMMAND("stats", cmd_stats), COMMAND("flush_all", cmd_flush),
-		COMMAND("shutdown", cmd_shutdown), COMMAND("quit", cmd_quit),
-	};
-#undef COMMAND
 	struct mc_line l;			/* most of its words are never written */
 
 	l.conn = c;
 	l.end = text + bytes;
 	mc_line_cut(&l, text, bytes);
-	if (!l.nr)
+	l.command = l.nr ? command_of(l.word[0].at, l.word[0].bytes) : NULL;
+	if (!l.command)
 		return mc_say(c, error);
 	l.blanks = (uint32_t)(l.word[0].at - text);
-	for (uint32_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (l.word[0].bytes == commands[i].bytes &&
-			!memcmp(l.word[0].at, commands[i].name, commands[i].bytes))
-			return commands[i].take(&l);
-	return mc_say(c, error);
+	return l.command->take(&l);
 }

@@ -333,8 +333,21 @@ enum mc_taken {
 
 #define MC_WORDS 24u
 
+struct mc_line;
+
+/* A row of the table of commands, and what makes those of one function differ. */
+struct mc_command {
+	const char *name;
+	uint32_t bytes;				/* of the name */
+	enum mc_taken (*take)(struct mc_line *l);
+	enum xseg_kv_op op;
+	uint32_t condition;
+	bool with_cas, touches;			/* gets; gat */
+};
+
 struct mc_line {
 	struct mc_conn *conn;
+	const struct mc_command *command;
 	uint32_t nr;
 	struct { const char *at; uint32_t bytes; } word[MC_WORDS];
 	bool cut;				/* there were more words */
