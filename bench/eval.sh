@@ -125,6 +125,35 @@ eval_begin()
 	group_end try
 }
 
+# ---- settings, rounds, report ----
+
+# by_env NAME...: a setting that BENCH_NAME of the environment has another value for
+by_env()
+{
+	local setting variable
+	for setting; do
+		variable=${setting%_mib}
+		variable=BENCH_${variable^^}
+		[ -z "${!variable:-}" ] || printf -v "$setting" %s "${!variable}"
+	done
+}
+
+# eval_rounds COMMAND...: is done in each round, when the sides are known
+eval_rounds()
+{
+	[ -z "${BENCH_FROM:-}" ] || return 0
+	# shellcheck disable=SC2086 # words
+	choose_sides $sides
+	while next_round; do
+		"$@"
+	done
+}
+
+eval_report()	# HEAD
+{
+	bench_report "$1" "$(cat "$out/left_out.txt" 2>/dev/null)"
+}
+
 # ---- which sides take part ----
 
 has()	# PROGRAM...
@@ -213,6 +242,13 @@ stack()
 	} >"$out/$1.conf"
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
 	ours=1
+	stack_begin "$1"
+}
+
+# stack_begin NAME: of its stack file. A peer that cannot begin is tried again and again, so a limit
+# ends it.
+stack_begin()
+{
 	XSEG_SEGMENT=$XSEG_SEGMENT-$1 in_group "$1" xseg --timeout 60s up "$out/$1.conf" >>"$log" 2>&1 </dev/null
 }
 

@@ -40,11 +40,7 @@ by_form modes "persistent overflow preload"
 by_form contents "value key"
 by_form sizes "1k 4k 16k" 4k
 by_form forces "no yes"
-set_mib=${BENCH_SET:-$set_mib}
-memory=${BENCH_MEMORY:-$memory}
-modes=${BENCH_MODES:-$modes}
-contents=${BENCH_CONTENTS:-$contents}
-sizes=${BENCH_SIZES:-$sizes}
+by_env set_mib memory modes contents sizes
 forces=${BENCH_FORCE:-$forces}
 sides="xseg leveldb rocksdb lmdb"
 columns="side mode what size force round = read_ns write_ns read_rate write_rate iops seconds how errors"
@@ -172,8 +168,7 @@ preload()
 	cat "$tmp"/store-side/* >/dev/null 2>&1
 	sed -i 's/^sync = .*/&\npreload = all/; s/^dir = .*/&\ndirect = no/' "$out/side.conf"
 	began=$(date +%s%N)
-	XSEG_SEGMENT=$XSEG_SEGMENT-side in_group side xseg up "$out/side.conf" >>"$log" 2>&1 </dev/null ||
-		fail "xseg does not start again"
+	stack_begin side || fail "xseg does not start again"
 	for ((i = 0; i < 3000; i++)); do
 		! loaded $((set_mib * 1048576)) || break
 		sleep 0.01
@@ -185,6 +180,11 @@ preload()
 		write: {total_ios: 0, iops: 0, bw_bytes: 0, runtime_ns: 0, misses: 0, lat_ns: {mean: 0}}}],
 		how: "ok"}' >"$file"
 	side_down "$4"
+}
+
+all_points()
+{
+	each point "$modes" "$contents" "$sizes" "$sides"
 }
 
 # ---- the report ----
@@ -199,15 +199,8 @@ collect()
 
 bench_begin xseg xseg-host bench-rival-xseg
 eval_begin
-if [ -z "${BENCH_FROM:-}" ]; then
-	# shellcheck disable=SC2086 # words
-	choose_sides $sides
-	while next_round; do
-		each point "$modes" "$contents" "$sizes" "$sides"
-	done
-fi
-bench_report "xseg, the store below a data grid, DATE: $set_mib MiB of data, $threads threads; memory: $(memory_of persistent) MiB, in overflow $memory MiB; medians of $runs rounds of $run_time." \
-	"$(cat "$out/left_out.txt" 2>/dev/null)"
+eval_rounds all_points
+eval_report "xseg, the store below a data grid, DATE: $set_mib MiB of data, $threads threads; memory: $(memory_of persistent) MiB, in overflow $memory MiB; medians of $runs rounds of $run_time."
 page filecache.png 1100,760 2,2 "operations a second of the time that they took" "logscale y" \
 	"ylabel 'a second'" "logscale x" "xrange [0.8:20]" "xtics (1, 4, 16)" "xlabel 'KiB of a value'"
 for force in no yes; do

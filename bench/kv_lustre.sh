@@ -39,14 +39,7 @@ by_form three "1g 2g 4g" "256m 512m" "1g 2g 4g"
 by_form threads "1 4" "1 4" "1 2 3 4"
 by_form ops 4096 256
 by_form set_mib 2048 256
-memory=${BENCH_MEMORY:-$memory}
-stages=${BENCH_STAGES:-$stages}
-one=${BENCH_ONE:-$one}
-two=${BENCH_TWO:-$two}
-three=${BENCH_THREE:-$three}
-threads=${BENCH_THREADS:-$threads}
-ops=${BENCH_OPS:-$ops}
-set_mib=${BENCH_SET:-$set_mib}
+by_env memory stages one two three threads ops set_mib
 sides="xsync xasync rsync rasync leveldb rocksdb memcached"
 columns="side stage size threads round = seconds put_bytes got_bytes missed how errors"
 vars="stages one two three threads memory ops set_mib"
@@ -162,6 +155,13 @@ stage_3()	# SIZE SIDE
 	point 3 "$1" 2 "$2" --keys=$((set_mib * 8388608 / $(bytes_of "$1"))) --rw=both
 }
 
+all_stages()
+{
+	[[ $stages != *1* ]] || each stage_1 "$one" "$threads" "$sides"
+	[[ $stages != *2* ]] || each stage_2 "$two" "$sides"
+	[[ $stages != *3* ]] || each stage_3 "$three" "$sides"
+}
+
 # The time until all is done: puts and gets are beside each other in stage 1, else one after the other.
 collect()
 {
@@ -174,17 +174,8 @@ collect()
 bench_begin xseg xseg-host bench-rival-xseg bench-rival-memcached
 socket=$sockets/socket
 eval_begin
-if [ -z "${BENCH_FROM:-}" ]; then
-	# shellcheck disable=SC2086 # words
-	choose_sides $sides
-	while next_round; do
-		[[ $stages != *1* ]] || each stage_1 "$one" "$threads" "$sides"
-		[[ $stages != *2* ]] || each stage_2 "$two" "$sides"
-		[[ $stages != *3* ]] || each stage_3 "$three" "$sides"
-	done
-fi
-bench_report "xseg, values of whole files, DATE: $memory MiB a side with its driver; $ops values a thread in stage 1, $set_mib MiB in stage 2, $((set_mib * 8)) MiB in stage 3; medians of $runs rounds." \
-	"$(cat "$out/left_out.txt" 2>/dev/null)"
+eval_rounds all_stages
+eval_report "xseg, values of whole files, DATE: $memory MiB a side with its driver; $ops values a thread in stage 1, $set_mib MiB in stage 2, $((set_mib * 8)) MiB in stage 3; medians of $runs rounds."
 page lustre.png 1100,760 2,2 "seconds until all is done" "logscale xy" "ylabel 's'" \
 	"xlabel 'KiB of a value'"
 across='(column(1))'

@@ -32,9 +32,7 @@ by_form seconds 5 1 60
 by_form memory 500 50 500
 by_form factors "0.6 0.8 1.5 3 5 7.5 10 12" "0.6 0.8 1.5 3 5 7.5 10 12"
 by_form sizes "1k 16k" "1k 16k"
-memory=${BENCH_MEMORY:-$memory}
-factors=${BENCH_FACTORS:-$factors}
-sizes=${BENCH_SIZES:-$sizes}
+by_env memory factors sizes
 sides="spill sync through capi memcached extstore redis"
 columns="side factor size round = iops read_ns write_ns missed cpu how errors"
 vars="factors sizes memory"
@@ -121,6 +119,11 @@ one_point()	# SIZE FACTOR SIDE
 	side_down "$3"
 }
 
+all_points()
+{
+	each one_point "$sizes" "$factors" "$sides"
+}
+
 collect()
 {
 	raw_rows '.jobs[0] as $j | $n + [$j.read.iops + $j.write.iops, $j.read.lat_ns.mean,
@@ -132,15 +135,8 @@ collect()
 bench_begin xseg xseg-host bench-rival-xseg bench-rival-memcached
 socket=$sockets/socket
 eval_begin
-if [ -z "${BENCH_FROM:-}" ]; then
-	# shellcheck disable=SC2086 # words
-	choose_sides $sides
-	while next_round; do
-		each one_point "$sizes" "$factors" "$sides"
-	done
-fi
-bench_report "xseg, values that spill from memory to disk, DATE: $memory MiB a side, 20 % puts, $depth in flight; medians of $runs rounds of $run_time." \
-	"$(cat "$out/left_out.txt" 2>/dev/null)"
+eval_rounds all_points
+eval_report "xseg, values that spill from memory to disk, DATE: $memory MiB a side, 20 % puts, $depth in flight; medians of $runs rounds of $run_time."
 page offload.png 1100,480 1,2 "data to memory, 20 % puts" "logscale x" "xrange [0.5:15]" \
 	"xtics (0.6, 0.8, 1.5, 3, 5, 7.5, 10, 12)" "xlabel 'data to memory'" "ylabel 'K operations a second'"
 for size in $sizes; do
