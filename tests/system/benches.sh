@@ -397,6 +397,11 @@ bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 3 8 runs.tsv:10:3 ""
 bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
+if PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
+	bench memcached 16 8 "runs.tsv:9:16 results.tsv:8:17" ""
+else
+	skip "bench/memcached.sh --quick runs to its end" "there is no memcached (make bench-deps)"
+fi
 # The evaluations of others, in one run, with the sides that are here; a memory group needs root.
 sides=()
 for side in memcached redis-server:redis; do
