@@ -248,7 +248,7 @@ bool kvd_clear_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint)
 }
 
 /* E1: what was found before the clear that makes it dead. */
-static void sweep_found(struct kvd *k)
+void kvd_clear_sweep_found(struct kvd *k)
 {
 	uint64_t slot = index_from(&k->index, 0);
 	struct index_entry e;
@@ -271,7 +271,7 @@ void kvd_clear_known(struct kvd *k)
 		forget(k, &k->clear.waits);
 	if (k->clear.sequence <= k->clear.counted_from)
 		return;
-	sweep_found(k);
+	kvd_clear_sweep_found(k);
 	k->clear.counted_from = k->clear.sequence;
 	k->clear.sweeps = true;
 	tell_head(k);

@@ -529,6 +529,9 @@ void kvd_clear_begin(struct kvd *k);		/* an opening begins */
 /* True: the record is a clear, or counts for nothing by the head. */
 bool kvd_clear_found(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
 void kvd_clear_known(struct kvd *k);		/* all records are found */
+/* Of those in the index, each that the last clear has made dead becomes a ghost. While the index
+ * has sequences. */
+void kvd_clear_sweep_found(struct kvd *k);
 /* Of a record of type CLEAR. */
 enum alog_verdict kvd_clear_judge(struct kvd *k, uint64_t zone, const struct alog_hint *hint);
 void kvd_clear_copied(struct kvd *k, uint64_t from_zone, const struct alog_hint *from,

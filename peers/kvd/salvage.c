@@ -13,7 +13,8 @@
  * Invariants
  *   S1  Of each identity the backup has one record: the one with the highest sequence, of equal
  *       ones that in the higher zone. It may be a tombstone.
- *   S2  A record below the last clear is left out. A clear that waits for its time does not count.
+ *   S2  A record below the last clear is left out, and INFO counts no key of it. A clear that waits
+ *       for its time does not count.
  *   S3  What the store lists is input: a name counts only if it is that of a zone.
  */
 #include <errno.h>
@@ -186,6 +187,7 @@ static void over(void *ctx)
 		end(k, -ENOSPC, "the log has more keys than keys= allows; start it with more");
 		return;
 	}
+	kvd_clear_sweep_found(k);		/* S2 */
 	log_info("%s: the zones of +%s are read; a backup has what they hold", k->peer.name,
 		k->cfg.prefix);
 	end(k, 0, "");

@@ -299,6 +299,8 @@ static void and_not_for_ever(void **state)
 
 /* ---- salvage ---- */
 
+static char said[200];				/* by the last one */
+
 static int64_t salvage(void)
 {
 	struct xreq *r = submit_command("salvage");
@@ -307,6 +309,7 @@ static int64_t salvage(void)
 	kr_pass(KVD_SECOND);
 	assert_ptr_equal(kr_reply(), r);
 	rc = r->result;
+	xseg_req_read_data(kr.seg, r, 0, said, sizeof(said) - 1);
 	xseg_req_free(kr.port, r);
 	return rc;
 }
@@ -416,6 +419,105 @@ static void a_salvage_has_the_tail_and_changes_nothing(void **state)
 	assert_true(kr_has("two", "b"));
 }
 
+static uint64_t keys_of_info(void)
+{
+	struct xreq *r = xseg_req_alloc(kr.port);
+	struct kv_info info;
+
+	kw_query(kr.seg, r, &kr.log, &(struct kv_query){ .kind = KV_INFO }, NULL, kr_slot(0), 1);
+	assert_int_equal(kr_call(r), KV_PAGE);
+	xseg_req_read_data(kr.seg, r, 0, &info, sizeof(info));
+	xseg_req_free(kr.port, r);
+	return info.keys;
+}
+
+static void info_of_a_salvage_counts_no_key_that_was_cleared(void **state)
+{
+	struct kw_change c = { .kind = KV_DELETE_ALL };
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(kr_put(i == 0 ? "one" : i == 1 ? "two" : "three", "a"), 0);
+	assert_int_equal(kr_delete("three"), 0);
+	assert_int_equal(kr_change(&c, 1, false), 0);
+	assert_int_equal(kr_put("two", "b"), 0);
+	kr_stop();
+	lose_heads();
+	assert_int_equal(salvage(), 0);
+	assert_int_equal(keys_of_info(), 1);
+	assert_int_equal(kr_kvd()->index.live_bytes, xrecord_bytes(3, 1));
+}
+
+/* The command is a successor's then, which begins anew; or it was answered before. */
+static void end_while_it_salvages(void (*end)(void))
+{
+	char all[100];
+	struct xreq *r, *back;
+	bool salvaged = false;
+
+	assert_int_equal(kr_put("one", "a"), 0);
+	assert_int_equal(kr_flush(), 0);
+	assert_int_equal(kr_put("two", "b"), 0);
+	kr_stop();
+	lose_heads();
+	for (uint32_t i = 0; !salvaged; i++) {
+		assert_true(i < 100);
+		r = submit_command("salvage");
+		for (uint32_t n = 0; n < i; n++)
+			kr_step();
+		salvaged = kr_kvd()->state == KVD_SALVAGED;
+		end();
+		back = kr_reply();
+		assert_int_equal(kr_open("sync=never"), 0);
+		kr_pass(KVD_SECOND);
+		if (back)
+			assert_int_equal(salvage(), 0);
+		else
+			back = kr_reply();
+		assert_ptr_equal(back, r);
+		assert_int_equal(r->result, 0);
+		xseg_req_free(kr.port, r);
+		assert_int_equal(kr_kvd()->state, KVD_SALVAGED);
+		assert_int_equal(back_up(all, sizeof(all)), 0);
+		assert_string_equal(all, "+one=a +two=b ");
+		end();
+		assert_int_equal(kr_open("sync=never"), 0);
+		kr_pass(KVD_SECOND);
+		assert_int_equal(kr_kvd()->state, KVD_BROKEN);
+	}
+}
+
+static void a_kill_while_it_salvages(void **state)
+{
+	(void)state;
+	end_while_it_salvages(kr_kill);
+}
+
+static void a_stop_while_it_salvages(void **state)
+{
+	(void)state;
+	end_while_it_salvages(kr_stop);
+}
+
+static void a_store_that_cannot_list_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(kr_put("key", "value"), 0);
+	kr_stop();
+	lose_heads();
+	set_fault("list:1:EOPNOTSUPP");
+	assert_int_equal(salvage(), -EOPNOTSUPP);
+	assert_string_equal(said, "the store below cannot list its objects");
+	set_fault("");
+	set_fault("list:1:EIO");
+	assert_int_equal(salvage(), -EIO);
+	assert_string_equal(said, "the store below does not list the log's objects");
+	assert_int_equal(kr_kvd()->state, KVD_BROKEN);
+	set_fault("");
+	assert_int_equal(salvage(), 0);
+	assert_int_equal(keys_of_info(), 1);
+}
+
 static void a_salvage_without_memory_is_tried_again(void **state)
 {
 	bool *const memory[] = { &no_memory, &no_memory_of_index };
@@ -455,6 +557,10 @@ int main(void)
 		T(a_salvage_tells_what_counts),
 		T(a_salvage_leaves_out_what_was_cleared),
 		T(a_salvage_has_the_tail_and_changes_nothing),
+		T(info_of_a_salvage_counts_no_key_that_was_cleared),
+		T(a_kill_while_it_salvages),
+		T(a_stop_while_it_salvages),
+		T(a_store_that_cannot_list_is_told),
 		T(a_salvage_without_memory_is_tried_again),
 		T(a_salvage_of_an_open_log_is_refused),
 	};
