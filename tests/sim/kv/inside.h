@@ -86,18 +86,46 @@ struct values {
 	uint8_t *record;
 };
 
-/* ---- values.c ---- */
+/* ---- requests.c ---- */
+extern char key_name[VERSION_KEYS][KEY_ROOM];
+extern uint32_t key_bytes[VERSION_KEYS];
+void value_name_keys(void);
 const char *value_key(uint32_t key, uint32_t *bytes);
+void value_complain(struct sim *s, const char *error);	/* NULL: of nothing */
+struct vio *value_io(const struct sim *s);	/* that is free; NULL: none */
+void value_take(struct sim *s, struct vio *io, enum value_op op);	/* a request for it */
 void value_submit(struct sim *s, struct vio *io);
 void value_done(struct sim *s, struct vio *io);	/* and its request is free */
+/* The key, or one behind it, of which so much can be out; VERSION_KEYS: there is none. */
+uint32_t value_usable(const struct sim *s, const struct vio *io, uint32_t key, uint32_t most);
+/* All that the answer of a batch may be, if none was done. */
 bool value_is_refusal(struct sim *s, int64_t result);
-/* The answer of a get. */
-void value_judge(struct sim *s, struct vio *io, int rc, const struct kw_value *v);
+
+/* ---- changes.c ---- */
+/* False: nothing is to be sent. */
+bool value_send_change(struct sim *s, struct rng *g, bool batch);
+bool value_send_delete_all(struct sim *s, struct rng *g);
+void value_change_answered(struct sim *s, struct vio *io);
+/* Whatever the key held is gone for good when this is answered. */
+void value_renew(struct sim *s, struct vio *io, uint32_t key);
+void value_renew_answered(struct sim *s, struct vio *io);
 /* The answer of changes; returns the result of the first. */
 int value_changed(struct sim *s, struct vio *io);
-void value_ask(struct sim *s, struct vio *io);	/* a get, from its begin */
 /* Chooses the condition and the expiry of io->large.put. */
 void value_condition(struct sim *s, struct rng *g, struct vio *io);
+
+/* ---- queries.c ---- */
+bool value_send_query(struct sim *s, struct rng *g, enum value_op op);
+/* A get or an EXISTS is made, for an answer of so many pages; then it is asked. */
+void value_get(struct sim *s, struct vio *io, enum value_op op, uint32_t key, uint32_t need);
+void value_ask(struct sim *s, struct vio *io);
+bool value_resolve_some(struct sim *s);		/* gets of keys that hold what is not known */
+/* The answer of a get. */
+void value_judge(struct sim *s, struct vio *io, int rc, const struct kw_value *v);
+void value_get_answered(struct sim *s, struct vio *io);
+void value_exists_answered(struct sim *s, struct vio *io);
+bool value_send_scan(struct sim *s, struct rng *g);
+void value_scan_answered(struct sim *s, struct vio *io);
 
 /* ---- large.c ---- */
 /* BEGIN of a value for key[0]. */
