@@ -129,11 +129,8 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 	struct filed *f = filed_of(pp->peer);
 	int error = is_wrong_file(op->result) ? EIO : (int)-op->result;
 	char path[FILED_PATH_MAX + 1];
-	uint32_t nr;
+	uint32_t nr = failures_note(&f->failures, op->r, error, pp->now_ns);
 
-	pthread_mutex_lock(&f->lock);
-	nr = ops_failed(&f->failures, pp->now_ns);
-	pthread_mutex_unlock(&f->lock);
 	if (!nr)
 		return;
 	wrong_path(op, path);
@@ -181,6 +178,18 @@ static void owe_flush(struct filed *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* After changes, once in a second. Whoever puts the new time in pushes the work. */
+static void look_for_space(struct peer_port *pp, struct filed *f)
+{
+	uint64_t due_ns = atomic_load_explicit(&f->space_due_ns, memory_order_relaxed);
+
+	if (pp->now_ns < due_ns ||
+		!atomic_compare_exchange_strong_explicit(&f->space_due_ns, &due_ns, UINT64_MAX,
+			memory_order_relaxed, memory_order_relaxed))
+		return;
+	filed_pool_push(&f->pool, &f->space_work);
+}
+
 static void op_sync_file(struct filed *f, struct filed_op *op)
 {
 	struct filed_fua *fua = &f->fua[op->file - f->files.file];
@@ -218,8 +227,10 @@ static void op_ended(struct peer_port *pp, struct filed_op *op)
 	if (op->changing)
 		filed_change_end(&f->files, &op->change, op->result == (int64_t)r->size);
 	op->changing = false;
-	if (shapes[r->op].exclusive && op->file)
+	if (shapes[r->op].exclusive && op->file) {
 		owe_flush(f);
+		look_for_space(pp, f);
+	}
 	if (op->result < 0 || !(r->flags & XSEG_REQ_FUA) || !shapes[r->op].exclusive ||
 		!op->file) {
 		op_answer(pp, op);

@@ -42,14 +42,17 @@
  *       data, it takes part with all bytes behind it too, as it may have to set the file's end.
  *   O3  A change is marked in the arena before the kernel gets it (K1). Its mark is told of the end
  *       before the change is answered.
- *   O4  A LIST waits for earlier LISTs only: it has no range, no file, and a worker of its own.
+ *   O4  A LIST waits for earlier LISTs, and a step of a count, only: it has no range, no file, and a
+ *       worker of its own.
  */
 #ifndef PEERS_FILED_FILED_H
 #define PEERS_FILED_FILED_H
 
+#include "peers/common/blocker/failures.h"
 #include "peers/common/blocker/ops.h"
 #include "peers/common/runtime/peer.h"
 #include "peers/common/blocker/shape.h"
+#include "peers/common/blocker/usage.h"
 #include "peers/filed/filed_aio.h"
 #include "peers/filed/filed_files.h"
 #include "peers/filed/filed_work.h"
@@ -112,12 +115,19 @@ struct filed {
 	struct filed_dir dir;
 	struct filed_files files;
 	struct filed_pool pool;
-	struct filed_pool lister;	/* for LIST alone (O4) */
+	struct filed_pool lister;	/* for LIST and counts alone (O4) */
+	struct failures failures;	/* of requests */
+	struct usage usage;
+	struct filed_work count_work;
+	uint32_t count_parent;		/* where the count goes on; the lister's */
 	struct order order;
 	struct filed_port port[PEER_MAX_THREADS];
 	struct ops_table ops;
 	struct filed_fua *fua;		/* one a slot of files */
 	struct filed_work flush_work;
+	struct filed_work space_work;	/* looks how much room is left */
+	_Atomic uint64_t space_due_ns;	/* not before; UINT64_MAX: it is being done */
+	bool space_low;			/* the worker's: that was told */
 
 	/* guards what follows, and fua[]; only the lock of ops is taken under it */
 	pthread_mutex_t lock;
@@ -125,7 +135,6 @@ struct filed {
 	uint64_t idle_seq;		/* counts slots that became idle */
 	struct ops_list flush;
 	bool flush_running, flush_owed;	/* owed: there were changes since the last of all began */
-	struct ops_failures failures;	/* of requests */
 };
 
 static inline struct filed *filed_of(struct peer *p)
@@ -173,6 +182,10 @@ void filed_sync_all(struct filed *f, struct filed_op *op);
 void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce);
 /* The same for a LIST. */
 void filed_job_list(struct filed_work *w, void *arg, uint8_t *bounce);
+/* How much room is left; says so once if it is little. */
+void filed_job_space(struct filed_work *w, void *arg, uint8_t *bounce);
+/* A step of a count of the bytes that the objects take. */
+void filed_job_count(struct filed_work *w, void *arg, uint8_t *bounce);
 /* Syncs all files for the FLUSH requests that wait. */
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce);
 /* Syncs one file for the FUA requests that wait. */

@@ -75,13 +75,18 @@ int filed_dir_name(const char *file, char *name)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
+bool filed_dir_is_removed(const struct filed_dir *d)
+{
+	struct stat st;
+
+	return !fstat(d->fd, &st) && st.st_nlink == 0;
+}
+
 /* ENOENT is said of a file, and of all when the directory itself was removed: then it is no answer
  * to anything. */
 static int missing(struct filed_dir *d)
 {
-	struct stat st;
-
-	return !fstat(d->fd, &st) && st.st_nlink == 0 ? -EIO : -ENOENT;
+	return filed_dir_is_removed(d) ? -EIO : -ENOENT;
 }
 
 /* Data does not wait for a right that the group was to have: without it nobody else has any. */
@@ -425,11 +430,17 @@ void filed_dir_close(struct filed_dir *d)
 	d->fd = -1;
 }
 
-uint64_t filed_dir_capacity(const struct filed_dir *d)
+void filed_dir_space(const struct filed_dir *d, struct space *space)
 {
 	struct statvfs fs;
 
-	return fstatvfs(d->fd, &fs) == 0 ? (uint64_t)fs.f_blocks * fs.f_frsize : 0;
+	*space = (struct space){ .size_bytes = 0 };
+	if (fstatvfs(d->fd, &fs))
+		return;
+	space->size_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+	space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	space->files = fs.f_files;
+	space->free_files = fs.f_favail;
 }
 
 bool filed_dir_is_made(const char *path)

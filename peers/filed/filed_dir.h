@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peers/common/say/space.h"
 #include "peers/filed/filed_rights.h"
 #include "xseg/xseg.h"
 
@@ -39,8 +40,11 @@ struct filed_dir {
 int filed_dir_open(struct filed_dir *d, const char *path, bool direct, const char *group,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 void filed_dir_close(struct filed_dir *d);
-/* How much the file system of the directory holds in all; 0 when it does not say. */
-uint64_t filed_dir_capacity(const struct filed_dir *d);
+/* How much the file system of the directory holds, and has left for this user; all 0 when it does
+ * not say. */
+void filed_dir_space(const struct filed_dir *d, struct space *space);
+/* Somebody has removed the directory: nothing can be written or found in it any more. */
+bool filed_dir_is_removed(const struct filed_dir *d);
 /* Whether a filed has made what is there. */
 bool filed_dir_is_made(const char *path);
 /* What a path leads to, or would if something were there, in the one way to write that: whole and

@@ -17,10 +17,14 @@
 
 #include "peers/common/blocker/piece.h"
 #include "peers/common/blocker/zeroes.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/clock.h"
+#include "peers/common/say/space.h"
 #include "peers/filed/filed.h"
 #include "peers/filed/filed_list.h"
 #include "xtypes/xkill.h"
 
+#define SPACE_LOOK_NS UINT64_C(1000000000)
 #define STUCK_MAX 4u				/* transfers that bring no block further */
 
 /* ---- whole reads and writes -------------------------------------------------------------- */
@@ -438,6 +442,54 @@ static void tell_flushes(void *arg, const char *name, int error)
 		if (!op->result && shape_flush_covers(op->r, name))
 			op->result = error;
 	}
+}
+
+void filed_job_space(struct filed_work *w, void *arg, uint8_t *bounce)
+{
+	struct filed *f = arg;
+	struct space space;
+
+	(void)w;
+	(void)bounce;
+	filed_dir_space(&f->dir, &space);
+	switch (space_news(&space, &f->space_low)) {
+	case SPACE_LOW:
+		if (space_files_are_low(space.files, space.free_files))
+			log_warn("%s: the file system of %s has room for %lu more files only; "
+				"remove files there", f->peer.name, f->dir_path,
+				(unsigned long)space.free_files);
+		else
+			log_warn("%s: the file system of %s is nearly full: %lu MiB are left; "
+				"make room there", f->peer.name, f->dir_path,
+				(unsigned long)(space.free_bytes >> 20));
+		break;
+	case SPACE_ENOUGH:
+		log_info("%s: the file system of %s has room again: %lu MiB", f->peer.name,
+			f->dir_path, (unsigned long)(space.free_bytes >> 20));
+		break;
+	case SPACE_SAME:
+		break;
+	}
+	atomic_store_explicit(&f->space_due_ns, clock_ms() * 1000000 + SPACE_LOOK_NS,
+		memory_order_relaxed);
+}
+
+/* The LISTs that came meanwhile are before the next step. */
+void filed_job_count(struct filed_work *w, void *arg, uint8_t *bounce)
+{
+	struct filed *f = arg;
+	int rc;
+
+	if (!f->count_parent)
+		usage_begin(&f->usage);
+	rc = filed_list_count(&f->dir, &f->usage, f->count_parent++, bounce);
+	if (!rc && f->count_parent < FILED_LIST_PARENTS) {
+		usage_step(&f->usage, f->count_parent * 100 / FILED_LIST_PARENTS);
+		filed_pool_push(&f->lister, w);
+		return;
+	}
+	f->count_parent = 0;
+	usage_end(&f->usage, rc, clock_ms() * 1000000);
 }
 
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)

@@ -26,7 +26,7 @@ static int ops_alloc(struct filed *f)
 	uint32_t nr = xseg_nr_requests(f->peer.seg) + OPS_SPARE, i;
 
 	f->fua = calloc(f->files.nr, sizeof(*f->fua));
-	if (!f->fua || ops_open(&f->ops, nr, sizeof(struct filed_op)))
+	if (!f->fua || usage_open(&f->usage) || ops_open(&f->ops, nr, sizeof(struct filed_op)))
 		return -ENOMEM;
 	for (i = 0; i < f->files.nr; i++) {
 		ops_list_init(&f->fua[i].ops);
@@ -199,6 +199,7 @@ static void filed_fini(struct peer *p)
 
 	filed_pool_close(&f->pool);
 	filed_pool_close(&f->lister);
+	usage_close(&f->usage);
 	for (i = 0; i < PEER_MAX_THREADS; i++)
 		filed_aio_close(&f->port[i].aio);
 	filed_files_close(&f->files);
@@ -209,6 +210,7 @@ static void filed_fini(struct peer *p)
 	ops_close(&f->ops);
 	f->fua = NULL;
 	order_fini(&f->order);
+	failures_fini(&f->failures);
 	pthread_mutex_destroy(&f->lock);
 }
 
@@ -223,6 +225,12 @@ static int filed_init(struct peer *p, struct xseg_error *err)
 	ops_list_init(&f->starving);
 	ops_list_init(&f->flush);
 	f->flush_work.run = filed_job_flush;
+	f->count_work.run = filed_job_count;
+	f->count_parent = 0;
+	f->space_work.run = filed_job_space;
+	f->space_due_ns = 0;
+	f->space_low = false;
+	failures_init(&f->failures);
 	f->flush_owed = true;
 	f->flush_running = false;
 	rc = store_open(f, err);
@@ -285,22 +293,41 @@ static enum xseg_close filed_close_how(struct peer *p, bool clean)
 	return XSEG_CLOSE_KEEP_ARENA;
 }
 
-static int64_t filed_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+static int64_t tell_status(struct peer_port *pp, char *out, size_t size)
 {
 	struct filed *f = filed_of(pp->peer);
 	struct filed_counts counts;
+	struct space space;
+	struct kv_text t;
+
+	filed_files_count(&f->files, &counts);
+	filed_dir_space(&f->dir, &space);
+	kv_init(&t, out, size);
+	kv_add(&t,
+		"dir=%s\ndir_removed=%s\ncapacity_bytes=%" PRIu64 "\nfree_bytes=%" PRIu64 "\nfiles=%" PRIu64
+		"\nfree_files=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\nattributes=%s\n"
+		"open_files=%u\nunsynced_files=%u\nlost_files=%u\nsync_errors=%lu\n",
+		f->dir_path, filed_dir_is_removed(&f->dir) ? "yes" : "no", space.size_bytes,
+		space.free_bytes, space.files, space.free_files,
+		f->dir.direct ? "yes" : "no", f->dir.align, f->dir.tags ? "yes" : "no",
+		counts.open, counts.unsynced, counts.lost, (unsigned long)counts.sync_errors);
+	failures_tell(&f->failures, pp->now_ns, &t);
+	return (int64_t)t.used;
+}
+
+static int64_t filed_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	struct filed *f = filed_of(pp->peer);
+	bool count = false;
+	int64_t rc;
 
 	(void)r;
-	if (strcmp(line, "status"))
-		return -ENOSYS;
-	filed_files_count(&f->files, &counts);
-	return snprintf(out, size,
-		"dir=%s\ncapacity_bytes=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\n"
-		"attributes=%s\nopen_files=%u\nunsynced_files=%u\nlost_files=%u\n"
-		"sync_errors=%lu\n",
-		f->dir_path, filed_dir_capacity(&f->dir), f->dir.direct ? "yes" : "no",
-		f->dir.align, f->dir.tags ? "yes" : "no", counts.open,
-		counts.unsynced, counts.lost, (unsigned long)counts.sync_errors);
+	if (!strcmp(line, "status"))
+		return tell_status(pp, out, size);
+	rc = usage_ask(&f->usage, line, pp->now_ns, out, size, &count);
+	if (count)
+		filed_pool_push(&f->lister, &f->count_work);
+	return rc;
 }
 
 #define FIELD(x) offsetof(struct filed, x)

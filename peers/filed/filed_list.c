@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "peers/common/blocker/listing.h"
@@ -16,6 +17,7 @@
 #define LEAVES	     65536u
 #define LEAF_SHIFT   40			/* of a cursor, whose upper 16 bits are the directory */
 #define ENTRY_BYTES  32768u		/* of the buffer, for what the kernel says of a directory */
+#define BLOCK_BYTES  512u			/* of st_blocks */
 #define STEP_MORE    1			/* look into the next directory */
 
 struct found {
@@ -31,6 +33,8 @@ struct walk {
 	struct found *found;
 	uint32_t nr, max;
 	char *entries;				/* ENTRY_BYTES */
+	int fd;					/* the directory that is being read */
+	struct usage *usage;			/* a count, and no LIST */
 };
 
 static uint64_t value_of(uint64_t hash)
@@ -57,22 +61,28 @@ static void keep_smallest(struct walk *w)
 		w->nr--;
 }
 
+/* LI1: the object whose file has that name, in directory `leaf`. */
+static bool is_object(uint32_t leaf, const char *file, struct found *object)
+{
+	char path[FILED_PATH_MAX];
+	uint64_t hash;
+
+	if (filed_dir_name(file, object->name))
+		return false;
+	hash = xseg_hash(object->name, strlen(object->name));
+	object->value = value_of(hash);
+	return object->value >> LEAF_SHIFT == leaf && !filed_dir_path(object->name, hash, path) &&
+	       !strcmp(strrchr(path, '/') + 1, file);
+}
+
 /* A file of that name, in directory `leaf`. */
 static void take(struct walk *w, uint32_t leaf, const char *file)
 {
 	struct found *at = &w->found[w->nr];
-	char path[FILED_PATH_MAX];
-	uint64_t hash;
 
-	if (filed_dir_name(file, at->name))
-		return;
-	hash = xseg_hash(at->name, strlen(at->name));
-	at->value = value_of(hash);
-	if (at->value >> LEAF_SHIFT != leaf || at->value < w->from || at->value >= w->to ||
+	if (!is_object(leaf, file, at) || at->value < w->from || at->value >= w->to ||
 		!listing_wants(w->r, at->name))
 		return;
-	if (filed_dir_path(at->name, hash, path) || strcmp(strrchr(path, '/') + 1, file))
-		return;					/* LI1 */
 	if (++w->nr == w->max)
 		keep_smallest(w);
 }
@@ -93,6 +103,7 @@ static int each_entry(struct walk *w, const char *path,
 
 	if (fd < 0)
 		return fd == -ENOENT ? 1 : fd;
+	w->fd = fd;
 	while ((got = getdents64(fd, w->entries, ENTRY_BYTES)) > 0)
 		for (at = 0; at < got; at += ((const struct dirent64 *)(w->entries + at))->d_reclen)
 			fn(w, (const struct dirent64 *)(w->entries + at), arg);
@@ -118,6 +129,20 @@ static void note_file(struct walk *w, const struct dirent64 *e, void *arg)
 		take(w, *(const uint32_t *)arg, e->d_name);
 }
 
+/* Which directories "ab/.." there are. */
+static int find_leaves(struct walk *w, uint32_t parent, bool there[256])
+{
+	char path[4];
+
+	snprintf(path, sizeof(path), "%02x", parent & 0xffu);
+	return each_entry(w, path, note_leaf, there);
+}
+
+static void leaf_path(uint32_t leaf, char path[8])
+{
+	snprintf(path, 8, "%02x/%02x", (leaf >> 8) & 0xffu, leaf & 0xffu);
+}
+
 /* Lists what is wanted of one directory. STEP_MORE, or 0: the answer is full, and w->from is where
  * to go on; or -errno. */
 static int list_leaf(struct walk *w, uint32_t leaf)
@@ -128,7 +153,7 @@ static int list_leaf(struct walk *w, uint32_t leaf)
 
 	w->nr = 0;
 	w->to = (uint64_t)(leaf + 1) << LEAF_SHIFT;
-	snprintf(path, sizeof(path), "%02x/%02x", (leaf >> 8) & 0xffu, leaf & 0xffu);
+	leaf_path(leaf, path);
 	rc = each_entry(w, path, note_file, &leaf);
 	if (rc < 0)
 		return rc;
@@ -150,11 +175,8 @@ static int list_parent(struct walk *w, uint32_t *dirs)
 {
 	uint32_t leaf = (uint32_t)(w->from >> LEAF_SHIFT), end = (leaf | 0xff) + 1;
 	bool there[256] = { false };
-	char path[4];
-	int rc;
+	int rc = find_leaves(w, leaf >> 8, there);
 
-	snprintf(path, sizeof(path), "%02x", leaf >> 8);
-	rc = each_entry(w, path, note_leaf, there);
 	if (rc < 0)
 		return rc;
 	for (; leaf < end; leaf++) {
@@ -195,4 +217,35 @@ int64_t filed_list_run(struct filed_dir *d, struct xseg *seg, const struct xreq 
 	if (rc < 0)
 		return rc;
 	return listing_end(&l, w.from >> LEAF_SHIFT < LEAVES ? w.from : 0);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+/* One that has been deleted meanwhile takes none. */
+static void count_file(struct walk *w, const struct dirent64 *e, void *arg)
+{
+	struct found object;
+	struct stat st;
+
+	if (is_file(e) && is_object(*(const uint32_t *)arg, e->d_name, &object) &&
+		!fstatat(w->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		usage_add(w->usage, object.name, (uint64_t)st.st_blocks * BLOCK_BYTES, 1);
+}
+
+int filed_list_count(struct filed_dir *d, struct usage *usage, uint32_t parent, void *buf)
+{
+	struct walk w = { .d = d, .usage = usage, .entries = buf };
+	bool there[256] = { false };
+	int rc = find_leaves(&w, parent, there);
+	uint32_t i, leaf;
+	char path[8];
+
+	for (i = 0; i < 256 && rc >= 0; i++) {
+		if (!there[i])
+			continue;
+		leaf = parent << 8 | i;
+		leaf_path(leaf, path);
+		rc = each_entry(&w, path, count_file, &leaf);
+	}
+	return rc < 0 ? rc : 0;
 }

@@ -18,16 +18,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "peers/common/blocker/failures.h"
 #include "peers/common/blocker/listing.h"
 #include "peers/common/log/log.h"
 #include "peers/common/blocker/ops.h"
 #include "peers/common/blocker/shape.h"
+#include "peers/common/blocker/usage.h"
+#include "peers/common/say/space.h"
 #include "peers/memd/memd_heap.h"
 #include "peers/memd/memd_model.h"
 #include "peers/memd/memd_store.h"
 
 #define OPS_SPARE  (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
 #define LIST_LOOKS 16384u	/* entries of the table that one LIST looks at */
+#define COUNT_PAGES 2048u	/* that one step of a count looks at */
+#define SPACE_LOOK_NS UINT64_C(1000000000)
 
 struct memd_op {
 	struct order_op order;			/* first: the order hands out its address */
@@ -53,7 +58,12 @@ struct memd {
 	void *base;
 	uint64_t base_bytes;
 	struct memd_heap heap[PEER_MAX_THREADS];
-	struct ops_failures failures[PEER_MAX_THREADS];	/* a port's, its thread's */
+	struct failures failures;
+	struct usage usage;
+	_Atomic uint32_t count_port;	/* that counts for `usage`; MEMD_NONE: none does */
+	uint32_t count_page;			/* where it goes on; that port's */
+	uint64_t space_due_ns;		/* port 0's: when to look how much room is left */
+	bool space_low;				/* port 0's: that was told */
 	struct ops_table ops;
 };
 
@@ -228,7 +238,7 @@ static void tell_failure(
 
 	if (!v->error && result != -ENOSPC)
 		return;
-	nr = ops_failed(&memd_of(pp->peer)->failures[pp->nr], pp->now_ns);
+	nr = failures_note(&memd_of(pp->peer)->failures, r, (int)-result, pp->now_ns);
 	if (nr)
 		log_warn(
 			"%s: %s of %s failed: %s; %s (failures since the last such line: %u)",
@@ -366,13 +376,83 @@ static void memd_recover(struct peer_port *pp, struct xreq *r)
 	memd_accept(pp, r, true);
 }
 
+/* ---- room -------------------------------------------------------------------------------- */
+
+static struct space space_of(struct memd *m)
+{
+	return (struct space){
+		.size_bytes = (uint64_t)m->store.nr_pages * XSEG_PAGE_SIZE,
+		.free_bytes = (uint64_t)memd_store_free_pages(&m->store) * XSEG_PAGE_SIZE,
+	};
+}
+
+static void look_for_space(struct peer_port *pp)
+{
+	struct memd *m = memd_of(pp->peer);
+	struct space space = space_of(m);
+
+	m->space_due_ns = pp->now_ns + SPACE_LOOK_NS;
+	switch (space_news(&space, &m->space_low)) {
+	case SPACE_LOW:
+		log_warn("%s: its memory is nearly full: %lu of %lu KiB are left; make room, for "
+			 "example by 'xseg volume remove'",
+			pp->peer->name, (unsigned long)(space.free_bytes >> 10),
+			(unsigned long)(space.size_bytes >> 10));
+		break;
+	case SPACE_ENOUGH:
+		log_info("%s: it has room again: %lu KiB", pp->peer->name,
+			(unsigned long)(space.free_bytes >> 10));
+		break;
+	case SPACE_SAME:
+		break;
+	}
+}
+
+/* A step of a count: COUNT_PAGES of the store, and as many places of its table of objects. */
+static void count_step(struct peer_port *pp)
+{
+	struct memd *m = memd_of(pp->peer);
+	uint32_t end = m->count_page + COUNT_PAGES, object;
+	char name[XSEG_TARGET_MAX];
+
+	if (!m->count_page)
+		usage_begin(&m->usage);
+	for (; m->count_page < m->store.nr_pages && m->count_page < end; m->count_page++) {
+		if (memd_object_name(&m->store, m->count_page, name))
+			usage_add(&m->usage, name, 0, 1);
+		object = memd_store_page_object(&m->store, m->count_page);
+		if (object != MEMD_NONE && memd_object_name(&m->store, object, name))
+			usage_add(&m->usage, name, XSEG_PAGE_SIZE, 0);
+	}
+	if (m->count_page < m->store.nr_pages) {
+		usage_step(&m->usage, (uint32_t)((uint64_t)m->count_page * 100 /
+						 m->store.nr_pages));
+		return;
+	}
+	m->count_page = 0;
+	atomic_store_explicit(&m->count_port, MEMD_NONE, memory_order_relaxed);
+	/* its lock is the barrier: the next count is begun after it */
+	usage_end(&m->usage, 0, pp->now_ns);
+}
+
+static bool counts(struct peer_port *pp)
+{
+	return atomic_load_explicit(&memd_of(pp->peer)->count_port, memory_order_relaxed) ==
+	       pp->nr;
+}
+
 static uint64_t memd_poll(struct peer_port *pp)
 {
-	struct memd_heap *h = &memd_of(pp->peer)->heap[pp->nr];
+	struct memd *m = memd_of(pp->peer);
+	struct memd_heap *h = &m->heap[pp->nr];
 
 	while (memd_heap_due(h) <= pp->now_ns)
 		ops_begin(pp, op_finish(pp, op_of_timer(memd_heap_pop(h))));
-	return memd_heap_due(h);
+	if (!pp->nr && pp->now_ns >= m->space_due_ns)
+		look_for_space(pp);
+	if (counts(pp))
+		count_step(pp);
+	return counts(pp) ? pp->now_ns : memd_heap_due(h);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -381,7 +461,7 @@ static int ops_alloc(struct memd *m)
 {
 	uint32_t nr = xseg_nr_requests(m->peer.seg) + OPS_SPARE, i;
 
-	if (ops_open(&m->ops, nr, sizeof(struct memd_op)))
+	if (ops_open(&m->ops, nr, sizeof(struct memd_op)) || usage_open(&m->usage))
 		return -ENOMEM;
 	for (i = 0; i < m->peer.nr_ports; i++) {
 		m->heap[i].timer = calloc(nr, sizeof(struct memd_timer *));
@@ -446,6 +526,8 @@ static void memd_fini(struct peer *p)
 		m->heap[i] = (struct memd_heap){ 0 };
 	}
 	ops_close(&m->ops);
+	usage_close(&m->usage);
+	failures_fini(&m->failures);
 	memd_model_fini(&m->model);
 	order_fini(&m->order);
 }
@@ -462,6 +544,11 @@ static int memd_init(struct peer *p, struct xseg_error *err)
 	int rc;
 
 	order_init(&m->order);
+	failures_init(&m->failures);
+	m->count_port = MEMD_NONE;
+	m->count_page = 0;
+	m->space_low = false;
+	m->space_due_ns = 0;
 	memd_model_init(&m->model, &m->timing, m->seed);
 	rc = memd_model_set_faults(&m->model, m->fail, err);
 	if (rc)
@@ -512,21 +599,37 @@ static enum xseg_close memd_close_how(struct peer *p, bool clean)
 	return memd_of(p)->is_volatile ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
 }
 
+static int64_t tell_status(struct peer_port *pp, char *out, size_t size)
+{
+	struct memd *m = memd_of(pp->peer);
+	struct space space = space_of(m);
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	kv_add(&t,
+		"capacity_bytes=%lu\nfree_bytes=%lu\nmemory_bytes=%lu\nused_bytes=%lu\n"
+		"objects=%u\npending=%u\n",
+		(unsigned long)space.size_bytes, (unsigned long)space.free_bytes,
+		(unsigned long)space.size_bytes,
+		(unsigned long)(space.size_bytes - space.free_bytes),
+		memd_store_nr_objects(&m->store), ops_pending(&m->ops));
+	failures_tell(&m->failures, pp->now_ns, &t);
+	return (int64_t)t.used;
+}
+
 static int64_t memd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
 	struct memd *m = memd_of(pp->peer);
-	uint64_t free_pages;
+	bool count = false;
+	int64_t rc;
 
 	(void)r;
-	if (strcmp(line, "status"))
-		return -ENOSYS;
-	free_pages = memd_store_free_pages(&m->store);
-	return snprintf(out, size,
-		"capacity_bytes=%lu\nmemory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
-		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
-		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
-		(unsigned long)(m->store.nr_pages - free_pages) * XSEG_PAGE_SIZE,
-		memd_store_nr_objects(&m->store), ops_pending(&m->ops));
+	if (!strcmp(line, "status"))
+		return tell_status(pp, out, size);
+	rc = usage_ask(&m->usage, line, pp->now_ns, out, size, &count);
+	if (count)
+		atomic_store_explicit(&m->count_port, pp->nr, memory_order_relaxed);
+	return rc;
 }
 
 void memd_power_loss(struct peer *p)

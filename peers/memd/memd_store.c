@@ -412,6 +412,14 @@ bool memd_object_name(struct memd_store *s, uint32_t object, char *name)
 	return used && name[0];
 }
 
+uint32_t memd_store_page_object(struct memd_store *s, uint32_t idx)
+{
+	uint64_t owner = atomic_load_explicit(&s->owner[idx], memory_order_relaxed);
+	uint64_t object = (owner >> 32) - 1;
+
+	return owner && object < s->nr_pages ? (uint32_t)object : MEMD_NONE;
+}
+
 /* ---- data -------------------------------------------------------------------------------- */
 
 /* Fills idx with the pages of a range, MEMD_NONE for holes. The lookups of a long range are made

@@ -108,6 +108,8 @@ const void *memd_store_durable(struct memd_store *s, uint64_t hash, const char *
 /* Goes back to what is durable (the same). */
 void memd_store_power_loss(struct memd_store *s);
 
+/* The object that page `idx` of the store is of, or MEMD_NONE: a look, which others may change. */
+uint32_t memd_store_page_object(struct memd_store *s, uint32_t idx);
 uint32_t memd_store_free_pages(struct memd_store *s);
 
 static inline uint32_t memd_store_nr_objects(const struct memd_store *s)

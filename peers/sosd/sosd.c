@@ -10,6 +10,7 @@
 
 #define END_MAX	      (UINT64_C(1) << 40)
 #define SECOND_NS     UINT64_C(1000000000)
+#define SPACE_LOOK_NS (10 * SECOND_NS)
 #define SILENCE_NS    (5 * SECOND_NS)	/* no answer for so long is worth a line */
 
 #define TO(state) (1u << SOSD_##state)
@@ -64,7 +65,8 @@ static void op_ready(struct sosd_port *port, struct sosd_op *op)
 
 static void tell_failure(struct peer_port *pp, const struct sosd_op *op, int error)
 {
-	uint32_t nr = ops_failed(&sosd_port_of(pp)->failures, pp->now_ns);
+	uint32_t nr =
+		failures_note(&sosd_of(pp->peer)->failures, op->r, -error, pp->now_ns);
 
 	if (!nr)
 		return;
@@ -376,6 +378,17 @@ static uint64_t next_look(const struct peer_port *pp)
 	return pp->now_ns + SECOND_NS;
 }
 
+/* While there are requests. */
+static void look_for_space(struct peer_port *pp)
+{
+	struct sosd *s = sosd_of(pp->peer);
+
+	if (pp->nr || pp->now_ns < s->space_due_ns)
+		return;
+	s->space_due_ns = pp->now_ns + SPACE_LOOK_NS;
+	sosd_lister_look(&s->lister);
+}
+
 uint64_t sosd_poll(struct peer_port *pp)
 {
 	uint64_t pause_ns, look_ns;
@@ -383,6 +396,7 @@ uint64_t sosd_poll(struct peer_port *pp)
 	read_mail(pp);
 	pause_ns = end_pauses(pp);
 	ops_begin(pp);
+	look_for_space(pp);
 	look_for_silence(pp);
 	look_ns = next_look(pp);
 	return pause_ns < look_ns ? pause_ns : look_ns;

@@ -8,6 +8,7 @@
  *   sosd_mail               ops that librados' threads hand over
  *   sosd_ops                the trips that each kind of request makes
  *   sosd_list               the names of objects
+ *   sosd_sizes              the sizes of objects
  *   sosd.c                  the way of a request
  *   sosd_life               options, beginning and end
  *
@@ -50,6 +51,7 @@
 
 #include <stdatomic.h>
 
+#include "peers/common/blocker/failures.h"
 #include "peers/common/blocker/ops.h"
 #include "peers/common/runtime/peer.h"
 #include "peers/common/blocker/shape.h"
@@ -101,7 +103,6 @@ struct sosd_port {
 	 * answered meanwhile; 0: nothing was given up since RADOS answered */
 	uint64_t given_up_ns;
 	bool silent;				/* that was said */
-	struct ops_failures failures;		/* of requests */
 	_Atomic uint64_t count[SOSD_NR_COUNTS];	/* written by its thread, read by any */
 };
 
@@ -116,6 +117,8 @@ struct sosd {
 	struct sosd_rados rados;
 	struct sosd_owner owner;
 	struct sosd_lister lister;
+	struct failures failures;		/* of requests */
+	uint64_t space_due_ns;		/* port 0's: when to look how much room is left */
 	struct order order;
 	struct sosd_port port[PEER_MAX_THREADS];
 	struct ops_table ops;

@@ -50,6 +50,7 @@ static void sosd_fini(struct peer *p)
 		s->port[i] = (struct sosd_port){ .asked_ns = 0 };
 	}
 	ops_close(&s->ops);
+	failures_fini(&s->failures);
 	order_fini(&s->order);
 }
 
@@ -68,7 +69,8 @@ static int pool_open(struct sosd *s, struct xseg_error *err)
 					    .conf = s->conf,
 					    .user = s->user,
 					    .timeout_ns = SHORTLY_NS,
-					    .max_out = s->peer.nr_ports * s->iodepth };
+					    .max_out = s->peer.nr_ports * s->iodepth +
+						       SOSD_SIZES_OUT };
 	struct sosd_owner_params owner = { .prefix = s->prefix,
 					   .segment = xseg_name(s->peer.seg),
 					   .peer = s->peer.name,
@@ -96,6 +98,7 @@ static int sosd_init(struct peer *p, struct xseg_error *err)
 	int rc;
 
 	order_init(&s->order);
+	failures_init(&s->failures);
 	atomic_store(&s->timeout_ns, s->io_timeout_ns);
 	rc = ops_open(&s->ops, xseg_nr_requests(p->seg) + OPS_SPARE, sizeof(struct sosd_op));
 	if (!rc)
@@ -107,7 +110,7 @@ static int sosd_init(struct peer *p, struct xseg_error *err)
 	rc = pool_open(s, err);
 	if (rc)
 		goto out_fini;
-	rc = sosd_lister_open(&s->lister, &s->rados, p->seg, s->prefix, sosd_post);
+	rc = sosd_lister_open(&s->lister, &s->rados, p, s->prefix, sosd_post);
 	if (rc) {
 		xseg_fail(err, rc, "no thread can be had for listings: %s", strerror(-rc));
 		goto out_fini;
@@ -161,25 +164,44 @@ static const char *owner_name(struct sosd *s)
 	return owner_names[own];
 }
 
-static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+static int64_t tell_status(struct peer_port *pp, char *out, size_t size)
 {
 	struct sosd *s = sosd_of(pp->peer);
 	uint64_t sum[SOSD_NR_COUNTS] = { 0 };
+	struct kv_text t;
 	uint32_t i, k;
 
-	(void)r;
-	if (strcmp(line, "status"))
-		return -ENOSYS;
 	for (i = 0; i < pp->peer->nr_ports; i++)
 		for (k = 0; k < SOSD_NR_COUNTS; k++)
 			sum[k] += atomic_load_explicit(&s->port[i].count[k], memory_order_relaxed);
-	return snprintf(out, size,
-		"pool=%s\ncapacity_bytes=%lu\nprefix=%s\naddress=%s\nowner=%s\npending=%u\n"
-		"trips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
-		s->rados.pool, (unsigned long)s->rados.capacity_bytes, s->prefix, s->rados.address,
-		owner_name(s), ops_pending(&s->ops),
+	kv_init(&t, out, size);
+	kv_add(&t,
+		"pool=%s\ncapacity_bytes=%lu\nfree_bytes=%lu\nprefix=%s\naddress=%s\nowner=%s\n"
+		"pending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
+		s->rados.pool,
+		(unsigned long)atomic_load_explicit(&s->lister.size_bytes, memory_order_relaxed),
+		(unsigned long)atomic_load_explicit(&s->lister.free_bytes, memory_order_relaxed),
+		s->prefix, s->rados.address, owner_name(s), ops_pending(&s->ops),
 		(unsigned long)sum[SOSD_COUNT_TRIPS], (unsigned long)sum[SOSD_COUNT_AGAIN],
 		(unsigned long)sum[SOSD_COUNT_TIMEOUTS], (unsigned long)sum[SOSD_COUNT_SILENCES]);
+	failures_tell(&s->failures, pp->now_ns, &t);
+	sosd_lister_look(&s->lister);		/* the next question has newer figures */
+	return (int64_t)t.used;
+}
+
+static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	struct sosd *s = sosd_of(pp->peer);
+	bool count = false;
+	int64_t rc;
+
+	(void)r;
+	if (!strcmp(line, "status"))
+		return tell_status(pp, out, size);
+	rc = usage_ask(&s->lister.sizes.usage, line, pp->now_ns, out, size, &count);
+	if (count)
+		sosd_lister_count(&s->lister);
+	return rc;
 }
 
 static int check_prefix(const char *text, struct xseg_error *err)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "peers/common/blocker/listing.h"
+#include "peers/common/log/log.h"
+#include "peers/common/runtime/clock.h"
 #include "peers/sosd/sosd.h"
 
 #define CUT_BITS  6u			/* of a cursor: N; the slice's number is above it */
@@ -154,44 +156,101 @@ static int64_t list(struct sosd_lister *l, const struct xreq *r)
 
 /* ---- the thread -------------------------------------------------------------------------- */
 
-static struct sosd_op *wait_for_op(struct sosd_lister *l)
+/* One of the three; LISTs first. None: it stops. */
+struct work {
+	struct sosd_op *op;
+	bool look, count;
+};
+
+static struct work wait_for_work(struct sosd_lister *l)
 {
-	struct sosd_op *op = NULL;
+	struct work w = { .op = NULL };
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->stop && !(op = (struct sosd_op *)ops_list_take(&l->waiting)))
+	while (!l->stop && !(w.op = (struct sosd_op *)ops_list_take(&l->waiting)) && !l->looks &&
+		!l->counts)
 		pthread_cond_wait(&l->wake, &l->lock);
+	w.look = !w.op && l->looks;
+	w.count = !w.op && !w.look && l->counts;
+	if (w.look)
+		l->looks = false;
 	pthread_mutex_unlock(&l->lock);
-	return op;
+	return w;
+}
+
+static void look(struct sosd_lister *l)
+{
+	struct space space = { .size_bytes = 0 };
+
+	if (sosd_rados_space(l->rados, &space))
+		return;
+	atomic_store_explicit(&l->size_bytes, space.size_bytes, memory_order_relaxed);
+	atomic_store_explicit(&l->free_bytes, space.free_bytes, memory_order_relaxed);
+	switch (space_news(&space, &l->space_low)) {
+	case SPACE_LOW:
+		log_warn("%s: the cluster of the pool %s is nearly full: %lu MiB are left, before "
+			"copies; 'ceph df' shows them", l->name, l->rados->pool,
+			(unsigned long)(space.free_bytes >> 20));
+		break;
+	case SPACE_ENOUGH:
+		log_info("%s: the cluster of the pool %s has room again: %lu MiB, before copies",
+			l->name, l->rados->pool, (unsigned long)(space.free_bytes >> 20));
+		break;
+	case SPACE_SAME:
+		break;
+	}
+}
+
+static void count_on(struct sosd_lister *l)
+{
+	if (sosd_sizes_step(&l->sizes, clock_ms() * 1000000))
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->counts = false;
+	pthread_mutex_unlock(&l->lock);
 }
 
 static void *run(void *arg)
 {
 	struct sosd_lister *l = arg;
-	struct sosd_op *op;
+	struct work w;
 
-	while ((op = wait_for_op(l))) {
-		op->result = (int)list(l, op->r);
-		l->done(op);
+	for (;;) {
+		w = wait_for_work(l);
+		if (l->stop) {
+			return NULL;
+		} else if (w.op) {
+			w.op->result = (int)list(l, w.op->r);
+			l->done(w.op);
+		} else if (w.look) {
+			look(l);
+		} else if (w.count) {
+			count_on(l);
+		}
 	}
-	return NULL;
 }
 
-int sosd_lister_open(struct sosd_lister *l, struct sosd_rados *rados, struct xseg *seg,
+int sosd_lister_open(struct sosd_lister *l, struct sosd_rados *rados, const struct peer *p,
 	const char *prefix, void (*done)(struct sosd_op *op))
 {
 	int rc;
 
 	l->rados = rados;
-	l->seg = seg;
+	l->seg = p->seg;
+	l->name = p->name;
 	l->prefix = prefix;
 	l->done = done;
-	l->stop = false;
+	l->stop = l->counts = l->space_low = false;
+	l->looks = true;
 	ops_list_init(&l->waiting);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->wake, NULL);
-	rc = -pthread_create(&l->thread, NULL, run, l);
+	rc = sosd_sizes_open(&l->sizes, rados, prefix);
+	if (!rc)
+		rc = -pthread_create(&l->thread, NULL, run, l);
 	l->begun = !rc;
+	if (rc)
+		sosd_sizes_close(&l->sizes);
 	return rc;
 }
 
@@ -204,6 +263,7 @@ void sosd_lister_close(struct sosd_lister *l)
 	pthread_cond_signal(&l->wake);
 	pthread_mutex_unlock(&l->lock);
 	pthread_join(l->thread, NULL);
+	sosd_sizes_close(&l->sizes);
 	l->begun = false;
 }
 
@@ -213,4 +273,22 @@ void sosd_lister_give(struct sosd_lister *l, struct sosd_op *op)
 	ops_list_add(&l->waiting, &op->order);
 	pthread_cond_signal(&l->wake);
 	pthread_mutex_unlock(&l->lock);
+}
+
+static void want(struct sosd_lister *l, bool *what)
+{
+	pthread_mutex_lock(&l->lock);
+	*what = true;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void sosd_lister_count(struct sosd_lister *l)
+{
+	want(l, &l->counts);
+}
+
+void sosd_lister_look(struct sosd_lister *l)
+{
+	want(l, &l->looks);
 }

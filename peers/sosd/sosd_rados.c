@@ -168,13 +168,15 @@ static int learn_address(struct sosd_rados *s, struct xseg_error *err)
 		  : 0;
 }
 
-/* Only at the start: it waits for a monitor. */
-static void learn_capacity(struct sosd_rados *s)
+int sosd_rados_space(struct sosd_rados *s, struct space *space)
 {
 	struct rados_cluster_stat_t stat;
+	int rc = rados_cluster_stat(s->cluster, &stat);
 
-	if (rados_cluster_stat(s->cluster, &stat) == 0)
-		s->capacity_bytes = stat.kb * 1024;
+	if (!rc)
+		*space = (struct space){ .size_bytes = stat.kb * 1024,
+			.free_bytes = stat.kb_avail * 1024 };
+	return rc;
 }
 
 int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
@@ -199,7 +201,6 @@ int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, str
 		rc = learn_address(s, err);
 	if (rc)
 		goto out_close;
-	learn_capacity(s);
 	return 0;
 out_close:
 	sosd_rados_close(s);

@@ -38,6 +38,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peers/common/say/space.h"
 #include "xseg/xseg.h"
 
 #define SOSD_BOUNCES 16			/* for each port */
@@ -65,7 +66,6 @@ struct sosd_rados {
 	int64_t pool_id;
 	bool opened;				/* io is there */
 	char pool[128];
-	uint64_t capacity_bytes;		/* of the cluster, before copies; 0: not known */
 	char address[56]; /* by which the OSDs know this process, and can be told to refuse it */
 };
 
@@ -87,6 +87,8 @@ int sosd_rados_set_timeout(struct sosd_rados *s, uint64_t timeout_ns) XSEG_MUST_
 /* The OSDs refuse what another process of that address sent and they have not done yet, before they
  * do anything that is sent from now on. -EACCES when the user may not ask for that. */
 int sosd_rados_fence(struct sosd_rados *s, const char *address) XSEG_MUST_CHECK;
+/* Of the cluster, before copies. It waits for a monitor. */
+int sosd_rados_space(struct sosd_rados *s, struct space *space) XSEG_MUST_CHECK;
 bool sosd_rados_has_pool(struct sosd_rados *s);	/* as far as this process knows; does not block */
 
 int sosd_calls_open(struct sosd_calls *cs, uint32_t nr) XSEG_MUST_CHECK;

@@ -928,6 +928,18 @@ void vd_admin_recovered(struct peer_port *pp, struct xreq *r, int rc)
 
 /* ---- any port ---------------------------------------------------------------------------- */
 
+/* What all volumes may take if they are written wholly. */
+static uint64_t volumes_bytes(struct volumed *vd)
+{
+	const struct vd_volume *v = vd->volume;
+	uint64_t sum = 0;
+
+	for (; v < vd->volume + VD_SLOTS; v++)
+		if (atomic_load_explicit(&v->id, memory_order_relaxed))
+			sum += atomic_load_explicit(&v->size_bytes, memory_order_relaxed);
+	return sum;
+}
+
 static int64_t status(struct volumed *vd, char *out, size_t size)
 {
 	bool loading = atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADING;
@@ -936,8 +948,11 @@ static int64_t status(struct volumed *vd, char *out, size_t size)
 	struct kv_text t;
 
 	kv_init(&t, out, size);
-	kv_add(&t, "volumes=%u\nloading=%s\nremoving=%u\ndamaged=%u\nlost=%u\n",
-	       atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed), loading ? "yes" : "no",
+	kv_add(&t,
+	       "volumes=%u\nvolumes_bytes=%" PRIu64
+	       "\nloading=%s\nremoving=%u\ndamaged=%u\nlost=%u\n",
+	       atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed), volumes_bytes(vd),
+	       loading ? "yes" : "no",
 	       atomic_load_explicit(&vd->nr_removing, memory_order_relaxed),
 	       atomic_load_explicit(&vd->nr_damaged, memory_order_relaxed),
 	       atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + vd_orphans_nr(vd));

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "peers/common/blocker/usage.h"
 #include "tests/rig/long.h"
 
 static const struct contract *store;
@@ -368,6 +369,60 @@ static void random_op(struct rig *r, unsigned *seed, uint32_t i, uint32_t off, u
 	}
 }
 
+/* Until a count that began after now is told; its text. */
+static const char *counted(void)
+{
+	static char text[4096];
+	unsigned before, nr = 0;
+
+	assert_true(rig_admin(&g, "usage", text, sizeof(text)) > 0);
+	assert_int_equal(sscanf(text, "count=%u", &before), 1);
+	/* one may run that began before */
+	while (nr < before + 2) {
+		rig_advance(&g, 2 * USAGE_FRESH_NS);
+		rig_settle(&g);
+		assert_true(rig_admin(&g, "usage", text, sizeof(text)) > 0);
+		assert_int_equal(sscanf(text, "count=%u", &nr), 1);
+	}
+	return text;
+}
+
+static void has_bytes(const char *text, const char *prefix, uint64_t bytes, uint64_t objects)
+{
+	char words[64];
+	const char *at;
+	unsigned long is_bytes, is_objects;
+
+	snprintf(words, sizeof(words), "prefix=%s bytes=", prefix);
+	at = strstr(text, words);
+	assert_non_null(at);
+	assert_int_equal(sscanf(at + strlen(words), "%lu objects=%lu", &is_bytes, &is_objects), 2);
+	assert_int_equal(is_objects, objects);
+	/* a file system may need some blocks of its own */
+	assert_in_range(is_bytes, bytes, bytes + 16 * KIB * objects);
+}
+
+static void usage_tells_the_bytes_of_each_prefix(void **state)
+{
+	const char *text;
+
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a:1", 0, 256 * KIB, 1, 0), 256 * KIB);
+	assert_int_equal(rig_fill(&g, "a:2", 0, 128 * KIB, 1, 0), 128 * KIB);
+	assert_int_equal(rig_fill(&g, "b c:1", 0, 128 * KIB, 1, 0), 128 * KIB);
+	assert_int_equal(rig_fill(&g, "b:1", 0, 64 * KIB, 1, 0), 64 * KIB);
+	text = counted();
+	has_bytes(text, "a:", 384 * KIB, 2);
+	has_bytes(text, "b:", 64 * KIB, 1);
+	assert_non_null(strstr(text, "\nobjects=4\n"));
+	assert_null(strstr(text, "b c"));
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a:1", 0, 0), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "b:1", 0, 0), 0);
+	text = counted();
+	has_bytes(text, "a:", 128 * KIB, 1);
+	assert_null(strstr(text, "prefix=b:"));
+}
+
 void contract_random_ops(struct rig *r, uint32_t steps, uint32_t align)
 {
 	unsigned seed = (unsigned)time(NULL);
@@ -527,6 +582,7 @@ int contract_run(const struct contract *of)
 		T(names_that_have_no_room_come_in_the_next_answer),
 		T(what_exists_during_a_whole_listing_is_in_it),
 		T(a_cursor_that_no_store_gave_is_stale),
+		T(usage_tells_the_bytes_of_each_prefix),
 	};
 
 	store = of;

@@ -1,5 +1,5 @@
 /* ops - a blocker's requests while it has them: a table of ops, some of them free, and lists of the
- * others. Also: how often failures are reported.
+ * others.
  *
  * An op is a struct of the blocker's that begins with its order_op (order.h). It is in one list at
  * a time: the table's free ones, the list that order_leave() returns, or one of the blocker's. The
@@ -121,28 +121,6 @@ static inline uint32_t ops_pending(struct ops_table *t)
 	pthread_mutex_lock(&t->lock);
 	nr = t->pending;
 	pthread_mutex_unlock(&t->lock);
-	return nr;
-}
-
-/* ---- failures that are told ---- */
-
-#define OPS_TELL_NS UINT64_C(10000000000)
-
-/* What fails is tried again and again: one line in OPS_TELL_NS is enough. Its owner's thread, or
- * under a lock. Zeroed before the first failure. */
-struct ops_failures {
-	uint64_t tell_ns;			/* no line before then */
-	uint32_t nr;				/* since the last line */
-};
-
-/* Counts one. How many the line about it stands for; 0: it has none. */
-static inline uint32_t ops_failed(struct ops_failures *f, uint64_t now_ns)
-{
-	uint32_t nr = ++f->nr;
-
-	if (now_ns < f->tell_ns)
-		return 0;
-	*f = (struct ops_failures){ .tell_ns = now_ns + OPS_TELL_NS };
 	return nr;
 }
 
