@@ -178,18 +178,6 @@ static void owe_flush(struct filed *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* After changes, once in a second. Whoever puts the new time in pushes the work. */
-static void look_for_space(struct peer_port *pp, struct filed *f)
-{
-	uint64_t due_ns = atomic_load_explicit(&f->space_due_ns, memory_order_relaxed);
-
-	if (pp->now_ns < due_ns ||
-		!atomic_compare_exchange_strong_explicit(&f->space_due_ns, &due_ns, UINT64_MAX,
-			memory_order_relaxed, memory_order_relaxed))
-		return;
-	filed_pool_push(&f->pool, &f->space_work);
-}
-
 static void op_sync_file(struct filed *f, struct filed_op *op)
 {
 	struct filed_fua *fua = &f->fua[op->file - f->files.file];
@@ -229,7 +217,7 @@ static void op_ended(struct peer_port *pp, struct filed_op *op)
 	op->changing = false;
 	if (shapes[r->op].exclusive && op->file) {
 		owe_flush(f);
-		look_for_space(pp, f);
+		atomic_store_explicit(&f->space_changed, true, memory_order_relaxed);
 	}
 	if (op->result < 0 || !(r->flags & XSEG_REQ_FUA) || !shapes[r->op].exclusive ||
 		!op->file) {
@@ -431,14 +419,34 @@ static bool submit(struct peer_port *pp)
 	return filed_aio_submit(&port->aio);
 }
 
+/* After changes, once in a second. The port that puts the new time in pushes the work. Returns when
+ * to ask again. */
+static uint64_t look_for_space(struct peer_port *pp)
+{
+	struct filed *f = filed_of(pp->peer);
+	uint64_t due_ns = atomic_load_explicit(&f->space_due_ns, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&f->space_changed, memory_order_relaxed) ||
+		due_ns == UINT64_MAX)
+		return PEER_NEVER;
+	if (pp->now_ns < due_ns)
+		return due_ns;
+	if (atomic_compare_exchange_strong_explicit(&f->space_due_ns, &due_ns, UINT64_MAX,
+		    memory_order_relaxed, memory_order_relaxed))
+		filed_pool_push(&f->pool, &f->space_work);
+	return PEER_NEVER;
+}
+
 uint64_t filed_poll(struct peer_port *pp)
 {
 	struct filed_port *port = filed_port_of(pp);
+	uint64_t look_ns;
 
 	read_mail(pp);
 	reap(pp);
 	ops_begin(pp);
+	look_ns = look_for_space(pp);
 	if (submit(pp))
 		return pp->now_ns + SUBMIT_AGAIN_NS;
-	return port->aio.failed ? pp->now_ns : PEER_NEVER;
+	return port->aio.failed ? pp->now_ns : look_ns;
 }

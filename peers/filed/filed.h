@@ -127,6 +127,7 @@ struct filed {
 	struct filed_work flush_work;
 	struct filed_work space_work;	/* looks how much room is left */
 	_Atomic uint64_t space_due_ns;	/* not before; UINT64_MAX: it is being done */
+	_Atomic bool space_changed;	/* since it was begun last */
 	bool space_low;			/* the worker's: that was told */
 
 	/* guards what follows, and fua[]; only the lock of ops is taken under it */

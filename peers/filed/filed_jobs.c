@@ -451,6 +451,7 @@ void filed_job_space(struct filed_work *w, void *arg, uint8_t *bounce)
 
 	(void)w;
 	(void)bounce;
+	atomic_store_explicit(&f->space_changed, false, memory_order_relaxed);
 	filed_dir_space(&f->dir, &space);
 	switch (space_news(&space, &f->space_low)) {
 	case SPACE_LOW:
@@ -472,6 +473,7 @@ void filed_job_space(struct filed_work *w, void *arg, uint8_t *bounce)
 	}
 	atomic_store_explicit(&f->space_due_ns, clock_ms() * 1000000 + SPACE_LOOK_NS,
 		memory_order_relaxed);
+	peer_port_kick(&f->peer.ports[0]);	/* there may have been changes meanwhile */
 }
 
 /* The LISTs that came meanwhile are before the next step. */

@@ -229,7 +229,7 @@ static int filed_init(struct peer *p, struct xseg_error *err)
 	f->count_parent = 0;
 	f->space_work.run = filed_job_space;
 	f->space_due_ns = 0;
-	f->space_low = false;
+	f->space_low = f->space_changed = false;
 	failures_init(&f->failures);
 	f->flush_owed = true;
 	f->flush_running = false;
