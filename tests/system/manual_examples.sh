@@ -22,6 +22,8 @@ elsewhere()
 	kill*|tail*) echo "stands for what a person does; see tests/system/removed, down" ;;
 	qemu-system*|qemu-storage-daemon*) echo "needs a virtual machine" ;;
 	*LD_PRELOAD*|nbdkit*) echo "tests/system/nbd.sh, nbd_tools.sh: nbdkit with the plug-in" ;;
+	"xseg export "[a-z]*" disk0"|"xseg export list"*)
+		echo "tests/system/exports.sh: needs a stack file with exports" ;;
 	"xseg top") echo "tests/system/xseg_tool.sh: needs a terminal" ;;
 	"xseg down --cancel") echo "tests/system/down.sh: needs a stop that has not ended" ;;
 	*--salvage) echo "tests/system/kvd_damage.sh: needs a log that is lost" ;;
@@ -89,9 +91,10 @@ ready()
 		cp first.conf STACK.conf
 		xseg --quiet up STACK.conf || return
 	fi
-	all_serve || for peer in filed cached volumed memd kvd other; do
-		state_is $peer running || xseg --quiet --timeout 20s peer start $peer || return
+	for peer in filed cached volumed memd kvd other; do
+		! state_is $peer stopped || xseg --quiet --timeout 20s peer start $peer || return
 	done
+	wait_for 60 all_serve || return
 	case $1 in
 	"xseg plug"*) xseg --quiet unplug cached 2>/dev/null ;;
 	"xseg peer start"*)
@@ -114,6 +117,13 @@ ready()
 	xseg --json volume info disk0 >/dev/null 2>&1 ||
 		xseg --quiet volume create disk0 --size 20M || return
 	case $1 in
+	qemu-img\ convert*) qemu-img convert -O qcow2 debian.raw debian.qcow2 ;;
+	*"volume copy root "*|*"volume rename disk0 "*)
+		for volume in root larger root-before; do
+			xseg --quiet volume remove $volume 2>/dev/null
+		done
+		[[ $1 = *rename* ]] || xseg --quiet volume create root --size 8M
+		;;
 	*burst=*) xseg --quiet volume set disk0 iops=500 ;;
 	*"kv get"*|*"kv export"*|*"kv backup"*) xseg --quiet kv put sessions/17 session.json --kvd kvd ;;
 	*"kv restore"*)
