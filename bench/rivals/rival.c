@@ -38,7 +38,8 @@ static const struct opt rival_opts[] = {
 	  .arg = "N", .help = "of counter: threads that get" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH,
 	  .def = "1", .arg = "N",
-	  .help = "operations in flight of each thread, or pieces of a large value; a library has one" },
+	  .help = "operations in flight of each thread, or pieces of a large value; a library has "
+		  "one" },
 	{ .name = "connections", .kind = OPT_UINT, .off = AT(connections), .min = 1,
 	  .max = MAX_DEPTH, .def = "1", .arg = "N", .help = "of each thread to a server" },
 	{ .name = "rwmixread", .kind = OPT_PERCENT, .off = AT(rwmixread), .max = 100, .def = "80",
@@ -120,8 +121,8 @@ static uint64_t print_json(const struct rival_options *o, const struct rival_res
 		opt_get(opt, o, text, sizeof(text));
 		printf("%s\"%s\": \"%s\"", opt == rival_opts ? "" : ", ", opt->name, text);
 	}
-	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, \"total_err\": %" PRIu64
-	       ", \"wrong\": %" PRIu64 ",\n",
+	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, "
+	       "\"total_err\": %" PRIu64 ", \"wrong\": %" PRIu64 ",\n",
 		bad ? EIO : 0, bad, reads->wrong);
 	print_figures("read", reads);
 	printf(",\n");
@@ -140,8 +141,11 @@ static int run(void *options, struct xseg_error *err)
 	if (rc)
 		return rc;
 	bad = print_json(o, &result);
-	return !bad ? 0 : xseg_fail(err, -EIO, "%" PRIu64 " operations failed, or were of other data; "
-		"fill the store with --rw=fill first", bad);
+	if (!bad)
+		return 0;
+	return xseg_fail(err, -EIO,
+		"%" PRIu64 " operations failed, or were of other data; fill the store with "
+		"--rw=fill first", bad);
 }
 
 int main(int argc, char **argv)

@@ -48,7 +48,7 @@ struct rival_options {
 /* An operation. A store's `result` is 0 of a put, the value's bytes of a get, or a negative errno;
  * -ENOENT: it is not there. */
 struct rival_op {
-	bool put, checked, right;		/* checked: the store has looked, and says whether */
+	bool put, checked, right;		/* checked: the store says whether it is right */
 	uint32_t slot;				/* which of its thread's */
 	uint64_t number, version, oldest, ns;
 	const char *key;

@@ -56,7 +56,8 @@ static void lib_submit(void *session, struct rival_op *op)
 
 	s->done = op;
 	if (op->put) {
-		op->result = rival_lib.put(s->db, op->key, op->key_bytes, op->value, op->bytes, &why);
+		op->result = rival_lib.put(
+			s->db, op->key, op->key_bytes, op->value, op->bytes, &why);
 	} else {
 		op->result = rival_lib.get(s->db, op->key, op->key_bytes, &value, &bytes, &why);
 		op->got = (uint8_t *)value;

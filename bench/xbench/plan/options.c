@@ -60,7 +60,8 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
-	NAME(segment, "NAME", "segment, also -s NAME (else $XSEG_SEGMENT, else the only one there is, else xseg)"),
+	NAME(segment, "NAME",
+	     "segment, also -s NAME (else $XSEG_SEGMENT, else the only one there is, else xseg)"),
 	OWNER_OPT(offsetof(struct xb_options, owner)),
 	NAME(volume, "VOL", "volume to use"),
 	NAME(target, "PEER", "peer to send to; xbench names the objects"),
@@ -135,7 +136,8 @@ const struct opt xb_opts[] = {
 	STR(cpus, "LIST", "CPUs for the jobs, in turn, such as 0,2-3"),
 	{ .name = "status-interval", .kind = OPT_TIME, .off = FIELD(status_interval), .arg = "TIME",
 	  .min = 1000000, .flags = OPT_OR_ZERO,
-	  .help = "how often to print rates and add a sample to the JSON (else, or with 0: never)" },
+	  .help = "how often to print rates and add a sample to the JSON (else, or with 0: "
+		  "never)" },
 	NAME(name, "NAME", "name of the jobs in the results (else xbench.N)"),
 	BOOL(group_reporting, NULL, "one result for all jobs together"),
 	NUM(io_timeout, OPT_TIME, NULL, 0, 0, "TIME",

@@ -108,7 +108,8 @@ static bool may_be_absent(const struct versions *v, const struct vstate *st, uin
 static bool may_be_present(const struct versions *v, const struct vstate *st, uint64_t begin,
 	uint64_t opened)
 {
-	return st->present && (st->damaged || begin <= st->gone_at || (v->evicts && st->gone_from < opened));
+	return st->present && (st->damaged || begin <= st->gone_at ||
+				      (v->evicts && st->gone_from < opened));
 }
 
 /* Whether it could be done to that state. */

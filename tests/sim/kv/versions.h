@@ -103,7 +103,7 @@ struct versions {
 	uint64_t next_batch;
 	bool always;				/* what is answered is promised */
 	bool evicts;				/* any value may go, if no older one shows */
-	uint64_t opened;			/* when the log was opened last, as far as is known */
+	uint64_t opened;			/* when the log was opened last, if known */
 	char error[256];
 };
 

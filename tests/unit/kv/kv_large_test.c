@@ -410,8 +410,10 @@ static void a_stream_reads_at_any_place(void **state)
 		}
 		xseg_kv_get_close(st);
 	}
-	assert_int_equal(xseg_kv_get_open(g->q, &(struct xseg_kv_item){ .key = "b", .key_bytes = 1 },
-				 0, &st), -ENOENT);
+	assert_int_equal(
+		xseg_kv_get_open(
+			g->q, &(struct xseg_kv_item){ .key = "b", .key_bytes = 1 }, 0, &st),
+		-ENOENT);
 	expect_held(1);
 }
 

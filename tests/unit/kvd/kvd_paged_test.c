@@ -280,7 +280,8 @@ static void such_a_record_is_read_by_all(void **state)
 
 static void a_get_meanwhile_finds_the_old_value(void **state)
 {
-	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d'));
+	struct kw_change c = change(KV_PUT, "key", value('n')),
+			 d = change(KV_PUT, "new", value('d'));
 	struct xreq *r, *s;
 
 	(void)state;
@@ -414,7 +415,8 @@ static void is_left(const char *key, const char *is)
 /* G4: it waits for the put, and takes its value. */
 static void delete_all_behind(bool dies)
 {
-	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d')),
+	struct kw_change c = change(KV_PUT, "key", value('n')),
+			 d = change(KV_PUT, "new", value('d')),
 			 all = delete_all(0);
 	struct xreq *r, *s, *t;
 
@@ -454,7 +456,8 @@ static void a_kill_while_delete_all_waits_for_it(void **state)
  * and of "new" none. */
 static void delete_all_before(bool dies)
 {
-	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d')),
+	struct kw_change c = change(KV_PUT, "key", value('n')),
+			 d = change(KV_PUT, "new", value('d')),
 			 all = delete_all(0);
 	struct xreq *r, *s, *t;
 
@@ -493,7 +496,8 @@ static void a_kill_while_it_is_behind_delete_all(void **state)
 /* Its time comes while the put is on its way. What comes then is held, and kvd does not spin. */
 static void a_delete_all_whose_time_comes_waits_for_it(void **state)
 {
-	struct kw_change c = change(KV_PUT, "key", value('n')), d = change(KV_PUT, "new", value('d')),
+	struct kw_change c = change(KV_PUT, "key", value('n')),
+			 d = change(KV_PUT, "new", value('d')),
 			 all = delete_all(kr.date_s + 5);
 	struct xreq *r, *s;
 

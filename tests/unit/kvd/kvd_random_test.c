@@ -22,7 +22,7 @@
 #define HISTORY 4000u
 #define OUT	6u
 #define VALUE_MAX 42000u
-#define PAGED	8u				/* one of so many values is not copied to the tail */
+#define PAGED	8u				/* one of so many values is not copied */
 
 struct key {
 	uint32_t value[HISTORY];		/* 0: it is not there */
