@@ -72,6 +72,16 @@ static void volume_is_new(struct sim *s, uint32_t v, uint32_t sectors, const cha
 	learn_prefix(s, &s->volume[v]);
 }
 
+/* Every second one; a lax limit of requests has one of 4 MiB a second beside it. One that is made again has none. */
+static void limit_some(struct sim *s, uint32_t v)
+{
+	if (!s->plan.limits || v % 2)
+		return;
+	if (admin_call(s, NODE_VOLUMED, "volume set vol%u iops=%u bandwidth=%u", v,
+		    s->plan.limits, s->plan.limits < 4000 ? 0 : 4u << 20) < 0)
+		sim_fail(s, "volume set: %s", s->admin.text);
+}
+
 void keeper_open(struct sim *s)
 {
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++) {
@@ -85,6 +95,7 @@ void keeper_open(struct sim *s)
 			    sectors * ORACLE_SECTOR) < 0)
 			sim_fail(s, "volume create: %s", s->admin.text);
 		volume_is_new(s, v, sectors, s->admin.text);
+		limit_some(s, v);
 	}
 }
 

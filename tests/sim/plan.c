@@ -16,6 +16,7 @@
 
 #define VALUES_PERCENT 8
 #define CUTS_PERCENT 20	/* of the runs, beside those of the theme */
+#define LIMITS_PERCENT 12
 
 #define AT(field) offsetof(struct plan, field)
 const struct knob knobs[] = {
@@ -43,6 +44,7 @@ const struct knob knobs[] = {
 	{ "near", AT(near), 0 },
 	{ "jumps", AT(jumps), 0 },
 	{ "cuts", AT(cuts), 0 },
+	{ "limits", AT(limits), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -229,6 +231,16 @@ static void choose_cuts(struct sim *s)
 		plan_option(s, NODE_MEMD, "memory=10M");
 }
 
+/* Some volumes are held to limits, by numbers of their own: their requests wait at volumed. */
+static void choose_limits(struct sim *s)
+{
+	struct rng g = { rng_mix(s->seed + LIMITS) };
+	struct plan *p = &s->plan;
+
+	if (p->node[NODE_VOLUMED] && rng_percent(&g, LIMITS_PERCENT))
+		p->limits = 500u << rng_below(&g, 8);
+}
+
 /* A second upper peer, in half of the runs whose theme is plugging. Not where volumes are cut: it
  * does not know their sizes. */
 static void choose_beside(struct sim *s, uint32_t threads)
@@ -311,6 +323,7 @@ void plan_make(struct sim *s, uint32_t threads)
 	p->near = has_single_ports(p) && s->seed % 4;
 	p->jumps = s->seed / 4 % 4 == 0;
 	choose_cuts(s);
+	choose_limits(s);
 	choose_beside(s, threads);
 	choose_values(s);
 	choose_more_values(s);

@@ -54,6 +54,7 @@
 /* other random numbers than those of the rest */
 #define CUTS	    0x6375747373747563ull
 #define BESIDES	    0x6265736964656573ull
+#define LIMITS	    0x6c696d6974736c69ull
 #define VALUES	    0x76616c7565736b76ull
 #define LARGES	    0x6c61726765736b76ull
 #define MS	    1000000ull
@@ -105,6 +106,7 @@ struct plan {
 	uint32_t near;			/* the peers are one thread's, and die together */
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t cuts;			/* volumes shrink, grow, go and come again */
+	uint32_t limits;		/* volumes may do so many requests a second; 0: all */
 	/* of kvd's log; every change is answered when it is stable */
 	uint32_t zones, zone_pages, tail_pages, paged_least, always;
 	uint32_t evicts;			/* a full log evicts */
