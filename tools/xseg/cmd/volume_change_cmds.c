@@ -12,7 +12,7 @@
 #include "peers/common/say/kv.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/cmd/commands.h"
-#include "tools/xseg/cmd/volume_ask.h"
+#include "tools/xseg/text/volume_ask.h"
 #include "tools/xseg/flow/volume_copy.h"
 #include "tools/xseg/text/cache_volume.h"
 

@@ -12,7 +12,7 @@
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/cmd/commands.h"
-#include "tools/xseg/cmd/volume_ask.h"
+#include "tools/xseg/text/volume_ask.h"
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/flow/volume_io.h"

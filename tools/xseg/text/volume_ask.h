@@ -1,6 +1,6 @@
 /* volume_ask - what commands for volumes share: asking volumed, and showing a volume.
  *
- * Contract: as commands.h. A function that fails has printed why, and returns an exit code.
+ * Contract: one thread. A function that fails has printed why, and returns an exit code.
  */
 #ifndef TOOLS_XSEG_VOLUME_ASK_H
 #define TOOLS_XSEG_VOLUME_ASK_H

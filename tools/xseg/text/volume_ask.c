@@ -1,5 +1,5 @@
 /* volume_ask - see volume_ask.h. */
-#include "tools/xseg/cmd/volume_ask.h"
+#include "tools/xseg/text/volume_ask.h"
 
 #include <errno.h>
 #include <inttypes.h>
