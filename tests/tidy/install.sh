@@ -110,6 +110,23 @@ else
 	not_ok "$sentence" "$work/log"
 fi
 
+# Where the packages have a folder of another name, its name here.
+sentence="each installed file is in a package of debian"
+sed "s|/lib/\*/|/lib/|; s|vendor-completions|site-functions|; s|usr/lib/python3/dist-packages|$(
+	package_of "$target" | sed "s|^$target/||")|; s|^|./|" debian/*.install >"$work/packaged"
+(cd "$target" && find . ! -type d ! -name folders) | while read -r file; do
+	while read -r pattern; do
+		# shellcheck disable=SC2254
+		case $file in $pattern | $pattern/*) continue 2 ;; esac
+	done <"$work/packaged"
+	echo "$file"
+done >"$work/log"
+if [ -s "$work/packaged" ] && [ ! -s "$work/log" ]; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+
 mkdir "$target/of-others"
 make_it uninstall
 find "$target" >"$work/log"
