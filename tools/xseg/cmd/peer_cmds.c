@@ -1,4 +1,4 @@
-/* peer_cmds - peer list, start, stop, restart, kill, set.
+/* peer_cmds - peer list, start, stop, restart, kill, set; clients.
  *
  * Contract: see commands.h. `start` starts a peer as the stack file in the segment describes it. A
  * supervisor that runs takes such a peer under its care.
@@ -19,6 +19,7 @@
 #include "tools/xseg/flow/restart.h"
 #include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/base/out.h"
+#include "tools/xseg/text/clients_text.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
@@ -150,6 +151,47 @@ int peer_list(struct tool *t, const void *opts, int argc, char **argv)
 	rc = view_peers_need(seg, &peers);
 	if (!rc)
 		rc = show_list(t, &peers, o->all);
+	view_peers_fini(&peers);
+	xseg_detach(seg);
+	return rc;
+}
+
+/* ---- clients ----------------------------------------------------------------------------- */
+
+static int show_clients(struct tool *t, const struct view_peers *peers)
+{
+	struct opened opened;
+	json_t *j;
+	int rc;
+
+	opened_load(t, peers, &opened);
+	j = clients_text_json(peers, &opened);
+	opened_fini(&opened);
+	if (t->json)
+		return out_json(j);
+	rc = TOOL_DONE;
+	if (!json_array_size(j))
+		tool_say(t, "no clients");
+	else
+		rc = out_table_print(clients_text_table(j));
+	json_decref(j);
+	return rc;
+}
+
+int clients_run(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct view_peers peers = { 0 };
+	struct xseg *seg;
+	int rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	if (rc)
+		return rc;
+	rc = view_peers_need(seg, &peers);
+	if (!rc)
+		rc = show_clients(t, &peers);
 	view_peers_fini(&peers);
 	xseg_detach(seg);
 	return rc;
