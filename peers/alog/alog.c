@@ -167,7 +167,7 @@ int alog_failed(const struct alog *l)
 	return l->opening.state == OPEN_FAILED ? l->opening.error : 0;
 }
 
-/* Whatever can go on, goes on a little. */
+/* Whatever can go on, goes on a little; but for copies. */
 static bool pump(struct alog *l)
 {
 	bool did = read_pump(l) | head_pump(l);
@@ -180,7 +180,6 @@ static bool pump(struct alog *l)
 	did |= repair_pump(l);
 	if (l->z.open && l->z.open->state == ZONE_SEALING)
 		did |= zone_seal(l);
-	did |= copy_pump(l);
 	did |= choose_pump(l);
 	did |= walk_pump(l);
 	did |= grave_pump(l);
@@ -207,6 +206,7 @@ uint64_t alog_poll(struct alog *l, uint64_t now_ns)
 	io_retry(l);
 	for (uint32_t i = 0; i < ROUNDS && did; i++)
 		did = pump(l);
+	did |= copy_pump(l);			/* C9 of copy.c */
 	did |= l->io_wanted > 0;
 	/* it may have been wanted after the head's turn */
 	did |= l->head.wanted && !l->head.out && now_ns >= l->head.retry_ns && l->io_free;

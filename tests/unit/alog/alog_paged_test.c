@@ -249,9 +249,10 @@ static void what_a_kill_has_undone_stays_so_when_a_repair_drops_the_filler(void 
 	assert_int_equal(rig->index[1].sequence, old);
 	wanted = alog_end(rig->log);
 	alog_force(rig->log, wanted);
-	while (alog_stable(rig->log) < wanted) {
+	for (uint32_t i = 0; alog_stable(rig->log) < wanted; i++) {
+		assert_true(i < 1000);
 		ar_poll(rig);
-		assert_true(ar_step(rig));
+		ar_step(rig);
 	}
 	ar_note_promises(rig);
 	ar_cut(rig);
