@@ -1,10 +1,11 @@
 #!/bin/bash
-# full_store.sh - a store whose file system is full under write-back. The status says since when and
-# for which object. store_full=fail refuses writes, wait lets them wait. Meanwhile volumes are
-# listed, read and removed. When there is room again all acknowledged data gets there.
+# full_store.sh - a store whose file system is full. The status says since when and for which object,
+# and where room has to be made; that alone is enough to mend it, under write-back and under
+# write-through. store_full=fail refuses writes, wait lets them wait. Meanwhile volumes are listed,
+# read and removed. When there is room again all acknowledged data gets there.
 #
 # Its mounts are in a mount namespace of its own, so they go with its last process.
-# timeout: 180
+# timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq unshare
 [ "$(id -u)" = 0 ] || skip_all "only root may mount"
@@ -12,15 +13,16 @@ if [ -z "${OWN_MOUNTS:-}" ]; then
 	unshare --mount true 2>/dev/null || skip_all "mount namespaces are not allowed"
 	exec env OWN_MOUNTS=1 unshare --mount bash "$root/tests/system/$test_name.sh"
 fi
-mkdir "$TMP/objects"
-mount -t tmpfs -o size=24M tmpfs "$TMP/objects" || skip_all "no tmpfs may be mounted"
+mkdir "$TMP/disk"
+mount -t tmpfs -o size=24M tmpfs "$TMP/disk" || skip_all "no tmpfs may be mounted"
+mkdir "$TMP/disk/objects"
 
 cat >stack.conf <<END
 [segment]
 name = $XSEG_SEGMENT
 memory = 96M
 [peer filed]
-dir = $TMP/objects
+dir = $TMP/disk/objects
 [peer cached]
 downstream = filed
 memory = 8M
@@ -65,8 +67,8 @@ expect_json '.store_full == "wait" and .full.volume == "big" and .full.ms >= 0 a
 	(.full.object | length > 0)' "the status says since when, and for what" \
 	xseg --json cache status cached
 is "also for people" \
-	"$(xseg cache status | grep -c 'the store is full for .*: no room for object .* of volume big')" 1
-is "and that of all" "$(xseg status | grep -c 'the store is full for ')" 1
+	"$(xseg cache status | grep -c 'the store is full since .*: no room for object .* of volume big')" 1
+is "and that of all" "$(xseg status | grep -c 'the store is full since ')" 1
 t "volumes are listed" xseg --timeout 20s volume list
 t "another volume is read" xbench --volume=small --rw=read --bs=4k --size=1M
 t "and discarded" xbench --volume=small --rw=trim --bs=64k --size=256k
@@ -92,5 +94,59 @@ is "nothing is in it" "$(xseg volume export big - | tr -d '\0' | wc -c)" 0
 t "it can be written" load big --size=4M
 t "and flushed" xseg volume flush big
 t "nothing is leaked" xseg check
+t "the volume is removed again" xseg --timeout 30s volume remove big
+
+# ---- found and mended by what status says alone ----
+
+log=$TMP/xseg-$XSEG_SEGMENT.log
+
+# The directory in which the status wants room to be made.
+full_dir()
+{
+	xseg status | sed -n 's/^WARNING  *filed: .*; make room in \(.*\), or remove volumes$/\1/p' |
+		sort -u
+}
+
+is_mended()
+{
+	[ "$(xseg --json status | jq -c '[.warnings, .store.failing, .caches[0].full,
+		.caches[0].flushes_fail]')" = '[[],null,null,null]' ]
+}
+
+for policy in write-back write-through; do
+	t "$policy: there is no warning before" wait_for 60 is_mended
+	head -c 8M /dev/zero >"$TMP/disk/ballast"
+	: >"$log"
+	t "$policy: it is set" xseg cache set cached policy=$policy
+	t "$policy: a volume is made" xseg volume create fill --size 20M
+	start load load fill --size=20M --number_ios=320
+	t "$policy: the store gets full" wait_for 60 is_full
+	xseg status >status.txt
+	t "$policy: the status says what is wrong and since when" grep -qE \
+		'^WARNING +filed: No space left on device since [0-9:]+ \(.*\): [0-9]+ requests failed' \
+		status.txt
+	t "$policy: and how little is left" grep -qE '^store +filed: .* of 24.0M free' status.txt
+	t "$policy: it warns of that" grep -qE '^WARNING +filed: .* of 24.0M are free' status.txt
+	then=fail
+	[ $policy = write-through ] || then="wait when memory runs out"
+	t "$policy: and says what becomes of writes" grep -q \
+		"the store is full since .* of volume fill.*; new writes of it $then; make room" \
+		status.txt
+	expect_json '.store.failing.error == "No space left on device" and .store.failing.ms >= 0 and
+		([.warnings[].kind] | contains(["low_space", "store_fails"]))' \
+		"$policy: the same for scripts" xseg --json status
+	dir=$(full_dir)
+	is "$policy: it names the directory" "$dir" "$TMP/disk/objects"
+	t "$policy: room is made there" rm "$(dirname "$dir")/ballast"
+	t "$policy: the state, its time and the warnings go away" wait_for 60 is_mended
+	wait "$started"
+	is "$policy: writes have waited, or have failed" $? $([ $policy = write-back ]; echo $?)
+	t "$policy: now they go on" load fill --size=20M
+	t "$policy: and are flushed" xseg volume flush fill
+	is "$policy: the log has said once that there is little room" \
+		"$(grep -c 'is nearly full: .* MiB are left; make room there' "$log")" 1
+	t "$policy: and once that there is enough" wait_for 60 grep -q 'has room again: .* MiB' "$log"
+	t "$policy: the volume goes" xseg --timeout 30s volume remove fill
+done
 t "everything stops" xseg down
 finish

@@ -7,65 +7,25 @@
  */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/say/words.h"
 #include "tools/xseg/text/cache_text.h"
 #include "tools/xseg/text/cache_volume.h"
-#include "tools/xseg/base/client.h"
+#include "tools/xseg/base/asker.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/text/export_text.h"
 #include "tools/xseg/text/peer_text.h"
+#include "tools/xseg/text/space_text.h"
 #include "tools/xseg/base/proc.h"
 
-#define ASK_NS	(2 * TOOL_SECOND)
-#define NEXT_NS (TOOL_SECOND / 2)
 #define LOAD_NS (TOOL_SECOND / 2)
 #define LOOK_NS (TOOL_SECOND / 100)
 #define HELD_NS (TOOL_SECOND / 5) /* no work has a lock for so long */
-
-/* ---- asking ------------------------------------------------------------------------------ */
-
-struct asker {
-	struct tool quick;
-	struct client *c;			/* NULL: nobody can be asked */
-};
-
-static void asker_open(struct asker *a, uint64_t limit_ns)
-{
-	a->quick.deadline_ns = tool_now_ns() + limit_ns;
-	tool_mute(true);
-	if (client_open(&a->quick, &a->c))
-		a->c = NULL;
-	tool_mute(false);
-}
-
-static void asker_init(struct asker *a, const struct tool *t)
-{
-	*a = (struct asker){ .quick = { .timeout_ns = ASK_NS, .quiet = true } };
-	snprintf(a->quick.segment, sizeof(a->quick.segment), "%s", t->segment);
-	asker_open(a, ASK_NS);
-}
-
-static void asker_fini(struct asker *a)
-{
-	if (a->c)
-		client_close(a->c);
-}
-
-/* Who asks the next peer, or NULL. A peer that was silent has the port of who asked it (C1), and
- * says nothing about the others. */
-static struct client *asker_client(struct asker *a)
-{
-	if (a->c && a->c->call[CLIENT_PORT_ADMIN].r) {
-		client_close(a->c);
-		asker_open(a, NEXT_NS);
-	}
-	return a->c;
-}
 
 /* ---- gathering --------------------------------------------------------------------------- */
 
@@ -126,7 +86,7 @@ static bool ask_volumed(struct client *c, const struct xseg_peer_info *p)
 
 /* How many volumes there are, and what is damaged, as volumed says. */
 struct volumes {
-	uint64_t nr;
+	uint64_t nr, removing, bytes;
 	struct damage damage;
 };
 
@@ -138,8 +98,21 @@ static bool count_volumes(struct asker *a, const struct xseg_peer_info *p, struc
 	if (!c || p->state != XSEG_PEER_LIVE || !ask_volumed(c, p))
 		return false;
 	v->nr += client_number(c->text, "volumes");
+	v->removing += client_number(c->text, "removing");
+	v->bytes = client_number(c->text, "volumes_bytes");
 	damage_add(&v->damage, c->text);
 	return true;
+}
+
+/* What the volumes of one volumed may take of its store, which may be none. */
+static void add_size(json_t *j, const struct xseg_peer_info *store, uint64_t bytes)
+{
+	json_t *rooms = json_object_get(j, "rooms"), *room;
+	size_t i;
+
+	json_array_foreach(rooms, i, room)
+		if (store && !strcmp(out_text(room, "name"), store->name))
+			space_add_volumes(room, bytes);
 }
 
 /* Those of all volumeds; null when there is none, or one is not known: who that is. */
@@ -150,10 +123,14 @@ static void add_volumes(json_t *j, struct asker *a, const struct view_peers *pee
 	struct volumes v = { .nr = 0 };
 
 	while (!unknown && (p = view_peer_of_kind(peers, "volumed", p)))
-		if (!count_volumes(a, p, &v))
+		if (count_volumes(a, p, &v))
+			add_size(j, space_store_below(peers, p), v.bytes);
+		else
 			unknown = p;
 	known = any && !unknown;
 	json_object_set_new(j, "volumes", known ? json_integer((json_int_t)v.nr) : json_null());
+	json_object_set_new(j, "volumes_being_removed",
+		known ? json_integer((json_int_t)v.removing) : json_null());
 	json_object_set_new(j, "damaged_records",
 		known ? json_integer((json_int_t)v.damage.records) : json_null());
 	json_object_set_new(j, "lost_volumes",
@@ -198,7 +175,7 @@ static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_p
 					    "used_bytes", "dirty_bytes", "draining",
 					    "peer_state", "answers",
 					    "flush_errors", "load_errors", "store_full", "full",
-					    "flushes_fail", "loads_fail" };
+					    "flushes_fail", "loads_fail", "volumes" };
 	struct client *c = asker_client(a);
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
@@ -216,46 +193,85 @@ static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_p
 }
 
 /* A pool of RADOS, as its sosd says; all but the name is null when that does not answer. */
-static json_t *pool_json(struct asker *a, const struct xseg_peer_info *p)
+static json_t *pool_json(const struct xseg_peer_info *p, const char *answer)
 {
 	static const char *const words[] = { "pool", "prefix", "owner" };
 	static const char *const numbers[] = { "pending", "tried_again", "timeouts" };
-	struct client *c = asker_client(a);
-	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
 	json_t *j = json_object();
 	char word[128];
 	size_t i;
 
 	out_set_text(j, "name", p->name);
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (answers && client_line(c->text, words[i], word, sizeof(word)))
+		if (answer && client_line(answer, words[i], word, sizeof(word)))
 			out_set_text(j, words[i], word);
 		else
 			json_object_set_new(j, words[i], json_null());
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(
 			j, numbers[i],
-			answers ? json_integer((json_int_t)client_number(c->text, numbers[i]))
-				: json_null());
+			answer ? json_integer((json_int_t)client_number(answer, numbers[i]))
+			       : json_null());
 	return j;
 }
 
 /* Files, as their filed says; all but the name is null when that does not answer. */
-static json_t *files_json(struct asker *a, const struct xseg_peer_info *p)
+static json_t *files_json(const struct xseg_peer_info *p, const char *answer)
 {
-	struct client *c = asker_client(a);
-	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
 	json_t *j = json_object();
 	char word[PATH_MAX];
 
 	out_set_text(j, "name", p->name);
-	out_set_text(j, "dir",
-		answers && client_line(c->text, "dir", word, sizeof(word)) ? word : NULL);
-	if (answers && client_value(c->text, "attributes", word, sizeof(word)))
+	out_set_text(j, "dir", answer && client_line(answer, "dir", word, sizeof(word)) ? word
+											: NULL);
+	if (answer && client_value(answer, "attributes", word, sizeof(word)))
 		out_set_bool(j, "attributes", !strcmp(word, "yes"));
 	else
 		json_object_set_new(j, "attributes", json_null());
 	return j;
+}
+
+/* Asks all stores: for their room, and for what is said of a pool or of files only. */
+static void add_stores(json_t *j, struct asker *a, const struct view_peers *peers)
+{
+	json_t *rooms = json_array(), *pools = json_array(), *files = json_array();
+	const struct xseg_peer_info *p;
+	char *answer, *status;
+
+	for (p = peers->info; p < peers->info + peers->nr; p++) {
+		if (!space_is_store(p))
+			continue;
+		answer = asker_ask(a, p, "status");
+		status = answer ? strdup(answer) : NULL;
+		if (!strcmp(p->kind, "sosd"))
+			json_array_append_new(pools, pool_json(p, status));
+		if (!strcmp(p->kind, "filed"))
+			json_array_append_new(files, files_json(p, status));
+		json_array_append_new(rooms, space_json(peers, p, status,
+			status ? asker_ask(a, p, "usage") : NULL));
+		free(status);
+	}
+	json_object_set_new(j, "pools", pools);
+	json_object_set_new(j, "files", files);
+	json_object_set_new(j, "rooms", rooms);
+}
+
+/* The store of the first volumed, else the first store. */
+static void choose_store(json_t *j, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *volumed = view_peer_of_kind(peers, "volumed", NULL),
+				    *store = volumed ? space_store_below(peers, volumed) : NULL;
+	json_t *rooms = json_object_get(j, "rooms"), *room,
+	       *chosen = json_array_get(rooms, 0), *warnings = json_array();
+	size_t i;
+
+	json_array_foreach(rooms, i, room) {
+		if (store && !strcmp(out_text(room, "name"), store->name))
+			chosen = room;
+		space_warn(room, warnings);
+	}
+	json_object_set_new(j, "store", chosen ? json_incref(chosen) : json_null());
+	json_object_set_new(j, "warnings", warnings);
 }
 
 /* A store of values, as its kvd says; all but the name is null when that does not answer. */
@@ -295,8 +311,7 @@ static json_t *exports_json(struct xseg *seg)
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *p = NULL;
-	json_t *j = json_object(), *caches = json_array(), *pools = json_array(),
-	       *files = json_array(), *stores = json_array();
+	json_t *j = json_object(), *caches = json_array(), *stores = json_array();
 	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
 	struct xseg_lock_watch locks = { .nr = 0 };
 	uint64_t begun_ns = tool_now_ns();
@@ -312,12 +327,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	while ((p = view_peer_of_kind(peers, "cached", p)))
 		json_array_append_new(caches, cache_json(&a, seg, p));
 	json_object_set_new(j, "caches", caches);
-	while ((p = view_peer_of_kind(peers, "sosd", p)))
-		json_array_append_new(pools, pool_json(&a, p));
-	json_object_set_new(j, "pools", pools);
-	while ((p = view_peer_of_kind(peers, "filed", p)))
-		json_array_append_new(files, files_json(&a, p));
-	json_object_set_new(j, "files", files);
+	add_stores(j, &a, peers);
 	while ((p = view_peer_of_kind(peers, "kvd", p)))
 		json_array_append_new(stores, store_json(&a, p));
 	json_object_set_new(j, "stores", stores);
@@ -325,6 +335,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	/* last: that may have to be waited for */
 	add_volumes(j, &a, peers);
 	asker_fini(&a);
+	choose_store(j, peers);
 	json_object_set_new(j, "locks", locks_json(seg, &locks, begun_ns));
 	return j;
 }
@@ -371,7 +382,11 @@ static void print_volumes(const json_t *j)
 	char line[128 + XSEG_NAME_MAX];
 
 	if (json_is_integer(volumes)) {
-		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
+		printf("volumes     %" JSON_INTEGER_FORMAT, json_integer_value(volumes));
+		if (out_int(j, "volumes_being_removed"))
+			printf(", and %" PRIu64 " being removed",
+				out_int(j, "volumes_being_removed"));
+		putchar('\n');
 		print_damage(j);
 	} else if (nr_volumeds(j) || !json_array_size(json_object_get(j, "stores"))) {
 		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
@@ -471,6 +486,16 @@ static const char *pool_text(const char *owner)
 		if (!strcmp(owner, says[i].owner))
 			return says[i].text;
 	return owner;
+}
+
+static void print_rooms(const json_t *j)
+{
+	json_t *rooms = json_object_get(j, "rooms"), *room;
+	size_t i;
+
+	json_array_foreach(rooms, i, room)
+		space_print(room, !i);
+	space_warnings_print(json_object_get(j, "warnings"));
 }
 
 static void print_pools(const json_t *j)
@@ -596,6 +621,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_chains(j);
 		print_stores(j);
 		print_caches(j);
+		print_rooms(j);
 		print_pools(j);
 		print_files(j);
 		export_text_print(json_object_get(j, "exports"));

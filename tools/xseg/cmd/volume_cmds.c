@@ -5,11 +5,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/options/cli.h"
 #include "peers/common/say/volume_users.h"
 #include "tools/xseg/text/cache_volume.h"
+#include "tools/xseg/text/space_text.h"
+#include "tools/xseg/text/volume_use.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/text/volume_ask.h"
@@ -87,15 +90,17 @@ int volume_info(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	rc = volume_ask(c, peer, "volume info", argv[0], &v);
+	if (!rc)
+		rc = volume_show(t, c, peer, &v);
 	client_close(c);
-	return rc ? rc : volume_show(t, &v);
+	return rc;
 }
 
 /* ---- list -------------------------------------------------------------------------------- */
 
-static void list_lines(struct client *c, json_t *array, struct out_table *table)
+static void list_lines(struct client *c, json_t *array)
 {
-	char size[OUT_TEXT], *line, *save = NULL;
+	char *line, *save = NULL;
 	struct volume v;
 
 	for (line = strtok_r(c->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -103,13 +108,11 @@ static void list_lines(struct client *c, json_t *array, struct out_table *table)
 			continue;
 		volume_read(line, &v);
 		json_array_append_new(array, volume_json(&v));
-		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s", v.name, v.id,
-			      out_size(v.size_bytes, size), v.state);
 	}
 }
 
 /* All volumes, as many in one answer as fit. */
-static int list_all(struct client *c, uint32_t peer, json_t *array, struct out_table *table)
+static int list_all(struct client *c, uint32_t peer, json_t *array)
 {
 	uint64_t slot = 0, next;
 	bool more = true;
@@ -122,9 +125,68 @@ static int list_all(struct client *c, uint32_t peer, json_t *array, struct out_t
 		next = client_number(c->text, "next");
 		more = next > slot;
 		slot = next;
-		list_lines(c, array, table);
+		list_lines(c, array);
 	}
 	return TOOL_DONE;
+}
+
+/* Of several of one name all but one are being removed; the newest comes first. */
+static int by_name(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	int order = strcmp(out_text(x, "name"), out_text(y, "name"));
+	uint64_t i = out_int(x, "identity"), k = out_int(y, "identity");
+
+	return order ? order : (i < k) - (i > k);
+}
+
+/* The same volumes in a new array. */
+static json_t *sorted(json_t *array)
+{
+	size_t nr = json_array_size(array), i;
+	json_t *other = json_array(), **all = calloc(nr + 1, sizeof(*all));
+
+	for (i = 0; all && i < nr; i++)
+		all[i] = json_array_get(array, i);
+	if (all)
+		qsort(all, nr, sizeof(*all), by_name);
+	for (i = 0; i < nr; i++)
+		json_array_append(other, all ? all[i] : json_array_get(array, i));
+	free(all);
+	return other;
+}
+
+static void list_uses(struct client *c, uint32_t peer, const json_t *array)
+{
+	struct volume_use use;
+	json_t *v;
+	size_t i;
+
+	volume_use_load(c->t, c->seg, peer, &use);
+	json_array_foreach(array, i, v)
+		volume_use_put(&use, c->seg, v, (uint32_t)out_int(v, "id"), out_text(v, "prefix"));
+	if (use.why[0] && json_array_size(array))
+		tool_note(c->t, "volume list: %s", use.why);
+	volume_use_free(&use);
+}
+
+static struct out_table *list_table(const json_t *array)
+{
+	struct out_table *table = out_table_create(
+		"NAME\t>ID\t>SIZE\t>USED\t>CACHED\t>DIRTY\tSTATE\tOPEN BY");
+	struct volume_use_text use;
+	char size[OUT_TEXT];
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(array, i, v) {
+		volume_use_cells(v, &use);
+		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s\t%s\t%s\t%s\t%s",
+			out_text(v, "name"), out_int(v, "id"),
+			out_size(out_int(v, "size_bytes"), size), use.used, use.cached, use.dirty,
+			out_text(v, "state"), use.open_by);
+	}
+	return table;
 }
 
 /* Of a volume that is not listed nobody would learn. */
@@ -140,11 +202,20 @@ static void note_damage(struct client *c, uint32_t peer)
 		tool_note(c->t, "volume list: %s", damage_tell(&d, text));
 }
 
+static int show_list(struct tool *t, json_t *array)
+{
+	if (t->json)
+		return out_json(json_incref(array));
+	if (json_array_size(array))
+		return out_table_print(list_table(array));
+	tool_say(t, "no volumes; make one with 'xseg volume create VOL --size SIZE'");
+	return TOOL_DONE;
+}
+
 int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 {
-	struct out_table *table;
+	json_t *array, *by_names;
 	struct client *c;
-	json_t *array;
 	uint32_t peer;
 	int rc;
 
@@ -153,56 +224,50 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 	rc = volume_open_volumed(t, ((const struct volume_opts *)opts)->volumed, NULL, &c, &peer);
 	if (rc)
 		return rc;
-	table = out_table_create("NAME\t>ID\t>SIZE\tSTATE");
 	array = json_array();
-	rc = list_all(c, peer, array, table);
-	if (!rc)
+	rc = list_all(c, peer, array);
+	by_names = sorted(array);
+	if (!rc) {
 		note_damage(c, peer);
-	client_close(c);
-	if (!rc && t->json) {
-		rc = out_json(json_incref(array));
-	} else if (!rc && json_array_size(array)) {
-		rc = out_table_print(table);
-		table = NULL;
-	} else if (!rc) {
-		tool_say(t, "no volumes; make one with 'xseg volume create VOL --size SIZE'");
+		list_uses(c, peer, by_names);
 	}
-	out_table_free(table);
+	client_close(c);
+	if (!rc)
+		rc = show_list(t, by_names);
 	json_decref(array);
+	json_decref(by_names);
 	return rc;
 }
 
-/* The peer at the end of the routes from `peer` down. */
-static uint32_t store_below(struct xseg *seg, uint32_t peer, struct xseg_peer_info *info)
-{
-	for (uint32_t hops = 0; hops < xseg_nr_peers(seg); hops++) {
-		if (!xseg_peer_get_info(seg, peer, info))
-			return XSEG_NONE;
-		if (info->downstream == XSEG_NONE)
-			return peer;
-		peer = info->downstream;
-	}
-	return XSEG_NONE;
-}
-
-/* A volume takes room only as it is written, so one that is larger than its store is allowed. */
+/* A volume takes room only as it is written, so volumes that are larger than their store are
+ * allowed. */
 static void note_capacity(struct client *c, uint32_t peer, const char *what, const char *name,
 			  uint64_t size_bytes)
 {
-	struct xseg_peer_info store;
+	const struct xseg_peer_info *store;
+	struct view_peers peers = { 0 };
+	uint64_t capacity_bytes = 0, all_bytes = 0;
 	char size[OUT_TEXT], capacity[OUT_TEXT];
-	uint64_t capacity_bytes;
 
-	peer = store_below(c->seg, peer, &store);
-	if (peer == XSEG_NONE || client_ask(c, peer, "status") < 0)
+	if (view_peers_load(c->seg, &peers))
 		return;
-	capacity_bytes = client_number(c->text, "capacity_bytes");
+	store = space_store_below(&peers, view_peer_at(&peers, peer));
+	if (store && client_ask(c, peer, "status") >= 0)
+		all_bytes = client_number(c->text, "volumes_bytes");
+	if (all_bytes && client_ask(c, store->index, "status") >= 0)
+		capacity_bytes = client_number(c->text, "capacity_bytes");
+	out_size(capacity_bytes, capacity);
 	if (capacity_bytes && size_bytes > capacity_bytes)
 		tool_note(c->t,
 			"volume %s %s: its %s are more than the %s of its store, %s; watch the "
 			"store, or make the volume smaller with 'xseg volume resize'",
-			what, name, out_size(size_bytes, size), out_size(capacity_bytes, capacity),
-			store.name);
+			what, name, out_size(size_bytes, size), capacity, store->name);
+	else if (capacity_bytes && all_bytes > capacity_bytes)
+		tool_note(c->t,
+			"volume %s %s: all volumes together may take %s, more than the %s of their "
+			"store, %s; watch its room with 'xseg status'",
+			what, name, out_size(all_bytes, size), capacity, store->name);
+	view_peers_fini(&peers);
 }
 
 /* ---- create, resize, remove -------------------------------------------------------------- */

@@ -320,23 +320,36 @@ static void print_memory(const json_t *s)
 			out_size(out_int(s, "unpromised_bytes"), a));
 }
 
+/* The volume for which the store is full, else the cache: they have a policy. */
+static const json_t *full_volume(const json_t *s, const json_t *full)
+{
+	const json_t *volumes = json_object_get(s, "volumes"), *v;
+	size_t i;
+
+	json_array_foreach(volumes, i, v)
+		if (out_int(v, "id") == out_int(full, "id"))
+			return v;
+	return s;
+}
+
 /* Since when the store is full, and for what. */
 static void print_full(const json_t *s, const char *before)
 {
 	const json_t *f = json_object_get(s, "full");
 	const char *volume = out_text(f, "volume");
 	uint64_t others = out_int(f, "volumes") > 1 ? out_int(f, "volumes") - 1 : 0;
-	char age[OUT_TEXT];
+	bool waits = strcmp(out_text(s, "store_full"), "fail") && is_in_ram(full_volume(s, f));
+	char since[SINCE_TEXT];
 
 	if (!json_is_object(f))
 		return;
-	out_time(out_int(f, "ms") * 1000000, age);
-	printf("%sthe store is full for %s: no room for object %s%s%s", before, age,
+	printf("%sthe store is full %s: no room for object %s%s%s", before,
+		since_ago_text(out_int(f, "ms"), since),
 		out_text(f, "object"), *volume ? " of volume " : "", volume);
 	if (others)
 		printf(", nor for %" PRIu64 " more volumes", others);
 	printf("; new writes of it %s; make room there, or remove a volume\n",
-		strcmp(out_text(s, "store_full"), "fail") ? "wait when memory runs out" : "fail");
+		waits ? "wait when memory runs out" : "fail");
 }
 
 /* "flushes fail since 18:03:07 (12s): No space left on device; ..." */

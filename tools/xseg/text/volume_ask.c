@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "peers/common/say/kv.h"
+#include "tools/xseg/text/volume_use.h"
 
 /* ---- asking volumed ---------------------------------------------------------------------- */
 
@@ -40,6 +41,7 @@ void volume_read(const char *text, struct volume *v)
 	memset(v, 0, sizeof(*v));
 	client_value(text, "name", v->name, sizeof(v->name));
 	client_value(text, "state", v->state, sizeof(v->state));
+	client_value(text, "prefix", v->prefix, sizeof(v->prefix));
 	v->id = client_number(text, "id");
 	v->size_bytes = client_number(text, "size_bytes");
 	v->object_size_bytes = client_number(text, "object_size_bytes");
@@ -85,6 +87,7 @@ json_t *volume_json(const struct volume *v)
 	out_set_int(j, "size_bytes", v->size_bytes);
 	out_set_int(j, "object_size_bytes", v->object_size_bytes);
 	out_set_text(j, "state", v->state);
+	out_set_text(j, "prefix", v->prefix);
 	out_set_int(j, "identity", v->identity);
 	out_set_int(j, "objects_left", v->objects_left);
 	out_set_int(j, "objects_deleted", v->objects_deleted);
@@ -112,15 +115,14 @@ const char *volume_limits_text(const struct volume *v, char text[VOLUME_LIMITS_T
 	return text;
 }
 
-int volume_show(const struct tool *t, const struct volume *v)
+static void print(const struct volume *v, const json_t *j)
 {
 	char size[OUT_TEXT], object[OUT_TEXT], limits[VOLUME_LIMITS_TEXT];
 
-	if (t->json)
-		return out_json(volume_json(v));
 	printf("volume   %s, id %" PRIu64 "\n", v->name, v->id);
 	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size),
 	       v->size_bytes, out_size(v->object_size_bytes, object));
+	volume_use_print(j);
 	printf("state    %s", v->state);
 	if (v->objects_left)
 		printf(", %" PRIu64 " objects left to delete", v->objects_left);
@@ -130,5 +132,21 @@ int volume_show(const struct tool *t, const struct volume *v)
 	if (v->waiting)
 		printf(", %" PRIu64 " requests wait", v->waiting);
 	printf("\n");
+}
+
+int volume_show(struct tool *t, struct client *c, uint32_t peer, const struct volume *v)
+{
+	json_t *j = volume_json(v);
+	struct volume_use use;
+
+	volume_use_load(t, c->seg, peer, &use);
+	volume_use_put(&use, c->seg, j, (uint32_t)v->id, v->prefix);
+	if (use.why[0])
+		tool_note(t, "volume info %s: %s", v->name, use.why);
+	volume_use_free(&use);
+	if (t->json)
+		return out_json(j);
+	print(v, j);
+	json_decref(j);
 	return out_done();
 }

@@ -10,7 +10,7 @@
 
 /* What volumed says of a volume, in "volume info" and in a line of "volume list". */
 struct volume {
-	char name[XSEG_NAME_MAX], state[16];
+	char name[XSEG_NAME_MAX], state[16], prefix[XSEG_TARGET_MAX];
 	uint64_t id, identity, size_bytes, object_size_bytes;
 	uint64_t objects_left, objects_deleted, waits_for_requests;
 	uint64_t iops, bandwidth_bytes, burst_ns, waiting;
@@ -29,6 +29,7 @@ int volume_ask(struct client *c, uint32_t peer, const char *what, const char *na
 json_t *volume_json(const struct volume *v);
 #define VOLUME_LIMITS_TEXT 96
 const char *volume_limits_text(const struct volume *v, char text[VOLUME_LIMITS_TEXT]);
-int volume_show(const struct tool *t, const struct volume *v);
+/* Also what it takes in the store and in caches, and who has it open. */
+int volume_show(struct tool *t, struct client *c, uint32_t peer, const struct volume *v);
 
 #endif
