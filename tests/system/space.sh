@@ -103,7 +103,7 @@ kill -STOP "$pid"
 timeout 10 xseg --json volume list >list.txt 2>note.txt
 is "a list comes at once" $? 0
 is "without the figures of the store" "$(jq -c 'map(.used_bytes)' list.txt)" "[null,null,null]"
-t "and says why" grep -q "^xseg: volume list: filed does not answer, so what volumes take is not known" note.txt
+t "and says why" grep -q "^xseg: volume list: filed does not answer, so the bytes of volumes are not known" note.txt
 kill -CONT "$pid"
 t "then it has them again" wait_for 30 volume_is zed used_bytes $((2 << 20))
 
@@ -136,5 +136,28 @@ expect_json '[.warnings[].kind] | contains(["dirty_exceeds_free"])' "that is a w
 	xseg --json status
 t "room is made" xseg volume remove small
 t "and all is well" wait_for 30 eval "[ \"\$(xseg --json status | jq -c .warnings)\" = '[]' ]"
+# ---- volumes that are being removed ----
+
+for name in one two; do
+	t "volume $name is made" xseg volume create $name --size 1M
+	t "and written" load $name --rw=write --size=1M
+done
+t "all is flushed" xseg cache flush cached
+t "the store refuses to delete" xseg peer set memd fail=delete:100%:EIO
+for name in one two; do
+	expect_exit 3 "the removal of $name goes on" xseg --timeout 1s volume remove $name
+done
+same_counts()
+{
+	xseg --json status >status.txt && xseg --json volume list >list.txt &&
+		[ "$(jq -c '[.volumes, .volumes_being_removed]' status.txt)" = \
+		"$(jq -c '[map(select(.state != "removing")), map(select(.state == "removing"))] |
+			map(length)' list.txt)" ] && [ "$(jq .volumes_being_removed status.txt)" = 2 ]
+}
+t "status and list count the same" wait_for 30 same_counts
+t "also for people" eval "xseg status | grep -qE '^volumes +1, and 2 being removed\$'"
+t "the store deletes again" xseg peer set memd fail=
+t "then none is left" wait_for 30 eval \
+	"[ \"\$(xseg --json status | jq -c '[.volumes, .volumes_being_removed]')\" = '[1,0]' ]"
 t "it goes down" xseg down
 finish

@@ -135,7 +135,7 @@ static void remedy(const json_t *store, char text[PATH_MAX + 64])
 		snprintf(text, PATH_MAX + 64, "make room in %s, or remove volumes",
 			out_text(store, "dir"));
 	else if (!strcmp(out_text(store, "kind"), "sosd"))
-		snprintf(text, PATH_MAX + 64, "'ceph df' shows what takes it; remove volumes");
+		snprintf(text, PATH_MAX + 64, "'ceph df' shows the pools that take it; remove volumes");
 	else
 		snprintf(text, PATH_MAX + 64, "remove volumes");
 }
@@ -169,8 +169,8 @@ void space_warn(const json_t *store, json_t *warnings)
 	if (json_is_true(json_object_get(store, "dir_removed"))) {
 		snprintf(text, sizeof(text),
 			"%s was removed while it is in use: nothing can be written to it any "
-			"more; what the caches have is all that is left; copy volumes with 'xseg "
-			"volume export'", out_text(store, "dir"));
+			"more, and only the caches still have data; copy volumes with 'xseg volume "
+			"export'", out_text(store, "dir"));
 		warn(warnings, "dir_removed", out_text(store, "name"), text);
 	} else if (json_is_integer(json_object_get(store, "free_bytes"))) {
 		warn_space(store, warnings);

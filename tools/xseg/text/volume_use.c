@@ -113,7 +113,7 @@ static void load_used(struct asker *a, const struct tool *t, const struct xseg_p
 	u->used = answer ? read_count(a, store, &u->age_ms) : NULL;
 	if (!u->used)
 		snprintf(u->why, sizeof(u->why),
-			"%s does not answer, so what volumes take is not known; 'xseg status' says "
+			"%s does not answer, so the bytes of volumes are not known; 'xseg status' says "
 			"more", store->name);
 }
 
@@ -168,7 +168,7 @@ static void load(struct asker *a, const struct tool *t, const struct view_peers 
 	if (store)
 		load_used(a, t, store, u);
 	else
-		snprintf(u->why, sizeof(u->why), "no store is below, so what volumes take is not "
+		snprintf(u->why, sizeof(u->why), "no store is below, so the bytes of volumes are not "
 			"known; 'xseg status' shows the routes");
 }
 
