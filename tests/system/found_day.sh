@@ -65,6 +65,13 @@ expect_err 1 "memory=1.0T needs 1024G more than cache 'cached' has, and the segm
 expect_json '.objects == 0 and .requests == 128' "what is counted is a number in JSON" \
 	xseg --json cache get cached
 
+expect_json '.fixed == ["objects", "requests"]' "the keys that cannot be set are told" \
+	xseg --json cache get cached
+is "and stand apart" "$(xseg cache get cached | sed '1,/^# not by .cache set./d' | paste -sd ' ')" \
+	"objects=0 requests=128"
+t "a part is beside its whole" eval \
+	"xseg cache status cached | grep -qE '^looked up [0-9]+ reads: [0-9]+ hits \(.*\), [0-9]+ misses, '"
+
 # ---- a program with several clients ----
 
 xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --runtime=30s --status-interval=200ms \

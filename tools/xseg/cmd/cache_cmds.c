@@ -16,6 +16,7 @@
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/text/cache_text.h"
+#include "tools/xseg/flow/stack_keys.h"
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/out.h"
 
@@ -187,17 +188,65 @@ static bool is_count(const char *key)
 	return !strcmp(key, "objects") || !strcmp(key, "requests");
 }
 
-/* Prints the "key=value" lines of c->text. */
-static int show_options(const struct tool *t, struct client *c)
+/* A key of caches that `cache set` refuses. Without the tables of keys none is. */
+static bool is_fixed(const struct stack_keys *keys, const char *key, size_t len)
+{
+	for (unsigned i = 0; i < keys->nr; i++)
+		if (!strcmp(keys->key[i].section, "cached") &&
+			strlen(keys->key[i].name) == len && !strncmp(keys->key[i].name, key, len))
+			return !stack_key_is_live(&keys->key[i]);
+	return false;
+}
+
+/* Prints the lines of one of both sorts; returns how many. */
+static unsigned print_lines(const struct stack_keys *keys, const char *text, bool fixed,
+	const char *title)
+{
+	unsigned nr = 0;
+	size_t len;
+
+	for (; *text; text += len + (text[len] != '\0')) {
+		len = strcspn(text, "\n");
+		if (is_fixed(keys, text, strcspn(text, "=\n")) != fixed)
+			continue;
+		if (!nr++ && title)
+			printf("%s\n", title);
+		printf("%.*s\n", (int)len, text);
+	}
+	return nr;
+}
+
+static json_t *fixed_json(const struct stack_keys *keys)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < keys->nr; i++)
+		if (!strcmp(keys->key[i].section, "cached") && !stack_key_is_live(&keys->key[i]))
+			json_array_append_new(array, json_string(keys->key[i].name));
+	return array;
+}
+
+/* Prints the "key=value" lines of c->text, those that cannot be set last. */
+static int show_options(const struct tool *t, struct client *c, bool of_volume)
 {
 	char *cursor = c->text, *key, *value;
+	struct stack_keys keys = { .nr = 0 };
 	json_t *j;
 
+	if (!of_volume && !stack_keys_load(&keys))
+		keys.nr = 0;
 	if (!t->json) {
-		fputs(c->text, stdout);
+		print_lines(&keys, c->text, false, NULL);
+		print_lines(&keys, c->text, true,
+			"\n# not by 'cache set': these hold from the cache's next start, by the "
+			"stack file");
+		stack_keys_drop(&keys);
 		return out_done();
 	}
 	j = json_object();
+	if (!of_volume)
+		json_object_set_new(j, "fixed", fixed_json(&keys));
+	stack_keys_drop(&keys);
 	while ((key = kv_next_line(&cursor, &value))) {
 		if (is_count(key))
 			out_set_int(j, key, strtoull(value ? value : "0", NULL, 10));
@@ -220,7 +269,8 @@ static int get(struct tool *t, struct client *c, uint32_t peer, uint32_t id, con
 {
 	int64_t rc = ask_get(c, peer, id);
 
-	return rc < 0 ? client_fail(c, rc, NULL, "cache get %s", name) : show_options(t, c);
+	return rc < 0 ? client_fail(c, rc, NULL, "cache get %s", name)
+		      : show_options(t, c, id != 0);
 }
 
 int cache_get(struct tool *t, const void *opts, int argc, char **argv)

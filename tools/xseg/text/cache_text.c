@@ -265,8 +265,9 @@ static void print_member(const char *label, json_t *value)
 		printf(" %s %" JSON_INTEGER_FORMAT, label, json_integer_value(value));
 }
 
-/* One line for a group of counters: those that are not 0. */
-static void print_group(const json_t *status, const char *heading, const char *group)
+/* One line for a group of counters: those that are not 0, and what all of them count. */
+static void print_group(
+	const json_t *status, const char *heading, const char *group, const char *unit)
 {
 	json_t *members = json_object_get(status, group), *value;
 	const char *key;
@@ -281,7 +282,7 @@ static void print_group(const json_t *status, const char *heading, const char *g
 		print_member(key, value);
 	}
 	if (any)
-		putchar('\n');
+		printf(" %s\n", unit);
 }
 
 /* "write-back -> write-through (draining 58%, 212M dirty, 180M/s, ETA 1s)", or just the policy. */
@@ -399,19 +400,21 @@ void cache_text_print(const json_t *s)
 	print_policy(s);
 	print_memory(s);
 	printf("objects   %" PRIu64 "\n", out_int(s, "objects"));
-	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
-	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
-	       out_int(s, "reads"), out_int(s, "writes"), hits, out_percent(hits, looks, a),
-	       out_int(s, "misses"), out_int(s, "partial"), out_int(s, "bypassed"));
+	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes\n", out_int(s, "reads"),
+	       out_int(s, "writes"));
+	printf("looked up %" PRIu64 " reads: %" PRIu64 " hits (%s), %" PRIu64 " misses, %" PRIu64
+	       " partial; %" PRIu64 " reads bypassed\n",
+	       looks, hits, out_percent(hits, looks, a), out_int(s, "misses"),
+	       out_int(s, "partial"), out_int(s, "bypassed"));
 	if (out_int(s, "direct_reads"))
 		printf("directly  %" PRIu64 " reads of %s, without a request\n",
 			out_int(s, "direct_reads"), out_bytes(out_int(s, "direct_bytes"), a));
-	print_group(s, "bypassed", "bypassed_by");
+	print_group(s, "bypassed", "bypassed_by", "reads");
 	printf("evicted   %" PRIu64 " buckets\n", out_int(s, "evicted"));
-	print_group(s, " by", "evicted_by");
+	print_group(s, " by", "evicted_by", "buckets");
 	printf("flushed   %s\n", out_size(out_int(s, "flushed_bytes"), a));
-	print_group(s, " by", "flushed_by");
-	print_group(s, "waited", "waits_by");
+	print_group(s, " by", "flushed_by", "buckets");
+	print_group(s, "waited", "waits_by", "times; a request may wait several times");
 	print_errors(s);
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

@@ -317,10 +317,13 @@ static void print_numbers(const json_t *v)
 	if (out_int(v, "max_bytes"))
 		printf(", %s at most", out_size(out_int(v, "max_bytes"), a));
 	putchar('\n');
-	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
-	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
-	       out_int(v, "reads"), out_int(v, "writes"), out_int(v, "hits"), hit_percent(v, a),
-	       out_int(v, "misses"), out_int(v, "partial"), out_int(v, "bypassed"));
+	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes\n", out_int(v, "reads"),
+	       out_int(v, "writes"));
+	printf("looked up %" PRIu64 " reads: %" PRIu64 " hits (%s), %" PRIu64 " misses, %" PRIu64
+	       " partial; %" PRIu64 " reads bypassed\n",
+	       out_int(v, "hits") + out_int(v, "misses") + out_int(v, "partial"),
+	       out_int(v, "hits"), hit_percent(v, a), out_int(v, "misses"),
+	       out_int(v, "partial"), out_int(v, "bypassed"));
 	printf("bytes     %s read, %s written\n", out_size(out_int(v, "read_bytes"), a),
 	       out_size(out_int(v, "write_bytes"), b));
 	printf("evicted   %" PRIu64 " buckets\n", out_int(v, "evicted"));
