@@ -1,4 +1,6 @@
-/* volumed_rename_test - a volume gets another name: its data, id and limits stay, at any kill. */
+/* volumed_rename_test - a volume gets another name: its data, id and limits stay, at any kill. A
+ * COPY from one volume to another is forwarded with the source's object.
+ */
 #include "tests/rig/volumed_rig.h"
 
 static void a_renamed_volume_keeps_its_data_and_frees_its_name(void **state)
@@ -157,6 +159,70 @@ static void its_counters_go_on_under_the_new_name(void **state)
 	assert_false(is_counted("new", &reads));
 }
 
+/* ---- copies ------------------------------------------------------------------------------ */
+
+/* The store of the rig knows no COPY, and answers EINVAL: what it gets is what counts. */
+static int64_t send_copy(const char *from, uint32_t to, uint64_t offset, uint32_t size)
+{
+	struct xreq *r = xseg_req_alloc(port);
+
+	r->op = XSEG_OP_COPY;
+	r->volume = to;
+	r->offset = offset;
+	r->size = size;
+	r->nr_pages = 1;
+	r->page[0] = pages[0];
+	snprintf((char *)page_byte(XSEG_COPY_VOLUME), 16, "%s", from);
+	nr_notes = 0;
+	assert_int_equal(xseg_req_submit(port, r, xseg_peer_find(seg, "volumed")), 0);
+	xseg_port_flush(port);
+	return result_of(r);
+}
+
+static void a_copy_names_the_object_of_its_source(void **state)
+{
+	uint32_t a = create("a", "16M"), b = create("b", "16M");
+	char from[16];
+
+	(void)state;
+	snprintf(from, sizeof(from), "%" PRIu32, a);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(send_copy(from, b, (4 << 20) + 8192, 4096), -EINVAL);
+		assert_int_equal(nr_notes, 1);
+		assert_string_equal(notes[0].target, object_of("b", 1));
+		assert_string_equal((char *)page_byte(0), object_of("a", 1));
+		assert_int_equal(notes[0].obj_offset, 8192);
+		assert_int_equal(notes[0].volume, b);
+		assert_string_equal((char *)page_byte(XSEG_COPY_VOLUME), from);
+		volumed_restart();
+	}
+}
+
+static void a_copy_that_cannot_be_is_sent_nowhere(void **state)
+{
+	uint32_t a = create("a", "1M"), b = create("b", "16M"), other;
+	char from[16];
+
+	(void)state;
+	snprintf(from, sizeof(from), "%" PRIu32, a);
+	assert_int_equal(send_copy("77777", b, 0, 4096), -ESTALE);
+	assert_int_equal(send_copy("a", b, 0, 4096), -ESTALE);
+	assert_int_equal(send_copy(from, a, 0, 4096), -EINVAL);		/* itself */
+	assert_int_equal(send_copy(from, b, 1 << 20, 4096), -ENXIO);	/* the source ends */
+	assert_int_equal(send_copy(from, b, 100, 4096), -EINVAL);
+	assert_int_equal(send_copy(from, b + 1, 0, 4096), -ENOENT);
+	assert_int_equal(nr_notes, 0);
+	volumed_close(XSEG_CLOSE_ABANDON);
+	volumed_open(1, "64k", "64");
+	steps(20);
+	other = create("other", "1M");			/* its objects are smaller */
+	assert_int_equal(send_copy(from, other, 0, 4096), -EINVAL);
+	assert_int_equal(nr_notes, 0);
+	assert_true(admin("volume create like size=1M like=a") > 0);
+	assert_int_equal(number("object_size_bytes="), 4 << 20);
+	assert_int_equal(admin("volume create none size=1M like=nothing"), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +233,8 @@ int main(void)
 		T(a_kill_leaves_one_of_the_two_names_and_the_command_is_done),
 		T(a_rename_that_cannot_be_written_is_undone),
 		T(its_counters_go_on_under_the_new_name),
+		T(a_copy_names_the_object_of_its_source),
+		T(a_copy_that_cannot_be_is_sent_nowhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
