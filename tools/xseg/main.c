@@ -19,7 +19,7 @@
 #include "peers/common/options/owner.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/cmd/complete_cmd.h"
-#include "tools/xseg/cmd/set_help.h"
+#include "tools/xseg/text/set_help.h"
 #include "tools/xseg/text/cache_volume.h"
 
 #ifndef XSEG_VERSION

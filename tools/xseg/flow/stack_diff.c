@@ -9,7 +9,7 @@
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/view.h"
-#include "tools/xseg/flow/stack_keys.h"
+#include "tools/xseg/base/stack_keys.h"
 
 static const struct {
 	const char *word, *text;		/* in JSON; for people */

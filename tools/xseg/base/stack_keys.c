@@ -1,5 +1,5 @@
 /* stack_keys - see stack_keys.h. */
-#include "tools/xseg/flow/stack_keys.h"
+#include "tools/xseg/base/stack_keys.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* set_help - see set_help.h. */
-#include "tools/xseg/cmd/set_help.h"
+#include "tools/xseg/text/set_help.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "peers/common/options/cli.h"
-#include "tools/xseg/flow/stack_keys.h"
+#include "tools/xseg/base/stack_keys.h"
 
 static int width_of(const struct stack_key *k)
 {
