@@ -67,7 +67,7 @@ static const struct command commands[] = {
 	  "NAME KEY=VALUE...",
 	  "changes live options of a peer" },
 	{ "clients", clients_run, NULL, 0, 0, 0, "",
-	  "lists the processes that are clients, and what they have open" },
+	  "lists the processes that are clients, and the volumes that they have open" },
 	{ "volume create", volume_create, volume_create_table, sizeof(struct volume_opts), 1, 1,
 	  "VOL --size SIZE",
 	  "makes a volume, which reads as zeroes" },

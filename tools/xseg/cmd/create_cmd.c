@@ -25,7 +25,7 @@ const struct opt seg_create_table[] = {
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects), .max = 1u << 24,
 	  .help = "objects that this cache can hold (0: cached chooses)" },
 	{ .name = "clients", .kind = OPT_UINT, .off = AT(clients), .max = 1u << 20,
-	  .help = "also print what so many programs take, each with one queue on a volume" },
+	  .help = "also print the cost of so many programs, each with one queue on a volume" },
 	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = stack_huge_names,
 	  .def = "auto",
 	  .help = "whether to use huge pages" },

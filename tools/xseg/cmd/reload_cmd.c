@@ -34,7 +34,7 @@
 #define AT(field) offsetof(struct reload_opts, field)
 const struct opt reload_table[] = {
 	{ .name = "dry_run", .kind = OPT_BOOL, .off = AT(dry_run),
-	  .help = "only say what differs, and how it would be applied" },
+	  .help = "only name the differences, and how each would be applied" },
 	{ 0 },
 };
 #undef AT
