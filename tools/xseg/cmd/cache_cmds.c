@@ -16,7 +16,7 @@
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/text/cache_text.h"
-#include "tools/xseg/flow/stack_keys.h"
+#include "tools/xseg/base/stack_keys.h"
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/base/out.h"
 
