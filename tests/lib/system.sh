@@ -258,7 +258,7 @@ path_of()
 	local peer name downstream list path=
 	list=$(xseg peer list) || return
 	for peer; do
-		while read -r name _ _ _ _ _ _ downstream; do
+		while read -r name _ _ _ _ _ _ downstream _; do
 			[ "$name" != "$peer" ] || path+=${downstream#-}
 		done <<<"$list"
 		path+=" "
