@@ -26,7 +26,7 @@ is "no help is wider than 80 columns" "$(cat wide.txt)" ""
 for words in "volume --help" "help volume" "--help volume" "--json volume --help" \
 		"volume --json --help" "volume --help --json" "volume -s x -h"; do
 	# shellcheck disable=SC2086
-	is "'xseg $words' lists what there is of volumes" "$(xseg $words | grep -c '^  volume ')" 9
+	is "'xseg $words' lists what there is of volumes" "$(xseg $words | grep -c '^  volume ')" 13
 done
 expect_err 2 "one more word: list, start" "a group alone is no command" xseg peer
 expect_err 2 "one more word: list, start" "with an option, neither" xseg peer --json
