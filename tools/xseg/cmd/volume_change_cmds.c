@@ -243,7 +243,7 @@ static void copy_drop(struct copy *p, struct client *c, uint32_t peer)
 {
 	tool_clear_interrupt();
 	if (client_tell(c, peer, "volume remove %s force", p->partial) < 0)
-		tool_note(c->t, "volume copy: the part that was copied is in %s; remove it with 'xseg "
+		tool_note(c->t, "volume copy: a part of the copy is in %s; remove it with 'xseg "
 			"volume remove %s'", p->partial, p->partial);
 	else
 		cache_volume_forget(c, peer, p->to.id);
