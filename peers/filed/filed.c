@@ -206,6 +206,18 @@ void filed_sync_all(struct filed *f, struct filed_op *op)
 		filed_pool_push(&f->pool, &f->flush_work);
 }
 
+/* Port 0 looks for all ports, so the threads of the others sleep without a tick. */
+static void note_space(struct peer_port *pp)
+{
+	struct filed *f = filed_of(pp->peer);
+
+	if (atomic_load_explicit(&f->space_changed, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&f->space_changed, true, memory_order_relaxed);
+	if (pp->nr)
+		peer_port_kick(&f->peer.ports[0]);
+}
+
 /* It is ENDED: done, or failed. */
 static void op_ended(struct peer_port *pp, struct filed_op *op)
 {
@@ -217,7 +229,7 @@ static void op_ended(struct peer_port *pp, struct filed_op *op)
 	op->changing = false;
 	if (shapes[r->op].exclusive && op->file) {
 		owe_flush(f);
-		atomic_store_explicit(&f->space_changed, true, memory_order_relaxed);
+		note_space(pp);
 	}
 	if (op->result < 0 || !(r->flags & XSEG_REQ_FUA) || !shapes[r->op].exclusive ||
 		!op->file) {
@@ -419,21 +431,19 @@ static bool submit(struct peer_port *pp)
 	return filed_aio_submit(&port->aio);
 }
 
-/* After changes, once in a second. The port that puts the new time in pushes the work. Returns when
- * to ask again. */
+/* Port 0, after changes, once in a second. Returns when to ask again. */
 static uint64_t look_for_space(struct peer_port *pp)
 {
 	struct filed *f = filed_of(pp->peer);
 	uint64_t due_ns = atomic_load_explicit(&f->space_due_ns, memory_order_relaxed);
 
-	if (!atomic_load_explicit(&f->space_changed, memory_order_relaxed) ||
+	if (pp->nr || !atomic_load_explicit(&f->space_changed, memory_order_relaxed) ||
 		due_ns == UINT64_MAX)
 		return PEER_NEVER;
 	if (pp->now_ns < due_ns)
 		return due_ns;
-	if (atomic_compare_exchange_strong_explicit(&f->space_due_ns, &due_ns, UINT64_MAX,
-		    memory_order_relaxed, memory_order_relaxed))
-		filed_pool_push(&f->pool, &f->space_work);
+	atomic_store_explicit(&f->space_due_ns, UINT64_MAX, memory_order_relaxed);
+	filed_pool_push(&f->pool, &f->space_work);
 	return PEER_NEVER;
 }
 

@@ -126,7 +126,8 @@ struct filed {
 	struct filed_fua *fua;		/* one a slot of files */
 	struct filed_work flush_work;
 	struct filed_work space_work;	/* looks how much room is left */
-	_Atomic uint64_t space_due_ns;	/* not before; UINT64_MAX: it is being done */
+	/* not before; UINT64_MAX: it is being done. By port 0, and by the work at its end */
+	_Atomic uint64_t space_due_ns;
 	_Atomic bool space_changed;	/* since it was begun last */
 	bool space_low;			/* the worker's: that was told */
 

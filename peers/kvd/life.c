@@ -289,13 +289,14 @@ static void name_log(struct kvd *k)
 }
 
 /* Asked first: it takes all of its index at once, and the kernel kills a process that takes more
- * than there is. */
+ * than there is. A second log is made only after a loss, which waits for memory (L4). */
 static int check_memory(const struct kvd *k, struct xseg_error *err)
 {
 	char what[64];
 
 	snprintf(what, sizeof(what), "a kvd of %llu keys", (unsigned long long)k->opt.keys_max);
-	return own_memory_check(kvd_private_bytes(k), what, "give fewer keys=", err);
+	return own_memory_check(kvd_private_bytes(k) - k->cost.private_bytes, what,
+		"give fewer keys=", err);
 }
 
 int kvd_life_init(struct kvd *k, struct xseg_error *err)

@@ -113,13 +113,20 @@ is_mended()
 		.caches[0].flushes_fail]')" = '[[],null,null,null]' ]
 }
 
+# Each line on little room has been followed by one on enough of it.
+all_is_told()
+{
+	[ "$(grep -c 'filed: .* is nearly full' "$log")" = "$(grep -c 'filed: .* has room again' "$log")" ]
+}
+
 for policy in write-back write-through; do
 	t "$policy: there is no warning before" wait_for 60 is_mended
-	head -c 8M /dev/zero >"$TMP/disk/ballast"
+	t "$policy: nor does the log end with one" wait_for 60 all_is_told
+	head -c 12M /dev/zero >"$TMP/disk/ballast"
 	: >"$log"
 	t "$policy: it is set" xseg cache set cached policy=$policy
-	t "$policy: a volume is made" xseg volume create fill --size 20M
-	start load load fill --size=20M --number_ios=320
+	t "$policy: a volume is made" xseg volume create fill --size 16M
+	start load load fill --size=16M --number_ios=256
 	t "$policy: the store gets full" wait_for 60 is_full
 	xseg status >status.txt
 	t "$policy: the status says what is wrong and since when" grep -qE \
@@ -137,13 +144,15 @@ for policy in write-back write-through; do
 		"$policy: the same for scripts" xseg --json status
 	dir=$(full_dir)
 	is "$policy: it names the directory" "$dir" "$TMP/disk/objects"
+	t "$policy: the log says that there is little room" wait_for 60 grep -q \
+		'is nearly full: .* MiB are left; make room there' "$log"
 	t "$policy: room is made there" rm "$(dirname "$dir")/ballast"
 	t "$policy: the state, its time and the warnings go away" wait_for 60 is_mended
 	wait "$started"
 	is "$policy: writes have waited, or have failed" $? $([ $policy = write-back ]; echo $?)
-	t "$policy: now they go on" load fill --size=20M
+	t "$policy: now they go on" load fill --size=16M
 	t "$policy: and are flushed" xseg volume flush fill
-	is "$policy: the log has said once that there is little room" \
+	is "$policy: the log has said so once" \
 		"$(grep -c 'is nearly full: .* MiB are left; make room there' "$log")" 1
 	t "$policy: and once that there is enough" wait_for 60 grep -q 'has room again: .* MiB' "$log"
 	t "$policy: the volume goes" xseg --timeout 30s volume remove fill

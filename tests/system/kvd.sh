@@ -39,7 +39,7 @@ done
 write_stack wrong.conf 1M
 expect_err 2 "too small" "so is a size of 1M" xseg up wrong.conf
 write_stack wrong.conf 32M "threads = 2"
-expect_err 1 "one thread" "and more than one thread" xseg up wrong.conf
+expect_err 2 "one thread" "and more than one thread" xseg up wrong.conf
 
 # ---- commands ----
 

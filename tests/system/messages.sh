@@ -289,7 +289,7 @@ expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
 sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT/" stack.conf >named.conf
 is "a hint is for the segment that a stack file names, too" \
 	"$(XSEG_SEGMENT='' hints xseg up named.conf)" \
-	"xseg -s $XSEG_SEGMENT status xseg -s $XSEG_SEGMENT down"
+	"xseg -s $XSEG_SEGMENT reload named.conf"
 sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT-b/" stack.conf >named.conf
 expect_err 4 "segment $XSEG_SEGMENT has a stack that runs" "which is not asked when another is given" \
 	xseg up named.conf

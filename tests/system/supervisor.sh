@@ -89,7 +89,7 @@ t "of which a peer is started" xseg peer start volumed
 t "and stopped once more" xseg peer stop volumed
 alone=$(peer_field cached pid)
 { cat stack.conf && printf '[peer filed]\ndir = /dev/null/objects\n'; } >more.conf
-expect_err 1 "up: filed did not start" "a new supervisor with one peer too many fails" xseg up more.conf
+expect_err 2 "line 13: dir: .*Not a directory" "a new supervisor with one peer too many fails" xseg up more.conf
 is "what ran before runs on" "$(peer_field memd state) $(peer_field cached pid)" "running $alone"
 is "what it began has stopped" "$(peer_field volumed state)" stopped
 t "everything stops in order" xseg down

@@ -227,7 +227,7 @@ static void a_queue_takes_as_much_memory_as_it_says(void **state)
 {
 	static const struct xseg_queue_params params[] = {
 		{ 0 }, { .depth = 1, .copy_bytes = 4096 }, { .depth = 5, .copy_bytes = 1000000 },
-		{ .depth = 511, .copy_bytes = 1 << 12 }, { .depth = 512, .copy_bytes = 1 << 12 },
+		{ .depth = 127, .copy_bytes = 1 << 14 }, { .depth = 128, .copy_bytes = 1 << 14 },
 	};
 	struct clientrig *g = *state;
 	struct xseg_queue *q;

@@ -58,7 +58,7 @@ static void info_and_list_show_each_volume(void **state)
 	assert_true(admin("volume list 1") > 0);
 	assert_false(says("name=a"));
 	assert_true(admin("status") > 0);
-	assert_true(says("volumes=2\nloading=no\nremoving=0\n"));
+	assert_true(says("volumes=2\nvolumes_bytes=2148532224\nloading=no\nremoving=0\n"));
 }
 
 static void a_long_list_comes_in_pieces(void **state)
