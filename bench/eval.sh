@@ -199,7 +199,7 @@ choose_sides()
 # (docs/design/kvd.md). With less the kernel kills kvd at each start.
 beside_segment()	# MIB KEYS
 {
-	echo $((24 + $1 / 90 + $2 * 37 / 1048576))
+	echo $((26 + $1 / 90 + $2 * 37 / 1048576))
 }
 
 # What a client of kvd takes, in MiB: of the segment for THREADS with DEPTH values of KIB in flight

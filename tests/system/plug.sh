@@ -210,12 +210,6 @@ expect_json '.above == "store" and .below == "volumed" and .state == "running"' 
 	"of two words each may be left out" xseg --json plug cached --above store
 t "it leaves a third time" xseg unplug cached
 t "and the other" xseg plug cached --below volumed
-start fresh cached --name fresh --memory 8M
-t "another cache begins" wait_for 60 state_is fresh running
-expect_err 2 "plug fresh: it was not on the path before, .* name its place with --above LOWER" \
-	"which was nowhere before" xseg plug fresh
-kill "$started"
-wait "$started"
 
 # ---- kills ----
 
@@ -226,6 +220,15 @@ for victim in cached volumed store command; do
 	t "and enters" while_killing $victim running xseg --timeout 20s plug cached
 done
 end_load "verified I/O saw no kill"
+
+# ---- a cache that the path has never had ----
+
+start fresh cached --name fresh --memory 8M
+t "another cache begins" wait_for 60 state_is fresh running
+expect_err 2 "plug fresh: it was not on the path before, .* name its place with --above LOWER" \
+	"which was nowhere before" xseg plug fresh
+kill "$started"
+wait "$started"
 t "the segment is sound" xseg check
 is "all requests are free" "$(xseg --json info | jq '.requests - .idle_requests')" 0
 t "everything stops" xseg down
