@@ -410,7 +410,7 @@ done
 t "the evaluations run to their end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
 	BENCH_OUT="all of them" BENCH_PARTS="offload lustre filecache" BENCH_SECONDS=0.05 \
 	BENCH_SIDES="capi spill xasync xseg ${sides[*]}" BENCH_FACTORS=1.5 BENCH_SIZES=16k \
-	BENCH_MEMORY=128 BENCH_SET=16 BENCH_OPS=16 BENCH_ONE="4k 1m" BENCH_TWO=4m BENCH_THREE=16m \
+	BENCH_MEMORY=136 BENCH_SET=16 BENCH_OPS=16 BENCH_ONE="4k 1m" BENCH_TWO=4m BENCH_THREE=16m \
 	BENCH_THREADS=1 BENCH_MODES="overflow preload" BENCH_CONTENTS=value \
 	"$root/bench/kv.sh" --quick
 evaluations="all of them/kv/report.txt"
