@@ -3,6 +3,7 @@
 # Nothing here judges a figure that depends on time.
 # timeout: 480
 . "$(dirname "$0")/../lib/system.sh"
+. "$root/tests/lib/benches.sh"
 need jq
 
 # ---- the exact LRU ----
@@ -235,47 +236,6 @@ fi
 
 # ---- the short forms ----
 
-# rows FILE COLUMNS: how many lines a table with so many columns has; 0 when one has another number,
-# or an empty field
-rows()
-{
-	awk -F '\t' \
-		-v n="$2" 'NF != n { bad = 1 } { for (i = 1; i <= NF; i++) if ($i == "") bad = 1 }
-		END { print bad ? 0 : NR }' "$1"
-}
-
-# nr_wrong REPORT: how many bars say that a sector was wrong
-nr_wrong()
-{
-	grep -cE '^wanted .*no (errors|wrong sector), is [0-9]+: not met$' "$1"
-}
-
-# bench NAME RUNS WANTED "TABLE:COLUMNS:LINES ..." "PICTURE ...": bench/NAME.sh --quick makes so
-# many JSON files of runs, lines that say what was wanted, tables and plots
-bench()
-{
-	local at="$TMP/all of them/$1" table part picture
-	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-		BENCH_OUT="all of them" "$root/bench/$1.sh" --quick || return
-	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
-	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
-	is "nor was a sector wrong" "$(nr_wrong "$at/report.txt")" 0
-	is "its report says what was wanted, and whether it is met" \
-		"$(grep -cE '^wanted .*, is .*: (met|not met)$' "$at/report.txt") $(grep -c ^wanted "$at/report.txt")" "$3 $3"
-	for table in $4; do
-		IFS=: read -r -a part <<<"$table"
-		is "it makes a table ${part[0]} of ${part[2]} lines" \
-			"$(rows "$at/${part[0]}" "${part[1]}")" "${part[2]}"
-	done
-	for picture in $5; do
-		if command -v gnuplot >/dev/null; then
-			t "it plots $picture" test -s "$at/$picture"
-		else
-			skip "it plots $picture" "gnuplot is not there"
-		fi
-	done
-}
-
 cat >bars <<-END
 	==== hit ====
 	wanted 4k read, depth 1: at least 0.85, is 0.9: met
@@ -396,44 +356,6 @@ bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 3 8 runs.tsv:10:3 ""
-bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
-if PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
-	bench memcached 16 8 "runs.tsv:9:16 results.tsv:8:17" ""
-else
-	skip "bench/memcached.sh --quick runs to its end" "there is no memcached (make bench-deps)"
-fi
-# The evaluations of others, in one run, with the sides that are here; a memory group needs root.
-sides=()
-for side in memcached redis-server:redis; do
-	! PATH=$PATH:/usr/sbin command -v "${side%:*}" >/dev/null || sides+=("${side#*:}")
-done
-t "the evaluations run to their end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-	BENCH_OUT="all of them" BENCH_PARTS="offload lustre filecache" BENCH_SECONDS=0.05 \
-	BENCH_SIDES="capi spill xasync xseg ${sides[*]}" BENCH_FACTORS=1.5 BENCH_SIZES=16k \
-	BENCH_MEMORY=136 BENCH_SET=16 BENCH_OPS=16 BENCH_ONE="4k 1m" BENCH_TWO=4m BENCH_THREE=16m \
-	BENCH_THREADS=1 BENCH_MODES="overflow preload" BENCH_CONTENTS=value \
-	"$root/bench/kv.sh" --quick
-evaluations="all of them/kv/report.txt"
-if grep -q '^left out: kv_offload, which needs' "$evaluations"; then
-	skip "kvd drops nothing" "no memory group can be had here"
-else
-	is "kvd drops nothing" "$(grep -c '^wanted offload: nothing is dropped.*: met$' "$evaluations")" 1
-	is "it passes all stages" "$(grep -c '^wanted all stages pass.*: met$' "$evaluations")" 1
-	is "what it reads before it serves is said" \
-		"$(grep -c '^preload, xseg preload value 16k no: [0-9.]* s$' "$evaluations")" 1
-	mkdir kept_runs
-	cp "all of them"/kv_offload/raw/*.json kept_runs
-	t "a report can be made of pieces" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-		BENCH_OUT=pieces BENCH_FROM="$TMP/kept_runs" BENCH_FACTORS=1.5 BENCH_SIZES=16k \
-		"$root/bench/kv_offload.sh" --quick
-	t "it is the same" cmp pieces/kv_offload/results.tsv "all of them/kv_offload/results.tsv"
-	# its index takes more while the log is opened
-	t "a group has memory enough for the index of many small values" env -u XSEG_SEGMENT \
-		BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT=small BENCH_SECONDS=0.05 BENCH_SIDES=capi \
-		BENCH_FACTORS=3 BENCH_SIZES=1k BENCH_MEMORY=128 "$root/bench/kv_offload.sh" --quick
-	is "all of them were put" "$(jq -s 'map(.how) | join(" ")' \
-		small/kv_offload/raw/capi-3-1k-run.1.json)" '"ok"'
-fi
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 	bench fio 6 2 runs.tsv:5:6 ""
 else
