@@ -7,9 +7,9 @@
 need jq
 
 bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
-if PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
+if [ -n "$LONG" ] && PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
 	bench memcached 16 8 "runs.tsv:9:16 results.tsv:8:17" ""
-else
+elif [ -n "$LONG" ]; then
 	skip "bench/memcached.sh --quick runs to its end" "there is no memcached (make bench-deps)"
 fi
 # The evaluations of others, in one run, with the sides that are here; a memory group needs root.
