@@ -1,5 +1,5 @@
-/* rival_value.c - the keys and values of a load: which size a key's value has, what stands in it,
- * and whether what was got is right. */
+/* rival_value.c - the keys and values of a load: the size and the bytes of a key's value, and the
+ * check of a value that was got. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>

@@ -17,7 +17,7 @@ struct xb_figures {
 	uint64_t min, max, mean, percentile[XB_NR_PERCENTILES];	/* ns */
 };
 
-/* What `nr` jobs have in their results beside their statistics. */
+/* The results of `nr` jobs beside their statistics. */
 struct xb_totals {
 	int error;				/* the first that is known, as a positive errno */
 	uint64_t errors, verify_errors, misses, refused, direct_ios, runtime_ns;
@@ -30,7 +30,7 @@ void xb_figures_of(
  * job that ran longest. */
 void xb_jobs_figures(
 	struct xb_job *const *jobs, uint32_t nr, uint32_t stat, struct xb_figures *f);
-/* What went wrong in them, and what is counted apart. */
+/* The sums of their errors, and of other figures that are counted apart. */
 void xb_jobs_totals(struct xb_job *const *jobs, uint32_t nr, struct xb_totals *t);
 /* Per second; 0 for an empty span. */
 uint64_t xb_rate(uint64_t count, uint64_t span_ns);
