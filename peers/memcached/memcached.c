@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/options/mode.h"
 #include "peers/common/runtime/fds.h"
 #include "peers/common/runtime/reactor.h"
 
@@ -30,10 +31,9 @@
 
 static int check_mode(const char *text, struct xseg_error *err)
 {
-	char *end;
-	unsigned long mode = strtoul(text, &end, 8);
+	uint32_t mode;
 
-	if (*text < '0' || *text > '7' || *end || mode > 0777 || !(mode & 0600))
+	if (mode_read(text, &mode) || !(mode & 0600))
 		return xseg_fail(err, -EINVAL, "mode: '%.20s' is not one such as 0600 or 0660",
 			text);
 	return 0;
