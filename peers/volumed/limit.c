@@ -292,6 +292,18 @@ void vd_limit_take(struct peer_port *pp, struct vd_volume *v, struct xreq *r)
 		peer_port_kick(&vd->peer.ports[home]);
 }
 
+/* The volume of a request that waited, if it is to be held further; NULL: it was answered, or sent
+ * on. */
+static struct vd_volume *held_again(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_volume *v = check_again(pp, r);
+
+	if (!v || is_held(pp, v))
+		return v;
+	send_on(pp, v, r);
+	return NULL;
+}
+
 static void inbox_empty(struct peer_port *pp)
 {
 	struct xreq *r = vd_inbox_take(&vd_port_of(pp)->limit_inbox), *next;
@@ -299,11 +311,9 @@ static void inbox_empty(struct peer_port *pp)
 
 	for (; r; r = next) {
 		next = r->next;
-		v = check_again(pp, r);
-		if (v && is_held(pp, v))
+		v = held_again(pp, r);
+		if (v)
 			take_home(pp, v, r);
-		else if (v)
-			send_on(pp, v, r);
 	}
 }
 
@@ -325,15 +335,11 @@ static struct xreq *take_all(struct peer_port *pp, struct vd_limit *l)
 static void limit_look(struct peer_port *pp, struct vd_limit *l)
 {
 	struct xreq *r = take_all(pp, l), *next;
-	struct vd_volume *v;
 
 	for (; r; r = next) {
 		next = r->next;
-		v = check_again(pp, r);
-		if (v && is_held(pp, v))
+		if (held_again(pp, r))
 			wait_begin(pp, l, r);
-		else if (v)
-			send_on(pp, v, r);
 	}
 	l->due_ns = due_of(l);
 }
