@@ -77,30 +77,31 @@ static bool look_at(struct supervisor *s, const char *export, struct xseg_peer_i
 	       xseg_peer_is_up(info->state) && export_of_peer(info);
 }
 
-/* One of the server's exports that is served by a process with these settings. */
-static bool find_alive(struct supervisor *s, const struct server *v, struct xseg_peer_info *info)
+/* One of the server's exports that is served by a process, with whatever settings if `any`, else
+ * with these. */
+static bool find_process(
+	struct supervisor *s, const struct server *v, bool any, struct xseg_peer_info *info)
 {
 	const struct stack *stack = s->units.stack;
 
 	for (uint32_t i = 0; i < stack->nr_exports; i++)
 		if (stack->exports[i].server == v->first &&
 			look_at(s, stack->exports[i].name, info) &&
-			info->user[EXPORT_WORD_SERVER] == v->id)
+			(any || info->user[EXPORT_WORD_SERVER] == v->id))
 			return true;
 	return false;
 }
 
-/* By any process. */
+static bool find_alive(struct supervisor *s, const struct server *v, struct xseg_peer_info *info)
+{
+	return find_process(s, v, false, info);
+}
+
 static bool is_occupied(struct supervisor *s, const struct server *v)
 {
-	const struct stack *stack = s->units.stack;
 	struct xseg_peer_info info;
 
-	for (uint32_t i = 0; i < stack->nr_exports; i++)
-		if (stack->exports[i].server == v->first &&
-			look_at(s, stack->exports[i].name, &info))
-			return true;
-	return false;
+	return find_process(s, v, true, &info);
 }
 
 static bool volumed_serves(struct supervisor *s, const struct stack_export *e)
