@@ -13,6 +13,7 @@
 #include "peers/common/say/dirty.h"
 #include "peers/common/say/hint.h"
 #include "peers/common/say/kv.h"
+#include "peers/common/say/volume_users.h"
 #include "tools/xseg/base/out.h"
 
 #define CLIENT_REQUESTS	16			/* a port: a client fits into the reserve */
@@ -172,6 +173,17 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 				 kind, names);
 	}
 	return TOOL_DONE;
+}
+
+bool client_other_users(
+	struct client *c, uint32_t volumed, uint32_t volume, char *users, size_t size)
+{
+	struct xseg_peer_info self;
+
+	if (!xseg_peer_get_info(c->seg, xseg_peer_index(c->peer), &self))
+		self.member = XSEG_NONE;
+	volume_users_but(c->seg, volumed, volume, self.member, users, size);
+	return users[0];
 }
 
 int client_find_peer(struct client *c, const char *kind, const char *name, uint32_t *index)

@@ -45,6 +45,11 @@ struct client {
 int client_open(struct tool *t, struct client **client) XSEG_MUST_CHECK;
 void client_close(struct client *c);
 
+/* Whether other processes than the client's own have the volume open; users: their names, as
+ * volume_users_but() writes them. */
+bool client_other_users(
+	struct client *c, uint32_t volumed, uint32_t volume, char *users, size_t size);
+
 /* Finds the peer of that name and kind (NULL: any) or, when name is empty, the only one of that
  * kind, beside those that are stopped, and waits while it is being started. Prints why not and
  * returns an exit code. */

@@ -154,14 +154,20 @@ static int set_all(struct reloading *r)
 	return rc;
 }
 
-static int stop_one(struct reloading *r, const char *name)
+static bool find_alive(struct reloading *r, const char *name, struct xseg_peer_info *info)
 {
 	uint32_t index = xseg_peer_find(r->seg, name);
+
+	return index != XSEG_NONE && xseg_peer_get_info(r->seg, index, info) &&
+	       view_peer_alive(info);
+}
+
+static int stop_one(struct reloading *r, const char *name)
+{
 	struct xseg_peer_info info;
 	int rc;
 
-	if (index == XSEG_NONE || !xseg_peer_get_info(r->seg, index, &info) ||
-		!view_peer_alive(&info))
+	if (!find_alive(r, name, &info))
 		return TOOL_DONE;
 	rc = proc_stop_peer(r->seg, &info);
 	if (rc && rc != -ESRCH)
@@ -267,13 +273,11 @@ static int replace_supervisor(struct reloading *r)
 
 static int restart_one(struct reloading *r, const char *name)
 {
-	uint32_t index = xseg_peer_find(r->seg, name);
 	struct xseg_peer_info info;
 	int rc;
 
 	/* one that is stopped begins with the new options anyway */
-	if (index == XSEG_NONE || !xseg_peer_get_info(r->seg, index, &info) ||
-		!view_peer_alive(&info))
+	if (!find_alive(r, name, &info))
 		return TOOL_DONE;
 	rc = restart_peer(r->t, r->seg, &info);
 	if (!rc)

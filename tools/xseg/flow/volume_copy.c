@@ -22,7 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peers/common/say/volume_users.h"
 #include "tools/xseg/base/out.h"
 
 #define MAX_OUT	   16u
@@ -76,18 +75,11 @@ static int copier_open(struct copier *m)
 	return TOOL_DONE;
 }
 
-/* The client's own process is no other. */
 static int refuse_users(const struct copier *m)
 {
-	struct client *c = m->from->c;
-	struct xseg_peer_info self;
 	char users[USERS_TEXT];
 
-	if (!xseg_peer_get_info(c->seg, xseg_peer_index(c->peer), &self))
-		self.member = XSEG_NONE;
-	volume_users_but(
-		c->seg, m->from->peer, m->from->id, self.member, users, sizeof(users));
-	if (!users[0])
+	if (!client_other_users(m->from->c, m->from->peer, m->from->id, users, sizeof(users)))
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
 		"volume copy %s: it is in use by%s; end them first, or add --force and have a copy "

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #include "peers/common/runtime/bus.h"
-#include "peers/common/say/volume_users.h"
 #include "peers/common/blocker/zeroes.h"
 #include "tools/xseg/flow/image_file.h"
 #include "tools/xseg/flow/image_format.h"
@@ -551,14 +550,9 @@ static int import_run(struct mover *m)
 /* I4. */
 static int refuse_users(const struct mover *m)
 {
-	struct client *c = m->v->c;
-	struct xseg_peer_info self;
 	char users[USERS_TEXT];
 
-	if (!xseg_peer_get_info(c->seg, xseg_peer_index(c->peer), &self))
-		self.member = XSEG_NONE;
-	volume_users_but(c->seg, m->v->peer, m->v->id, self.member, users, sizeof(users));
-	if (!users[0])
+	if (!client_other_users(m->v->c, m->v->peer, m->v->id, users, sizeof(users)))
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
 		"%s %s: it is in use by%s; end them first, or add --force and overwrite their data",
