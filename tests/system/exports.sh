@@ -142,7 +142,8 @@ is "with its exports" "$(xseg --json clients | jq -c '[.[].exports[].name] | sor
 	'["disk","later","once","safe","tcp"]'
 t "peer list has the volumes of its clients" bash -c \
 	"xseg peer list | grep -Eq '^export.tcp .* nbdkit +- +disk$'"
-start load xbench --volume=disk --rw=randread --iodepth=4 --runtime=60s
+# it writes: a read that the cache answers without a request is never in flight
+start load xbench --volume=later --rw=randwrite --iodepth=4 --runtime=60s
 load=$started
 t "a program is a client, too" wait_for 20 bash -c \
 	"xseg --json clients | jq -e '.[] | select(.pid == $load) | .requests_in_flight > 0'"
