@@ -1,8 +1,9 @@
-/* kv_example - puts values into a store of an xseg segment, 16 at a time, changes one if nobody else
- * has, makes all stable, and reads them back: some by copy, and one where the cache has it. Then a
- * value of 3 MB goes in and out by a stream, 10,000 bytes at a time.
+/* kv_example - puts values into a store of an xseg segment, 16 at a time, changes one if nobody
+ * else has, makes all stable, and reads them back: some by copy, and one where the cache has it.
+ * Then a value of 3 MB goes in and out by a stream, 10,000 bytes at a time.
  *
- *	cc -o kv_example kv_example.c $(pkg-config --cflags --libs xseg) && ./kv_example SEGMENT [KVD]
+ *	cc -o kv_example kv_example.c $(pkg-config --cflags --libs xseg)
+ *	./kv_example SEGMENT [KVD]
  */
 #include <errno.h>
 #include <stdio.h>

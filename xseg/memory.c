@@ -160,8 +160,8 @@ int xs_memory_check(uint64_t bytes, const char *what, const char *do_what, struc
 
 	if (machine_left(&left, &swap) && left < bytes)
 		return xseg_fail(err, -ENOSPC,
-			"the machine has %llu MiB of memory left and %s needs %llu MiB; %s, or free "
-			"some",
+			"the machine has %llu MiB of memory left and %s needs %llu MiB; %s, or "
+			"free some",
 			(unsigned long long)left >> 20, what, (unsigned long long)bytes >> 20,
 			do_what);
 	return check_groups(swap, &w, err);

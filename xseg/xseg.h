@@ -931,8 +931,8 @@ void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);
  * from its submission until its answer is taken. The two counters after `errors` are of the same
  * kind: reads that needed no request, and their bytes. */
 void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors);
-/* Of all blocks of the peer that count I/O to this volume. Their writers may go on meanwhile; a reader
- * may miss one that is just being named. One thread of the peer at a time. */
+/* Of all blocks of the peer that count I/O to this volume. Their writers may go on meanwhile; a
+ * reader may miss one that is just being named. One thread of the peer at a time. */
 void xseg_stats_rename(struct xseg_peer *peer, uint32_t volume, const char *name);
 void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n);
 void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value);
