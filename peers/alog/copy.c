@@ -17,8 +17,8 @@
  *   C7  If a record that counts cannot be read, a record that says so is appended before its zone
  *       goes: else an older one of its identity would count again, or none. A CLEAR has nothing
  *       that its user does not know, so it is written anew with its sequence.
- *   C8  A PAGED record whose data was never right is copied as it is, if the ring has all of it: its
- *       user has not read the data. The store has lost nothing then, so nothing is opened anew.
+ *   C8  A PAGED record whose data was never right is copied as it is, if the ring has all of it:
+ *       its user has not read the data. The store has lost nothing then, so nothing is opened anew.
  *   C9  A poll makes STEPS copies at most, as requests of the user's clients wait meanwhile.
  *   C6  A compaction without credit keeps the scratch. So it goes on without credit while a walk
  *       waits for the scratch, or a caller for what it frees: no append may come that pays for it.

@@ -42,8 +42,8 @@
  *       data, it takes part with all bytes behind it too, as it may have to set the file's end.
  *   O3  A change is marked in the arena before the kernel gets it (K1). Its mark is told of the end
  *       before the change is answered.
- *   O4  A LIST waits for earlier LISTs, and a step of a count, only: it has no range, no file, and a
- *       worker of its own.
+ *   O4  A LIST waits for earlier LISTs, and a step of a count, only: it has no range, no file, and
+ *       a worker of its own.
  */
 #ifndef PEERS_FILED_FILED_H
 #define PEERS_FILED_FILED_H

@@ -304,9 +304,9 @@ static int64_t tell_status(struct peer_port *pp, char *out, size_t size)
 	filed_dir_space(&f->dir, &space);
 	kv_init(&t, out, size);
 	kv_add(&t,
-		"dir=%s\ndir_removed=%s\ncapacity_bytes=%" PRIu64 "\nfree_bytes=%" PRIu64 "\nfiles=%" PRIu64
-		"\nfree_files=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\nattributes=%s\n"
-		"open_files=%u\nunsynced_files=%u\nlost_files=%u\nsync_errors=%lu\n",
+		"dir=%s\ndir_removed=%s\ncapacity_bytes=%" PRIu64 "\nfree_bytes=%" PRIu64
+		"\nfiles=%" PRIu64 "\nfree_files=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\n"
+		"attributes=%s\nopen_files=%u\nunsynced_files=%u\nlost_files=%u\nsync_errors=%lu\n",
 		f->dir_path, filed_dir_is_removed(&f->dir) ? "yes" : "no", space.size_bytes,
 		space.free_bytes, space.files, space.free_files,
 		f->dir.direct ? "yes" : "no", f->dir.align, f->dir.tags ? "yes" : "no",

@@ -7,7 +7,7 @@
  * A report is lines on stdout, with tabs between their words:
  *
  *	error  LINE KEY TEXT		what is wrong, top first; KEY may be empty, LINE 0
- *	room   LINE KEY TEXT		[segment] is too small for all peers, if it is made by the file
+ *	room   LINE KEY TEXT		[segment] is too small for all peers, if the file makes it
  *	more   N			so many errors beside those
  *	memory NEEDED GIVEN GOOD	bytes: of all; of [segment], or 0; a good value
  *	need   PEER BYTES		the part of each; "export NAME" of an export
@@ -16,8 +16,8 @@
  *
  *	SECTION KEY ARG LIMITS DEFAULT FLAGS HELP
  *
- * SECTION is segment, peer, export, run, or a kind of peers. FLAGS are of the letters r (required), l
- * (live), m (may be repeated).
+ * SECTION is segment, peer, export, run, or a kind of peers. FLAGS are of the letters r (required),
+ * l (live), m (may be repeated).
  */
 #ifndef PEERS_HOST_CHECK_H
 #define PEERS_HOST_CHECK_H

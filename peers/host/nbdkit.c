@@ -27,7 +27,8 @@
 /* ---- files ------------------------------------------------------------------------------- */
 
 /* In the directory of this program, or a folder near it. */
-static bool find_file(const struct supervisor *s, const char *const *places, char *path, size_t size)
+static bool find_file(const struct supervisor *s, const char *const *places, char *path,
+	size_t size)
 {
 	for (; *places; places++) {
 		snprintf(path, size, "%s/%s", s->directory, *places);

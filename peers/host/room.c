@@ -198,8 +198,8 @@ void room_check_plan(const struct stack *stack, const struct room_need *need,
 	/* the supervisor has one, too */
 	if (need->ports + 1 > ports)
 		stack_errors_add(errors, line, "ports",
-			"ports: %" PRIu64 " are too few, the peers%s and their supervisor need %" PRIu64
-			"; set ports = %" PRIu64 ", or give %s",
+			"ports: %" PRIu64 " are too few, the peers%s and their supervisor need "
+			"%" PRIu64 "; set ports = %" PRIu64 ", or give %s",
 			ports, stack->nr_exports ? ", exports" : "", need->ports + 1,
 			need->ports + need->ports / 2 + 16,
 			stack->nr_exports ? "exports fewer queues" : "them fewer threads");

@@ -1,5 +1,5 @@
-/* supervise_inside - the part of the supervisor that its files share: supervise.c, stop.c, exports.c
- * and nbdkit.c. No other file includes it.
+/* supervise_inside - the part of the supervisor that its files share: supervise.c, stop.c,
+ * exports.c and nbdkit.c. No other file includes it.
  *
  * Contract: one thread.
  */

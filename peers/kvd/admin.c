@@ -265,7 +265,8 @@ static bool begin(struct kvd *k, struct xreq *r)
 
 static void say_why(const struct kvd *k, struct kv_text *t)
 {
-	const char *why = k->state >= KVD_BROKEN ? "its log cannot be opened; the log of the stack says why"
+	const char *why = k->state >= KVD_BROKEN
+				  ? "its log cannot be opened; the log of the stack says why"
 			  : k->state != KVD_OPEN ? "its log is not open yet; try again later"
 			  : k->verify.r || k->verify.waits
 				  ? "another verify is under way; try again later"

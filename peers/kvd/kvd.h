@@ -203,7 +203,7 @@ struct kvd_jobs {				/* record.c */
 
 /* Keys of the requests that come next, of whose identities kvd_prefetch() has made the hashes. */
 struct kvd_ahead {
-	uint32_t nr, at;			/* at: the next one, if each request asks for its own */
+	uint32_t nr, at;			/* at: the next, if each request asks for its own */
 	struct {
 		uint64_t id[2];
 		uint32_t bytes;
@@ -460,7 +460,7 @@ static inline const uint8_t *kvd_record_key(const uint8_t *data, uint32_t place,
 	return data + xrecord_data_at(place, rec->key_bytes, rec->flags);
 }
 void kvd_read_put(struct kvd *k, struct kvd_job *j);	/* j->read, if there is one */
-struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd);	/* where it is free */
+struct kvd_read **kvd_read_list(struct kvd *k, const struct kvd_read *rd); /* where it is free */
 void kvd_read_back(struct kvd *k, struct kvd_read *rd, int64_t result);
 struct kvd_job *kvd_job_get(struct kvd *k, struct xreq *r,
 	void (*run)(struct kvd *k, struct kvd_job *j));	/* NULL: none is free */

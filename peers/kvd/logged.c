@@ -15,8 +15,9 @@
  *       entry points to it.
  *   I7  A record that cannot be read stays an error for its key when its zone goes (C7 of
  *       alog/copy.c): not "not found", and no older value.
- *   I8  An entry whose last record goes with a zone is owed (X5 of table/index.h) until the deletion
- *       of the zone is stable. Else a successor could find more keys than the index can have.
+ *   I8  An entry whose last record goes with a zone is owed (X5 of table/index.h) until the
+ *       deletion of the zone is stable. Else a successor could find more keys than the index can
+ *       have.
  *   I3  A record is copied as a tombstone if it has expired (K9), and a tombstone goes when no
  *       other record of its identity is left.
  */

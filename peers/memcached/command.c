@@ -166,7 +166,8 @@ static enum mc_taken cmd_arith(struct mc_line *l)
 	if (!has_key(l, 1))
 		return mc_say_unless(l->conn, bad_format, quiet);
 	if (!number_at(l, 2, UINT64_MAX, &delta))
-		return mc_say_unless(l->conn, "CLIENT_ERROR invalid numeric delta argument\r\n", quiet);
+		return mc_say_unless(
+			l->conn, "CLIENT_ERROR invalid numeric delta argument\r\n", quiet);
 	op = mc_op_of_key(l->conn, MC_ARITH, l->word[1].at, l->word[1].bytes);
 	if (!op)
 		return MC_NO_OP;
@@ -273,8 +274,9 @@ static enum mc_taken cmd_stats(struct mc_line *l)
 	if (i == 3 && !is_refused_stats(l))
 		return mc_say(l->conn, error);
 	if (i == 3)
-		return mc_say(l->conn, "CLIENT_ERROR there are stats, stats settings and stats conns; "
-				       "values are in a log, which 'xseg kv info' shows\r\n");
+		return mc_say(l->conn,
+			"CLIENT_ERROR there are stats, stats settings and stats conns; "
+			"values are in a log, which 'xseg kv info' shows\r\n");
 	op = mc_op_get(l->conn, MC_STATS);
 	if (!op)
 		return MC_NO_OP;

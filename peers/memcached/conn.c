@@ -217,7 +217,8 @@ static uint32_t list_pieces(struct mc_conn *c, struct iovec *to)
 		nr = add_piece(c, to, nr, at, h->at);
 		if (at < h->at)
 			at = h->at;
-		nr += mc_value_pieces(h->op, at - h->at, h->at + h->bytes - at, to + nr, PIECES - nr);
+		nr += mc_value_pieces(
+			h->op, at - h->at, h->at + h->bytes - at, to + nr, PIECES - nr);
 		at = h->at + h->bytes;
 	}
 	return add_piece(c, to, nr, at, c->out_to);

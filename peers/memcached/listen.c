@@ -293,7 +293,8 @@ static enum waiting accept_of(struct mc_worker *w, int listener, bool *any)
 		if (fd >= 0) {
 			take_client(w, fd);
 			*any = true;
-		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			   errno == ENOMEM) {
 			wait_for_fds(w, errno);
 			return NO_FDS;
 		} else if (errno != EINTR && errno != ECONNABORTED) {

@@ -295,7 +295,8 @@ static int take_fds(struct memcached *mc, struct xseg_error *err)
 	if (!rc && got < want)
 		log_warn("%s: this process may open %lu more files, and %u connections need %lu; "
 			"raise ulimit -n, or give fewer connections",
-			mc->peer.name, (unsigned long)got, mc->opt.connections, (unsigned long)want);
+			mc->peer.name, (unsigned long)got, mc->opt.connections,
+			(unsigned long)want);
 	return rc;
 }
 

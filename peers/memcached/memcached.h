@@ -30,10 +30,11 @@
  *       borrowed value. It holds one until the operations before it are answered. If nothing is at
  *       the store and an operation finds no request, those that are held are given back. A large
  *       value takes the queue's one large room, so it is held only while it is copied.
- *   M5  Nothing is allocated after init. The memory of connections is mapped at the start, and takes
- *       RAM only as far as it was used.
+ *   M5  Nothing is allocated after init. The memory of connections is mapped at the start, and
+ *       takes RAM only as far as it was used.
  *
- * Contract: callbacks as in peer.h. The thread in store.c opens the store, and touches nothing else.
+ * Contract: callbacks as in peer.h. The thread in store.c opens the store, and touches nothing
+ * else.
  */
 #ifndef PEERS_MEMCACHED_H
 #define PEERS_MEMCACHED_H
@@ -61,7 +62,7 @@
 #define MC_ROOM_BYTES  (64u << 10)		/* of an operation, in the store's queue */
 #define MC_KEEP_BYTES  (64u << 10)	/* of a connection's memory, when it is silent */
 #define MC_LISTEN_MAX  4u
-#define MC_HOLE_LEAST  8192u			/* bytes of a value that is sent from where it stands */
+#define MC_HOLE_LEAST  8192u		/* bytes of a value that is sent from where it stands */
 #define MC_HOLES       16u
 #define MC_LATER_S     (30u * 24 * 3600)	/* a longer expiry is a date */
 
@@ -158,8 +159,8 @@ struct mc_conn {
 	bool readable, writable;		/* as far as is known: edges */
 	bool leaves;				/* its end of input was told, as an edge */
 	bool eof;				/* nothing comes behind what was read */
-	bool starved;				/* in the worker's list of those with an operation that
-						 * waits for a request of the queue */
+	bool starved;				/* in the worker's list of those with an operation
+						 * that waits for a request of the queue */
 	bool held_back;				/* answers wait for more of them, for this round */
 	struct mc_conn *next_starved;
 	uint8_t *in, *out;			/* MC_IN_BYTES, MC_OUT_BYTES */
@@ -180,7 +181,7 @@ struct mc_conn {
 	bool filling;
 	uint32_t filling_bytes;
 	struct mc_op *pending;
-	/* operations that are not DONE, by hash: one of its key must be before a new one, if any is */
+	/* operations that are not DONE, by hash: if there is none, none of a new one's key is */
 	uint8_t nr_undone[MC_HASHES], nr_flushes;
 };
 
@@ -272,7 +273,7 @@ static inline void mc_count(struct mc_worker *w, enum mc_stat what, uint64_t by)
 void mc_store_begin(struct memcached *mc);
 /* How many workers' queues are in a state. */
 uint32_t mc_stores_in(const struct memcached *mc, enum mc_store_state state);
-/* Each round of port 0: a thread that has ended is joined; an opening that failed is tried again. */
+/* Each round of port 0: joins a thread that has ended; tries an opening that failed again. */
 void mc_store_mind(struct memcached *mc, uint64_t now_ns);
 /* Takes the worker's queue, if there is a new one. False: the store is not open. */
 bool mc_store_take(struct mc_worker *w);

@@ -7,8 +7,8 @@
  * as large. All of the pool is read, including objects of other prefixes: RADOS finds no object by
  * the beginning of its name.
  *
- * librados lists by calls that block. So a thread of its own makes them, one LIST at a time. Between
- * LISTs it counts bytes (sosd_sizes.h), and asks how much room the cluster has.
+ * librados lists by calls that block. So a thread of its own makes them, one LIST at a time.
+ * Between LISTs it counts bytes (sosd_sizes.h), and asks how much room the cluster has.
  *
  * Contract: sosd_lister_open() and _close() belong to init and fini. Ports' threads hand over ops.
  * `done` is called on the lister's thread when op->result is set, and the op is the port's again.

@@ -2,8 +2,8 @@
  *
  * What counts
  *   `iops` counts requests of a client, whatever their size, also those that are split.
- *   `bandwidth` counts the bytes of READ, WRITE and COPY. DISCARD and WRITE_ZEROES count as requests
- *   without bytes. FLUSH, INFO and commands are never held.
+ *   `bandwidth` counts the bytes of READ, WRITE and COPY. DISCARD and WRITE_ZEROES count as
+ *   requests without bytes. FLUSH, INFO and commands are never held.
  *
  * When a request goes on
  *   Each limit has a time at which all that went on is paid for (`ops_ns`, `bytes_ns`). A request
@@ -390,7 +390,7 @@ static void limits_run(struct peer_port *pp)
 		due = peer_earlier(due, l->due_ns);
 		at = &l->next;
 	}
-	/* many looks over many volumes would take all of a thread's time; a burst makes up for it */
+	/* many looks over many volumes would take all of a thread's time; a burst makes up */
 	soonest = pp->now_ns +
 		  atomic_load_explicit(&port->nr_limits, memory_order_relaxed) * LOOK_NS;
 	port->limit_due_ns = due < soonest ? soonest : due;

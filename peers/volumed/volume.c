@@ -208,7 +208,8 @@ static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volum
 
 static int counters_open(struct volumed *vd, const struct vd_volume *v, struct vd_counters *c)
 {
-	return xseg_stats_open(vd->peer.xp, vd_name_of(v), "volume", volume_keys, VOLUME_NR, &c->stats);
+	return xseg_stats_open(
+		vd->peer.xp, vd_name_of(v), "volume", volume_keys, VOLUME_NR, &c->stats);
 }
 
 /* What is now, in one block of the volume's: that of its home. A predecessor's say what was. */

@@ -51,7 +51,7 @@ struct usage_table {
 struct usage {
 	struct usage_table table[2];
 	pthread_mutex_t lock;			/* a leaf; guards what follows */
-	uint32_t shown;				/* the table to tell (US1); the other is counted in */
+	uint32_t shown;				/* the table to tell (US1); the other is filled */
 	uint64_t count;				/* counts that were begun */
 	bool running;
 	uint32_t percent;

@@ -22,7 +22,8 @@
 #define PEER(field) offsetof(struct stack_peer, field)
 const struct opt stack_peer_table[] = {
 	{ .name = "kind", .kind = OPT_STR, .off = PEER(kind), .len = 16, .check = stack_kind_check,
-	  .arg = "KIND", .help = "one of " STACK_KINDS "; if there is no such key, the peer's name" },
+	  .arg = "KIND",
+	  .help = "one of " STACK_KINDS "; if there is no such key, the peer's name" },
 	{ .name = "downstream", .kind = OPT_STR, .off = PEER(downstream_name), .len = XSEG_NAME_MAX,
 	  .check = cli_check_name, .arg = "NAME",
 	  .help = "the peer that it sends to; a store has none" },

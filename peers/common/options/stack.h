@@ -1,9 +1,9 @@
-/* stack - a stack file: its peers, the peer below each, the groups that share a process, and what is
- * exported.
+/* stack - a stack file: its peers, the peer below each, the groups that share a process, and what
+ * is exported.
  *
  * INI, as inih reads it: one [segment] section, one [peer NAME] section per peer, one [export NAME]
- * section per export (stack_export.h), [run] together =, which may stand several times. Lines have at
- * most 198 characters.
+ * section per export (stack_export.h), [run] together =, which may stand several times. Lines have
+ * at most 198 characters.
  *
  * Contract: pure functions over a text; nothing is printed, started or looked up in a segment. Only
  * a peer's kind knows the meaning of the peer's own options. stack_parse() keeps them as text.
@@ -92,8 +92,8 @@ struct stack {
 struct stack *stack_create(void);
 void stack_destroy(struct stack *stack);
 
-/* Reads a stack file's text into an empty stack, and adds all that is wrong to errors. 0; -ENOMEM; or
- * -EINVAL: there are errors, and K1 to K3 do not hold. stack_order() is not for such a stack. */
+/* Reads a stack file's text into an empty stack, and adds all that is wrong to errors. 0; -ENOMEM;
+ * or -EINVAL: there are errors, and K1 to K3 do not hold. stack_order() is not for such a stack. */
 int stack_read(const char *text, struct stack *stack, struct stack_errors *errors) XSEG_MUST_CHECK;
 /* The same where one error is enough: -EINVAL with a line "line N: ..." in err. */
 int stack_parse(const char *text, struct stack *stack, struct xseg_error *err) XSEG_MUST_CHECK;

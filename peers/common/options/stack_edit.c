@@ -1,5 +1,5 @@
-/* stack_edit - see stack_edit.h. Lines are told apart as stack.c and inih tell them: a section begins
- * at the start of its line, a line that begins with a blank goes on with the key before.
+/* stack_edit - see stack_edit.h. Lines are told apart as stack.c and inih tell them: a section
+ * begins at the start of its line, a line that begins with a blank goes on with the key before.
  */
 #include "peers/common/options/stack_edit.h"
 

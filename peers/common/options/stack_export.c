@@ -154,8 +154,8 @@ static int refuse_key(const char *key, struct xseg_error *why)
 		return xseg_fail(why, -EINVAL, "[export] has no '%.40s'; did you mean '%s'?", key,
 			near->name);
 	return xseg_fail(why, -EINVAL,
-		"[export] has no '%.40s'; it has volume, nbd, mode, read_only, tls, tls_certificates, "
-		"tls_verify_peer, volumed, queues, connections and restart",
+		"[export] has no '%.40s'; it has volume, nbd, mode, read_only, tls, "
+		"tls_certificates, tls_verify_peer, volumed, queues, connections and restart",
 		key);
 }
 
@@ -258,8 +258,8 @@ static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors
 		stack_errors_add(errors, e->line, *e->volumed ? "volumed" : "", "%s", why.text);
 	if ((*e->tls_certificates || e->tls_verify_peer) && e->tls == STACK_TLS_OFF)
 		stack_errors_add(errors, e->line, "tls",
-			"export '%.63s' has %s, and no TLS; add tls = require, or tls = on", e->name,
-			*e->tls_certificates ? "tls_certificates" : "tls_verify_peer");
+			"export '%.63s' has %s, and no TLS; add tls = require, or tls = on",
+			e->name, *e->tls_certificates ? "tls_certificates" : "tls_verify_peer");
 	if (stack_errors_has(errors, e->line, e->last_line, "nbd"))
 		return;
 	if (!*e->nbd)
@@ -270,7 +270,8 @@ static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors
 			errors, e->nbd_line, "nbd", "nbd: '%.80s' is no address", e->nbd);
 	else if (*e->host && *e->mode)
 		stack_errors_add(errors, e->line, "mode",
-			"export '%.63s' has mode, and no socket with a path; leave mode out", e->name);
+			"export '%.63s' has mode, and no socket with a path; leave mode out",
+			e->name);
 	else if (resolve_server(stack, nr, &why))
 		stack_errors_add(errors, e->nbd_line, "nbd", "%s", why.text);
 }

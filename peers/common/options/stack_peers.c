@@ -1,4 +1,4 @@
-/* stack_peers - the peers of a stack: by name, and in the order in which they start. See stack.h. */
+/* stack_peers - a stack's peers: by name, and in the order in which they start. See stack.h. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* stack_check - whether a stack file has only options that its kinds of peer understand, and whether
- * what these name is there.
+/* stack_check - whether a stack file has only options that its kinds of peer understand, and
+ * whether what these name is there.
  *
  * Contract: any thread; allocates and frees. `find` gives a kind, or NULL when this build has none
  * of it. Needs no segment.

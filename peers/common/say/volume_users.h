@@ -17,7 +17,7 @@ struct volume_user {
 	char program[XSEG_NAME_MAX];
 	uint32_t pid;
 	uint32_t clients;			/* that it has of the volume */
-	uint64_t since_s;	/* seconds since 1970, of the first of these clients; 0: not known */
+	uint64_t since_s;			/* since 1970: its first client; 0: not known */
 };
 
 /* Each process with a client of that volume, in the order of their first clients. At most `max` of

@@ -13,9 +13,9 @@
  * 			here
  *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
  * 			back (peer_undone_pack()); 0: there was none
- *   SUPERVISOR_WORD_EXPORTS  of a supervisor: which exports of the stack it does not start: a bit for
- *			each, by its place in the stack file; those that are stopped in the lower
- *			half, those that have failed in the upper half
+ *   SUPERVISOR_WORD_EXPORTS  of a supervisor: which exports of the stack it does not start: a bit
+ *			for each, by its place in the stack file; those that are stopped in the
+ *			lower half, those that have failed in the upper half
  *
  * Contract: any thread; one load.
  */

@@ -19,8 +19,8 @@
  *       stays, and such a tombstone stays until the next opening.
  *   X3  keys + tombstones + ghosts is the number of slots in use. A ghost has no record that
  *       counts, and waits until its count is 0.
- *   X5  An identity that was removed, and that an opening may find again, is owed: it takes the room
- *       of an entry until it is paid.
+ *   X5  An identity that was removed, and that an opening may find again, is owed: it takes the
+ *       room of an entry until it is paid.
  *   X4  Between index_clear() and index_clear_end() an entry whose record stands before the place
  *       of the clear is `cleared`. It looks like a ghost, and is not counted in X3.
  */
