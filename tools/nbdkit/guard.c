@@ -24,8 +24,8 @@
  * Contract: of a connection, one thread reads at a time, and one sends (nbdkit has locks for both).
  * The guard sends answers, too, between those of nbdkit (`sending`).
  * Each connection has two threads of nbdkit or more (--threads), or one if it is serial. At the end
- * of a connection read() waits for other threads' answers, and at no other time. An answer ends with
- * the send() that does not say MSG_MORE.
+ * of a connection read() waits for other threads' answers, and at no other time. An answer ends
+ * with the send() that does not say MSG_MORE.
  *
  * Settings are in the environment:
  *   $XSEG_GUARD_CONNECTIONS   how many sockets there may be

@@ -15,7 +15,7 @@
 
 struct conn {
 	_Atomic bool used;			/* changed under `table` */
-	pthread_t first;		/* does the handshake, and no request, if there are others */
+	pthread_t first;			/* does the handshake; requests only if alone */
 	bool begun;				/* `first` is known: it sends before all else */
 	bool bound;				/* it has chosen an export */
 	void *export;				/* whose writers it has; NULL: nobody's */

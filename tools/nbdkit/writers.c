@@ -10,8 +10,8 @@
  * connection may keep a writer as long as it sends small writes. Connections without a writer write
  * through nbdkit. So a segment without room for the writers' queues has fewer writers, or none.
  *
- * Contract: writers_open() and writers_close() when the export has no clients. A writer's functions:
- * one thread at a time, from take() to put(). Errors are printed through nbdkit_error().
+ * Contract: writers_open() and writers_close() when the export has no clients. A writer's
+ * functions: one thread at a time, from take() to put(). Errors are printed through nbdkit_error().
  *
  * Invariants
  *   W1  A writer is on the list of idle ones, or is one connection's alone.

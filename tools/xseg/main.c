@@ -183,8 +183,8 @@ static int check_segment(const char *name, struct xseg_error *err)
 static const struct opt global_table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
 	  .check = check_segment, .arg = "SEGMENT",
-	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else the only one there is, "
-		  "else xseg" },
+	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else the only one there "
+		  "is, else xseg" },
 	OWNER_OPT(AT(owner)),
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
@@ -347,7 +347,8 @@ static const char *known_elsewhere(const char *typed)
 		{ "import", "volume import" }, { "resize", "volume resize" },
 		{ "iostat", "stat" }, { "stats", "stat" }, { "delete", "volume remove" },
 		{ "remove", "volume remove" }, { "volumes", "volume list" },
-		{ "peers", "peer list" }, { "caches", "cache status" }, { "restart", "peer restart" },
+		{ "peers", "peer list" }, { "caches", "cache status" },
+		{ "restart", "peer restart" },
 		{ "kill", "peer kill" }, { "flush", "volume flush" }, { "segments", "list" },
 		{ "version", "--version" }, { "volume status", "volume info" },
 		{ "peer info", "peer list" }, { "peer stat", "stat" },

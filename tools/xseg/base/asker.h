@@ -1,5 +1,5 @@
-/* asker - questions to peers that may not answer: what they tell is nice to know, and its lack is no
- * reason to fail.
+/* asker - questions to peers that may not answer: what they tell is nice to know, and its lack is
+ * no reason to fail.
  *
  * A peer is asked for ASKER_FIRST_NS at most. After one was silent, each further peer is asked for
  * ASKER_NEXT_NS at most.

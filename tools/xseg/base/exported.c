@@ -113,8 +113,8 @@ const char *exported_uri(const struct stack_export *e, char buf[EXPORTED_URI_MAX
 	bool six = strchr(e->host, ':');
 
 	if (*e->host) {
-		snprintf(buf, EXPORTED_URI_MAX, "%s://%s%s%s:%u/%s", scheme, six ? "[" : "", e->host,
-			six ? "]" : "", e->port, e->name);
+		snprintf(buf, EXPORTED_URI_MAX, "%s://%s%s%s:%u/%s", scheme, six ? "[" : "",
+			e->host, six ? "]" : "", e->port, e->name);
 		return buf;
 	}
 	snprintf(buf, EXPORTED_URI_MAX, "%s+unix:///%s?socket=", scheme, e->name);

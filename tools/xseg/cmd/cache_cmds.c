@@ -28,8 +28,8 @@ static int check_volume(const char *text, struct xseg_error *err)
 
 #define AT(field) offsetof(struct cache_opts, field)
 #define CACHE_VOLUME_OPTS \
-	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL", \
-	  .check = check_volume, \
+	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, \
+	  .arg = "VOL", .check = check_volume, \
 	  .help = "for this volume only; +PREFIX: for the values of the kvd with that prefix" }, \
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
 	  .arg = "NAME", .check = cli_check_name, \
@@ -342,7 +342,9 @@ static void print_set(const struct tool *t, const char *cache, const char *volum
 			kv_add(&follows, "%s %s", follows.used ? "," : "", name);
 	tool_say(t, "cache %s%s%s:%s%s%s%s%s", cache, *volume ? ", volume " : "", volume,
 		text.used ? " set" : "", set, text.used && follows.used ? ";" : "", like,
-		!follows.used ? "" : strchr(like, ',') ? " follow the cache" : " follows the cache");
+		!follows.used	    ? ""
+		: strchr(like, ',') ? " follow the cache"
+				    : " follows the cache");
 }
 
 /* argv: the cache, and what is to be set */

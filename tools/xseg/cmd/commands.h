@@ -67,8 +67,8 @@ struct peer_kill_opts {
 struct peer_set_opts {
 	bool save;
 };
-extern const struct opt peer_list_table[], peer_stop_table[], peer_restart_table[], peer_kill_table[],
-	peer_set_table[];
+extern const struct opt peer_list_table[], peer_stop_table[], peer_restart_table[],
+	peer_kill_table[], peer_set_table[];
 command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set, clients_run;
 
 /* ---- volume_cmds.c ---- */

@@ -226,7 +226,8 @@ static void print_commands(const struct completion *c, const char *word)
 
 	for (i = 0; i < c->tables->nr; i++) {
 		second = strchr(all[i].words, ' ');
-		if (c->nr_plain == 1 && second && strlen(c->plain[0]) == (size_t)(second - all[i].words) &&
+		if (c->nr_plain == 1 && second &&
+			strlen(c->plain[0]) == (size_t)(second - all[i].words) &&
 			same_first(all[i].words, c->plain[0]))
 			complete_print("", second + 1, word);
 		if (c->nr_plain || (i && same_first(all[i].words, all[i - 1].words)))
@@ -265,7 +266,8 @@ static void print_argument(struct completion *c, const char *word)
 	static const struct {
 		const char *token, *kind;
 	} kinds[] = { { "VOL", "volumes" }, { "CACHE", "cached" }, { "NAME", "peers" },
-		      { "EXPORT", "exports" }, { "FILE", "files" },  { "DIR", "files" },	   { "STACK", "files" } };
+		      { "EXPORT", "exports" }, { "FILE", "files" }, { "DIR", "files" },
+		      { "STACK", "files" } };
 	const char *at;
 	char token[TOKEN_MAX];
 	size_t i;

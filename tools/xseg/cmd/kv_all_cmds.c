@@ -240,8 +240,8 @@ int kv_flush(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- backup and restore ------------------------------------------------------------------ */
 
-/* A command that reads the whole log; `doing` stands in its progress. The caller closes *c, with the
- * answer in (*c)->text, if it returns TOOL_DONE. */
+/* A command that reads the whole log; `doing` stands in its progress. The caller closes *c, with
+ * the answer in (*c)->text, if it returns TOOL_DONE. */
 static int ask_kvd(struct tool *t, const char *kvd, const char *command, const char *what,
 	const char *doing, struct client **c)
 {

@@ -261,7 +261,8 @@ static int to_json(struct kv_store *s, struct kv_value *v, const struct key *key
 
 	if (bytes > JSON_BYTES)
 		return tool_fail(TOOL_USAGE,
-			"%s: the value has %" PRIu64 " bytes, which are too many for JSON; name a FILE",
+			"%s: the value has %" PRIu64
+			" bytes, which are too many for JSON; name a FILE",
 			s->what, bytes);
 	data = at = malloc(bytes + 1);
 	rc = data ? kv_value_write(v, &to, NULL) : -ENOMEM;

@@ -4,8 +4,8 @@
  *
  * Invariants
  *   R1  Nothing is changed before all that would be refused is refused.
- *   R2  The order is: live keys; peers that go; the segment's copy of the file, with the names of the
- *       peers that are to be restarted for it; the supervisor, if peers or exports come or go;
+ *   R2  The order is: live keys; peers that go; the segment's copy of the file, with the names of
+ *       the peers that are to be restarted for it; the supervisor, if peers or exports come or go;
  *       restarts, each of which takes its name out. So a second reload does what is left, wherever
  *       the first one was killed.
  *   R3  What only down and up, or plug and unplug, can change is said, and stays.
@@ -233,7 +233,8 @@ static int keep_file(struct reloading *r)
 /* Whether peers or exports come or go, or nobody supervises. */
 static bool needs_supervisor(struct reloading *r)
 {
-	return stack_diff_count(r->d, STACK_DIFF_ADD) || stack_diff_count(r->d, STACK_DIFF_REMOVE) ||
+	return stack_diff_count(r->d, STACK_DIFF_ADD) ||
+	       stack_diff_count(r->d, STACK_DIFF_REMOVE) ||
 	       stack_diff_count(r->d, STACK_DIFF_STACK) || !xseg_supervisor_alive(r->seg);
 }
 

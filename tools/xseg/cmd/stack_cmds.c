@@ -66,7 +66,8 @@ struct upping {
 	struct view_peers before;		/* what was there */
 	struct launch launch;
 	bool taken_back;	/* the stack serves, as a stop of it was taken back */
-	bool again;		/* the stack serves, and this program was its predecessor (stay.h) */
+	bool again;		/* the stack serves, and this program was its predecessor
+				 * (stay.h) */
 };
 
 /* Whether a segment of that name has to be made. */
@@ -208,8 +209,8 @@ static int tell_running(struct upping *u)
 			stack_diff_json(d)));
 	if (!rc && d && d->nr)
 		rc = tool_fail(TOOL_REFUSED,
-			"up: segment %s has a stack that runs, and %s differs from it in %u places; "
-			"'xseg reload %s' applies what can be",
+			"up: segment %s has a stack that runs, and %s differs from it in %u "
+			"places; 'xseg reload %s' applies what can be",
 			u->t->segment, u->path, d->nr, u->path);
 	else if (!rc)
 		rc = launch_refuse(u->t, u->seg);

@@ -139,14 +139,14 @@ static int refuse_users(const struct ordered *o, const char *what)
 			continue;
 		if (y->connections)
 			return tool_fail(TOOL_REFUSED,
-				"%s %s: %" PRIu32 " client%s connected to export %s; end them first, "
-				"or add --force, and they lose their connections",
+				"%s %s: %" PRIu32 " client%s connected to export %s; end them "
+				"first, or add --force, and they lose their connections",
 				what, o->x->e->name, y->connections,
 				y->connections == 1 ? " is" : "s are", y->e->name);
 		if (y != o->x)
 			return tool_fail(TOOL_REFUSED,
-				"%s %s: export %s has the same address, and so the same server; add "
-				"--force to do that to both",
+				"%s %s: export %s has the same address, and so the same server; "
+				"add --force to do that to both",
 				what, o->x->e->name, y->e->name);
 	}
 	return TOOL_DONE;
@@ -162,8 +162,8 @@ static int end_or_restart(struct tool *t, const struct export_stop_opts *opts, c
 		return rc;
 	if (!exported_is_served(o.x) && order == EXPORT_STOP && o.x->state == EXPORTED_STOPPED)
 		rc = tool_fail(TOOL_REFUSED,
-			"%s %s: it is stopped already; 'xseg export start %s' starts it", what, name,
-			name);
+			"%s %s: it is stopped already; 'xseg export start %s' starts it", what,
+			name, name);
 	if (!rc && !opts->force)
 		rc = refuse_users(&o, what);
 	if (!rc)

@@ -463,7 +463,8 @@ static void print_unknown(const json_t *j, const char *name)
 	size_t i;
 
 	json_array_foreach(peers, i, p)
-		if (!strcmp(out_text(p, "name"), name) && !strcmp(out_text(p, "state"), "stopped")) {
+		if (!strcmp(out_text(p, "name"), name) &&
+			!strcmp(out_text(p, "state"), "stopped")) {
 			printf("stopped; 'xseg peer start %s' starts it\n", name);
 			return;
 		}

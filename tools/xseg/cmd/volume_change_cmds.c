@@ -193,7 +193,8 @@ struct copy {
 
 static int is_there(const char *name, const char *next)
 {
-	return tool_fail(TOOL_REFUSED, "volume copy: there is a volume '%s' already; %s", name, next);
+	return tool_fail(
+		TOOL_REFUSED, "volume copy: there is a volume '%s' already; %s", name, next);
 }
 
 /* Nothing has been changed yet. */
@@ -210,7 +211,8 @@ static int copy_check(struct copy *p, struct client *c, uint32_t peer, const cha
 			p->v.state);
 	if (p->o->size_bytes && p->o->size_bytes < p->v.size_bytes)
 		return tool_fail(TOOL_REFUSED,
-			"volume copy %s: it has %s, and %s would lose the data beyond; give no less",
+			"volume copy %s: it has %s, and %s would lose the data beyond; give no "
+			"less",
 			src, out_size(p->v.size_bytes, has), out_size(p->o->size_bytes, wants));
 	if (client_ask(c, peer, "volume info %s", p->dst) >= 0 &&
 		(client_value(c->text, "state", has, sizeof(has)), strcmp(has, "removing")))

@@ -86,7 +86,8 @@ int volume_info(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = volume_open_volumed(t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
+	rc = volume_open_volumed(
+		t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
 	if (rc)
 		return rc;
 	rc = volume_ask(c, peer, "volume info", argv[0], &v);
@@ -336,7 +337,8 @@ int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = volume_open_volumed(t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
+	rc = volume_open_volumed(
+		t, ((const struct volume_opts *)opts)->volumed, argv[0], &c, &peer);
 	if (rc)
 		return rc;
 	rc = resize(t, c, peer, opts, argv[0]);
@@ -598,8 +600,9 @@ static void drop_created(const struct volume_ref *ref)
 {
 	tool_clear_interrupt();
 	if (client_tell(ref->c, ref->peer, "volume remove %s force", ref->name) < 0)
-		tool_note(ref->c->t, "volume import %s: the volume holds a part of the image; remove "
-			"it with 'xseg volume remove %s'", ref->name, ref->name);
+		tool_note(ref->c->t,
+			"volume import %s: the volume holds a part of the image; remove it with "
+			"'xseg volume remove %s'", ref->name, ref->name);
 	else
 		cache_volume_forget(ref->c, ref->peer, ref->id);
 }

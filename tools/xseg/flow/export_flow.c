@@ -98,7 +98,8 @@ int export_flow_wait_order(
 		if (rc)
 			return rc;
 		if (tool_out_of_time(l->t))
-			return tool_later("%s %s: it is %s, and that goes on; see 'xseg export list'",
+			return tool_later(
+				"%s %s: it is %s, and that goes on; see 'xseg export list'",
 				l->what, before->e->name, exported_state_name(now.state));
 		tool_progress(l->t, "%s %s", l->what, before->e->name);
 		tool_sleep_ns(LOOK_NS);
@@ -133,7 +134,8 @@ static int end_one(struct tool *t, struct xseg *seg, const struct xseg_peer_info
 			rc = proc_signal_peer(seg, server, SIGKILL);
 		}
 		if (tool_out_of_time(t))
-			return tool_later("export %s: its server is still ending; see 'xseg status'",
+			return tool_later(
+				"export %s: its server is still ending; see 'xseg status'",
 				export_of_peer(server));
 		tool_progress(t, "stopping export %s", export_of_peer(server));
 		tool_sleep_ns(LOOK_NS);

@@ -10,8 +10,8 @@
 #include "tools/xseg/base/tool.h"
 #include "tools/xseg/flow/launch.h"
 
-/* Waits until all exports of the stack are served, as launch_wait() does for peers. One whose volume
- * is not there is served, and is told of. */
+/* Waits until all exports of the stack are served, as launch_wait() does for peers. One whose
+ * volume is not there is served, and is told of. */
 int export_flow_wait(struct launch *l);
 /* Ends all servers of exports in order, and waits for that. No supervisor may be there. */
 int export_flow_end(struct tool *t, struct xseg *seg);

@@ -168,7 +168,8 @@ static const char *hint_of(const struct kv_store *s, int64_t rc)
 	case -EFBIG:
 		return "the value is larger than this store takes";
 	case -ESTALE:
-		return "the store does not know what was sent, or has another version: run it again";
+		return "the store does not know what was sent, or has another version: run it "
+		       "again";
 	case -EBUSY:
 		return "too many programs put or get large values; wait for them";
 	case -ENOTCONN:
@@ -196,8 +197,8 @@ int kv_store_fail(const struct kv_store *s, int64_t rc, const void *key, uint32_
 		return tool_fail(TOOL_REFUSED,
 			"%s: the key '%s%s' is there already; leave --if-absent out to replace it",
 			s->what, text, shown < bytes ? "..." : "");
-	return tool_exit_of_store(tool_fail_errno(rc, NULL, hint_of(s, rc), "%s %s%s", s->what, text,
-		shown < bytes ? "..." : ""));
+	return tool_exit_of_store(tool_fail_errno(rc, NULL, hint_of(s, rc), "%s %s%s", s->what,
+		text, shown < bytes ? "..." : ""));
 }
 
 /* ---- all keys ---------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ int64_t kv_value_put(struct kv_store *s, struct xseg_kv_io *put, struct kv_sourc
 struct kv_value {
 	struct kv_store *s;
 	struct xseg_kv_stream *stream;
-	struct xseg_kv_item item;	/* value_bytes, version, expiry, client; the key is the caller's */
+	struct xseg_kv_item item;		/* all but the key, which is the caller's */
 	struct xseg_kv_io piece[KV_STORE_PIECES];
 	bool back[KV_STORE_PIECES];
 	uint8_t *room;

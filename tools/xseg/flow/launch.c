@@ -363,7 +363,8 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
 		if (proc_last_line(l->log, l->log_from, word, NULL, line, sizeof(line)))
 			return tool_fail(code, "%s: %s did not start: %s (log: %s)",
-					 l->what, l->stack->peers[i].name, line + strlen(word), l->log);
+					 l->what, l->stack->peers[i].name, line + strlen(word),
+					 l->log);
 	}
 	/* nbdkit's last line: it ended after that */
 	if (strstr(supervisor_line, "process of export") &&
@@ -413,8 +414,8 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 	text[0] = '\0';
 	if (c.nr_kills >= CRASHES_MAX)
 		snprintf(text, size, " (killed by signal %d %u times%s; see %s)", SIGKILL,
-			 c.nr_kills, c.memory ? ", perhaps by the kernel because memory ran out" : "",
-			 l->log);
+			 c.nr_kills,
+			 c.memory ? ", perhaps by the kernel because memory ran out" : "", l->log);
 	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,

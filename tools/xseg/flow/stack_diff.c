@@ -110,8 +110,8 @@ static const char *running_value(const char *answer, const char *key, char text[
 /* ---- peers ------------------------------------------------------------------------------- */
 
 /* Each key of the kind, where p is as it was and q as it is in the file. */
-static void compare_keys(struct comparing *c, const struct stack_peer *p, const struct stack_peer *q,
-	const char *answer)
+static void compare_keys(struct comparing *c, const struct stack_peer *p,
+	const struct stack_peer *q, const char *answer)
 {
 	char was[STACK_DIFF_VALUE], now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
 	const struct stack_key *key = c->keys.key;
@@ -182,7 +182,8 @@ static bool is_pending(const struct stack_record *record, const char *name)
 	return false;
 }
 
-static void compare_peer(struct comparing *c, const struct stack_peer *p, const struct stack_peer *q)
+static void compare_peer(struct comparing *c, const struct stack_peer *p,
+	const struct stack_peer *q)
 {
 	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
 	uint32_t index = xseg_peer_find(c->seg, q->name);
@@ -221,7 +222,8 @@ static void compare_peers(struct comparing *c)
 	}
 	for (i = 0; i < c->old->nr_peers; i++)
 		if (stack_find(c->new, c->old->peers[i].name) == STACK_NONE)
-			add(c, STACK_DIFF_REMOVE, &c->old->peers[i], "", "", c->old->peers[i].kind, "");
+			add(c, STACK_DIFF_REMOVE, &c->old->peers[i], "", "", c->old->peers[i].kind,
+				"");
 }
 
 /* ---- exports and the segment ------------------------------------------------------------- */

@@ -25,7 +25,8 @@ struct stack_file {
  * stack_file_drop(), also after a failure. NULL: no memory, which is reported. */
 struct stack_file *stack_file_read(struct tool *t, const char *what, const char *path, int *code);
 void stack_file_drop(struct stack_file *f);
-/* Prints a line for each error, top first, also of `room` if `makes`. TOOL_USAGE if there is one. */
+/* Prints a line for each error, top first, also of `room` if `makes`. TOOL_USAGE if there is any.
+ */
 int stack_file_tell(const struct stack_file *f, const char *what, bool makes);
 /* All errors: an array of {line, key, what, next}. */
 json_t *stack_file_errors(const struct stack_file *f);

@@ -100,7 +100,7 @@ static int sync_directory(const char *path)
 	return rc;
 }
 
-/* path: of a regular file, and absolute. 0 or -errno; the old file is there until the new one is. */
+/* path: absolute, of a regular file. 0 or -errno; the old file is there until the new one is. */
 static int replace_file(const char *path, const char *text)
 {
 	char temporary[PATH_MAX + 16];
@@ -165,8 +165,8 @@ static char *edit(const char *text, const char *peer, const char *settings)
 	return now;
 }
 
-int stack_save_write(struct tool *t, struct xseg *seg, const char *what, struct stack_record *record,
-	const char *peer, const char *settings)
+int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
+	struct stack_record *record, const char *peer, const char *settings)
 {
 	char *text = edit(record->text, peer, settings);
 	struct stack *stack = stack_create();
@@ -183,8 +183,8 @@ int stack_save_write(struct tool *t, struct xseg *seg, const char *what, struct 
 	rc = replace_file(record->path, text);
 	if (rc) {
 		rc = tool_fail(TOOL_FAILED,
-			"%s: it is set, and not saved: %s cannot be replaced: %s; change it by hand, "
-			"or save as a user that may",
+			"%s: it is set, and not saved: %s cannot be replaced: %s; change it by "
+			"hand, or save as a user that may",
 			what, record->path, strerror(-rc));
 		goto out;
 	}

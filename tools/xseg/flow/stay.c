@@ -104,9 +104,9 @@ static bool has_gone(struct stay *s, bool alive)
 	return tool_span_ns(&s->away, is_replaced) > TOOL_GONE_NS || (!alive && !is_replaced);
 }
 
-/* Becomes the new program when the supervisor is another one, if this program was replaced. A program
- * that is replaced later waits for the next supervisor: until then nothing says that the new program
- * can use this segment. */
+/* Becomes the new program when the supervisor is another one, if this program was replaced. A
+ * program that is replaced later waits for the next supervisor: until then nothing says that the
+ * new program can use this segment. */
 static void follow(struct stay *s, const struct xseg_peer_info *supervisor)
 {
 	uint64_t before = s->generation ? s->generation : supervisor->generation;

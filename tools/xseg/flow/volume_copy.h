@@ -8,8 +8,8 @@
 
 #include "tools/xseg/flow/volume_io.h"
 
-/* `to` is new, at least as large as `from`, and has objects of the same size. result: data_bytes are
- * those of objects that the source has. Refuses a source that another client has open, unless
+/* `to` is new, at least as large as `from`, and has objects of the same size. result: data_bytes
+ * are those of objects that the source has. Refuses a source that another client has open, unless
  * `force`. */
 int volume_copy(const struct volume_ref *from, const struct volume_ref *to, uint64_t object_bytes,
 	bool force, struct volume_io_result *result) XSEG_MUST_CHECK;

@@ -94,7 +94,8 @@ struct out_table *peer_text_table(
 {
 	bool clients = has_clients(peers);
 	struct out_table *table = out_table_create(clients
-			? "NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM\tHAS OPEN"
+			? "NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM\t"
+			  "HAS OPEN"
 			: "NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
 	const struct xseg_peer_info *p;
 	uint32_t nr, ports;

@@ -26,7 +26,8 @@ static void print_key(const struct stack_key *k, int width)
 }
 
 /* Those of a kind. False: there are none. */
-static bool print_section(const struct stack_keys *k, const char *kind, bool live, const char *title)
+static bool print_section(const struct stack_keys *k, const char *kind, bool live,
+	const char *title)
 {
 	int width = 0;
 	bool any = false;

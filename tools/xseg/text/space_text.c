@@ -135,7 +135,8 @@ static void remedy(const json_t *store, char text[PATH_MAX + 64])
 		snprintf(text, PATH_MAX + 64, "make room in %s, or remove volumes",
 			out_text(store, "dir"));
 	else if (!strcmp(out_text(store, "kind"), "sosd"))
-		snprintf(text, PATH_MAX + 64, "'ceph df' shows the pools that take it; remove volumes");
+		snprintf(text, PATH_MAX + 64,
+			"'ceph df' shows the pools that take it; remove volumes");
 	else
 		snprintf(text, PATH_MAX + 64, "remove volumes");
 }
@@ -185,7 +186,8 @@ void space_warn(const json_t *store, json_t *warnings)
 	}
 	if (json_is_object(failing)) {
 		snprintf(text, sizeof(text),
-			"%s %s: %" PRIu64 " requests failed, the last a %s of %s; its log says more",
+			"%s %s: %" PRIu64
+			" requests failed, the last a %s of %s; its log says more",
 			out_text(failing, "error"), since_ago_text(out_int(failing, "ms"), since),
 			out_int(failing, "requests"), out_text(failing, "op"),
 			out_text(failing, "object"));

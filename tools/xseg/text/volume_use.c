@@ -113,8 +113,8 @@ static void load_used(struct asker *a, const struct tool *t, const struct xseg_p
 	u->used = answer ? read_count(a, store, &u->age_ms) : NULL;
 	if (!u->used)
 		snprintf(u->why, sizeof(u->why),
-			"%s does not answer, so the bytes of volumes are not known; 'xseg status' says "
-			"more", store->name);
+			"%s does not answer, so the bytes of volumes are not known; 'xseg status' "
+			"says more", store->name);
 }
 
 /* ---- caches ------------------------------------------------------------------------------ */
@@ -168,8 +168,9 @@ static void load(struct asker *a, const struct tool *t, const struct view_peers 
 	if (store)
 		load_used(a, t, store, u);
 	else
-		snprintf(u->why, sizeof(u->why), "no store is below, so the bytes of volumes are not "
-			"known; 'xseg status' shows the routes");
+		snprintf(u->why, sizeof(u->why),
+			"no store is below, so the bytes of volumes are not known; 'xseg status' "
+			"shows the routes");
 }
 
 void volume_use_load(const struct tool *t, struct xseg *seg, uint32_t volumed,
