@@ -72,7 +72,8 @@ static void volume_is_new(struct sim *s, uint32_t v, uint32_t sectors, const cha
 	learn_prefix(s, &s->volume[v]);
 }
 
-/* Every second one; a lax limit of requests has one of 4 MiB a second beside it. One that is made again has none. */
+/* Every second one; a lax limit of requests has one of 4 MiB a second beside it. One that is made
+ * again has none. */
 static void limit_some(struct sim *s, uint32_t v)
 {
 	if (!s->plan.limits || v % 2)

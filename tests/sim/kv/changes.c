@@ -133,7 +133,8 @@ bool value_send_change(struct sim *s, struct rng *g, bool batch)
 
 	io->nr = 0;
 	for (uint32_t i = 0; i < nr; i++) {
-		key = value_usable(s, io, rng_below(g, rng_one_in(g, 2) ? 6 : VERSION_KEYS), VCHANGES);
+		key = value_usable(
+			s, io, rng_below(g, rng_one_in(g, 2) ? 6 : VERSION_KEYS), VCHANGES);
 		if (key < VERSION_KEYS)
 			choose_change(s, g, io, key, batch);
 	}
@@ -245,7 +246,8 @@ int value_changed(struct sim *s, struct vio *io)
 		versions_end(&w->v, io->key[i], io->change[i], c->result, c->new_version,
 			c->number);
 		any |= c->result == 0;
-		if (c->result == 0 && c->kind != KV_TOUCH && (c->kind < KV_APPEND || c->kind > KV_DECR))
+		if (c->result == 0 && c->kind != KV_TOUCH &&
+			(c->kind < KV_APPEND || c->kind > KV_DECR))
 			value_is_new(s, io, io->key[i]);
 		if (c->result == 0 && (io->fua || w->v.always))
 			versions_promise_change(&w->v, io->key[i], io->change[i]);

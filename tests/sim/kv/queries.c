@@ -47,7 +47,8 @@ bool value_send_query(struct sim *s, struct rng *g, enum value_op op)
 	uint32_t key;
 
 	io->nr = 0;
-	key = value_usable(s, io, rng_below(g, rng_one_in(g, 2) ? 6 : VERSION_KEYS), VDEPTH * VPORTS);
+	key = value_usable(
+		s, io, rng_below(g, rng_one_in(g, 2) ? 6 : VERSION_KEYS), VDEPTH * VPORTS);
 	if (key == VERSION_KEYS)
 		return false;
 	value_get(s, io, op, key, rng_range(g, 1, 3));

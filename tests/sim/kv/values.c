@@ -147,7 +147,8 @@ bool values_room(const struct sim *s)
 /* Another choice than those of other changes, so that these stay as they are. */
 static bool send_large(struct sim *s, const struct item *it)
 {
-	struct rng g = { rng_mix(s->seed * 0x9e3779b97f4a7c15ull + (uint64_t)(it - s->item) + LARGES) };
+	struct rng g = { rng_mix(
+		s->seed * 0x9e3779b97f4a7c15ull + (uint64_t)(it - s->item) + LARGES) };
 	struct vio *io = value_io(s);
 	uint32_t key;
 

@@ -55,8 +55,9 @@ static void all_keys_are_read(void **state)
 {
 	struct stack *stack =
 		parse(VOLUMED "[export a]\nvolume = disk\nnbd = [::1]:10809\nread-only = yes\n"
-			      "tls = require\ntls_certificates = /etc/pki/x\ntls_verify_peer = yes\n"
-			      "volumed = volumed\nqueues = 2\nconnections = 3\nrestart = no\n");
+			      "tls = require\ntls_certificates = /etc/pki/x\n"
+			      "tls_verify_peer = yes\nvolumed = volumed\nqueues = 2\n"
+			      "connections = 3\nrestart = no\n");
 	const struct stack_export *e;
 
 	(void)state;

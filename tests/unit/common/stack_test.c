@@ -333,13 +333,14 @@ static void all_errors_are_told_from_the_top(void **state)
 		"[peer cached]\nkind = cashed\ndownstream = memd\n"	/* 10 */
 		"this neither\n"			/* 12 */
 		"[peer volumed\nthreads = 99\n"	/* 13 */
-		"[peer v2]\nkind = volumed\ndownstream = cache\nmemory = 1M\nthreads = 0\n" /* 17, 19 */
+		"[peer v2]\nkind = volumed\ndownstream = cache\n"	/* 17 */
+		"memory = 1M\nthreads = 0\n"			/* 19 */
 		"[run]\ntogether = memd memd nobody\n";	/* 21, twice */
 	static const struct {
 		unsigned line;
 		const char *key;
-	} wanted[] = { { 2, "memroy" }, { 3, "" }, { 4, "" }, { 7, "latency" }, { 8, "memory" }, { 10, "kind" },
-		{ 12, "" }, { 13, "" }, { 17, "downstream" }, { 19, "threads" },
+	} wanted[] = { { 2, "memroy" }, { 3, "" }, { 4, "" }, { 7, "latency" }, { 8, "memory" },
+		{ 10, "kind" }, { 12, "" }, { 13, "" }, { 17, "downstream" }, { 19, "threads" },
 		{ 21, "together" }, { 21, "together" } };
 	struct stack_errors *errors = calloc(1, sizeof(*errors));
 	struct stack *stack = stack_create();

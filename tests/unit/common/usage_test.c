@@ -206,7 +206,8 @@ static void what_it_does_not_know_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(objects_of_one_prefix_are_added_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			objects_of_one_prefix_are_added_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			the_last_count_is_told_until_the_next_one_is_complete, setup, teardown),
 		cmocka_unit_test_setup_teardown(

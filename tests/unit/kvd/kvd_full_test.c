@@ -46,8 +46,8 @@ static uint32_t how_many(char first, uint32_t nr)
 	return n;
 }
 
-/* All keys of "k" are put and deleted; then others are put over and over, until no zone has a record
- * of them but those that wait for their deletion. No flush comes, so these wait for long. */
+/* All keys of "k" are put and deleted; then others are put over and over, until no zone has a
+ * record of them but those that wait for their deletion. No flush comes, so these wait for long. */
 static void delete_and_forget(uint32_t nr)
 {
 	struct kvd *k = kr_kvd();
