@@ -7,7 +7,7 @@
 # knows one way only. So its output and the source are compared as statements. The lines of a
 # statement are joined, and every run of blanks within is taken as one; indentation of a statement
 # counts. Only statements that differ are formatted. `/* clang-format off */` and `on` keep a piece
-# as it is. No line has more than 100 columns, but for the names of tests.
+# as it is. No line has more than 100 columns (long_lines.sh).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -117,17 +117,10 @@ for file; do
 	fi
 done
 if [ -n "$check" ]; then
-	# the name of a test is a sentence, and not broken
-	for file; do
-		long=$(expand "$file" | awk -v file="$file" '
-		length > 100 && !/_[a-z]+_[a-z]+_[a-z]+(\(void \*\*state)?\),?$/ {
-			print file ":" NR ": more than 100 columns"
-		}')
-		[ -z "$long" ] || {
-			echo "$long"
-			bad=$((bad + 1))
-		}
-	done
+	long=$(tests/lib/long_lines.sh "$@") || {
+		echo "$long"
+		bad=$((bad + $(cut -d : -f 1 <<<"$long" | sort -u | wc -l)))
+	}
 fi
 if [ -n "$check" ] && [ $bad -gt 0 ]; then
 	echo "$bad of $# files are not formatted as .clang-format says; \`make format\` formats them"

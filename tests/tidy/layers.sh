@@ -150,6 +150,19 @@ verdict "every header compiles alone" "$work/bad"
 xargs awk 'FNR == 1 && !/^(\/\*|\/\/)/ { print FILENAME }' <"$work/files" >"$work/bad"
 verdict "every file begins with a comment that says what it is for" "$work/bad"
 
+{ cat "$work/files"; find docs -name '*.[ch]'; } | xargs tests/lib/long_lines.sh >"$work/bad"
+verdict "no line of a C source has more than 100 columns, but for names of tests" "$work/bad"
+
+# 100 columns, 101, the same with a tab, and the name of a test.
+printf '%0100d\n%0101d\n\t%092d\n1234567\t%093d\n\tM(a_%080d_name_of_a_test),\n' \
+	0 0 0 0 0 >"$work/planted.c"
+tests/lib/long_lines.sh "$work/planted.c" | cut -d : -f 2 >"$work/long"
+if [ "$(tr '\n' ' ' <"$work/long")" = "2 4 " ]; then
+	ok "lines of 101 columns are found, with a tab and without"
+else
+	not_ok "lines of 101 columns are found, with a tab and without" "$work/long"
+fi
+
 find tools bench tests .ci -name '*.sh' -o -path .ci/run | while read -r script; do
 	bash -n "$script" || echo "$script"
 done >"$work/bad" 2>&1
