@@ -61,7 +61,7 @@ static int open_guard(const struct supervisor *s, struct xseg_error *err)
 		return fd;
 	return xseg_fail(err, -ENOENT,
 		GUARD " cannot be read in %s or in ../lib beside it, and without it one client can "
-		      "end all others; put it there, or a link to it",
+		      "end all others; install the package xseg-nbdkit, or put it there",
 		s->directory);
 }
 
@@ -282,7 +282,8 @@ int nbdkit_start(struct supervisor *s, uint32_t first, uint64_t id, pid_t *pid,
 	args_free(&a);
 	free(env.var);
 	if (rc)
-		return xseg_fail(err, -rc, "nbdkit: %s; install nbdkit, or put it into PATH",
+		return xseg_fail(err, -rc,
+			"nbdkit: %s; install the package nbdkit, or put it into PATH",
 			strerror(rc));
 	return 0;
 }

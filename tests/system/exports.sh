@@ -1,7 +1,7 @@
 #!/bin/bash
 # exports.sh - [export NAME] of a stack file: several volumes in one server, read-only ones, TCP,
 # TLS, volumes that are made later; the server, the supervisor and all are killed under I/O; what
-# `xseg export list` and `status` say; `down` with clients.
+# `xseg export list` and `status` say; `down` with clients; no nbdkit.
 # timeout: 300
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
@@ -284,6 +284,17 @@ expect_err 2 "line 13: .*number alone" "a number alone is refused" xseg up held.
 printf '%s\n' "${peers/ports = 128/ports = 16}" "[export disk]" "nbd = $short/x" >held.conf
 expect_err 2 "ports: 16 are too few, .*exports.* need" "more ports than there are are refused" \
 	xseg up held.conf
+
+# ---- programs that are not there ----
+
+printf '%s\n' "$peers" "[export disk]" "nbd = $short/alone.sock" "queues = 2" >alone.conf
+expect_err 1 "cannot start export disk: .*install the package nbdkit," \
+	"without nbdkit up says what to install" env PATH="$BUILD/bin" xseg up alone.conf
+mkdir -p alone/bin
+cp "$BUILD"/bin/{xseg,xseg-host,volumed,cached,filed} alone/bin
+expect_err 1 "cannot start export disk: .*install the package xseg-nbdkit," \
+	"also without the guard" alone/bin/xseg up alone.conf
+is "nothing is left of that start" "$(xseg list | grep -c "$XSEG_SEGMENT")" 0
 
 # ---- TLS ----
 

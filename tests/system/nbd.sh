@@ -183,7 +183,7 @@ export_up many disk --volumed volumed --queues 64
 expect_err 1 "queue [0-9]+ of 64: .*has (no|less|fewer) " "more than the segment has is refused" \
 	xseg export disk --volumed volumed --nbd x.sock --queues 64
 export_down "$server"
-expect_err 1 "install nbdkit" "without nbdkit it says what to do" env PATH="$BUILD/bin" \
+expect_err 1 "install the package nbdkit" "without nbdkit it says what to do" env PATH="$BUILD/bin" \
 	xseg export disk --volumed volumed --nbd x.sock
 refused "a parameter that the plug-in does not know" "unknown parameter 'wrong'" disk wrong=1
 refused "a volume that is not there" "no volume 'none'" volume=none

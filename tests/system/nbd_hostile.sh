@@ -59,7 +59,7 @@ t "a volume is made" xseg volume create disk --size 16M
 
 mkdir -p elsewhere/bin elsewhere/lib
 cp "$BUILD/bin/xseg" elsewhere/bin
-expect_err 1 'xseg-nbdkit-guard.so .*put it there' "an export without the guard is refused" \
+expect_err 1 'xseg-nbdkit-guard.so .*install the package xseg-nbdkit' "an export without the guard is refused" \
 	elsewhere/bin/xseg export disk --nbd "$TMP/unguarded.sock"
 t "and leaves no socket" [ ! -e unguarded.sock ]
 ln -s "$plugin" elsewhere/lib

@@ -255,8 +255,8 @@ static int open_guard(struct server *s)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
 		"export %s: " GUARD " cannot be read in ../lib or ../libexec/xseg beside this "
-		"program (%s), and without it one client can end all others; put it there, or a "
-		"link to it",
+		"program (%s), and without it one client can end all others; install the package "
+		"xseg-nbdkit, or put it there",
 		s->volume, strerror(-rc));
 }
 
@@ -310,7 +310,7 @@ static _Noreturn void run_nbdkit(const struct server *s, int said, int cut, cons
 	if (rc)
 		_exit(127);
 	execvp(argv[0], (char *const *)argv);
-	dprintf(STDERR_FILENO, "%s; install nbdkit ('make deps' does), or put it into PATH\n",
+	dprintf(STDERR_FILENO, "%s; install the package nbdkit, or put it into PATH\n",
 		strerror(errno));
 	_exit(127);
 }
