@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "xseg/arenas.h"
 #include "xseg/internal.h"
 
 #define NR_REQUESTS_DEFAULT 2048u
@@ -22,7 +23,7 @@
 #define MAX_MEMORY	    (1ull << 40)
 #define MIN_MEMORY	    (4ull << 20)
 
-/* L1: every size and offset that two builds could disagree on. */
+/* L1: every size, offset and format that two builds could disagree on. */
 uint64_t layout_stamp(void)
 {
 	const uint64_t v[] = {
@@ -90,6 +91,11 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_geometry, off_touched),
 		sizeof(struct xseg_slots),
 		XSEG_SLOT_DIRECT,
+		XSEG_FORMAT_CACHED,
+		XSEG_FORMAT_FILED,
+		XSEG_FORMAT_KVD,
+		XSEG_FORMAT_MEMD,
+		XSEG_FORMAT_WORDS,
 	};
 
 	return XXH3_64bits(v, sizeof(v));

@@ -11,7 +11,8 @@
  * which lock is for which words.
  *
  * Invariants:
- *   L1  A change of any structure changes the ABI stamp (layout_stamp() hashes sizes and offsets).
+ *   L1  A change of any structure changes the ABI stamp (layout_stamp() hashes sizes, offsets and
+ *       the formats of arenas.h).
  *   L2  The superblock's `state` is READY only when everything else has been written.
  *   L3  A request's place word alone says which port has the request (table: request.c).
  *   L4  An extent's word alone names the extent's owner. A page's owner word is meaningful only

@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "xseg/arenas.h"
 #include "xtypes/xkill.h"
 
-#define MAGIC	     UINT64_C(0x3164656c69666d78)	/* "xmfiled1" */
+#define MAGIC	     XSEG_ARENA_MAGIC(0x64656c69666d78, XSEG_FORMAT_FILED)	/* "xmfiled1" */
 #define HEADER_BYTES 4096u
 #define PATH_BYTES   1024u
 #define WIDE_FROM    ((uint64_t)FILED_MARK_BITS * FILED_MARK_PIECE)

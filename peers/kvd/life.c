@@ -27,9 +27,10 @@
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/own_memory.h"
 #include "peers/kvd/kvd.h"
+#include "xseg/arenas.h"
 #include "xtypes/xkill.h"
 
-#define ARENA_MAGIC 0x324e455241445648ull	/* "HVDAREN2" */
+#define ARENA_MAGIC XSEG_ARENA_MAGIC(0x4e455241445648, XSEG_FORMAT_KVD)	/* "HVDAREN2" */
 #define WORDS_BYTES (XSEG_PAGE_SIZE + (uint32_t)sizeof(struct large_arena))
 #define PERCENT	    100u
 /* As many pages as a version had that knew no reads ahead, so it can be followed by this one. */

@@ -7,9 +7,10 @@
 #include <sys/mman.h>
 
 #include "peers/memd/memd_undo.h"
+#include "xseg/arenas.h"
 #include "xtypes/xkill.h"
 
-#define MAGIC	  UINT64_C(0x317473646d656d78)		/* "xmemdst1" */
+#define MAGIC	  XSEG_ARENA_MAGIC(0x7473646d656d78, XSEG_FORMAT_MEMD)	/* "xmemdst1" */
 #define USED	  (UINT64_C(1) << 63)
 #define SIZE_MASK (USED - 1)
 

@@ -82,7 +82,8 @@ may_include()
 		esac
 		case $2 in
 		peers/alog/alog.h | peers/alog/record.h) return 0 ;;
-		xtypes/* | xseg/xseg.h | xseg/kv_wire.h | xseg/ops.def | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
+		xseg/xseg.h | xseg/arenas.h | xseg/kv_wire.h | xseg/ops.def) return 0 ;;
+		xtypes/* | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
 		esac ;;
 	bench/limits/*)	# no segment at all: the bare structures are what is measured
 		case $2 in xtypes/* | peers/common/* | bench/common/* | "$program"/*) return 0 ;; esac ;;

@@ -26,10 +26,11 @@
 #include "peers/cached/evict/evict.h"
 #include "peers/cached/life/cached.h"
 #include "peers/common/log/log.h"
+#include "xseg/arenas.h"
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 11
+#define ARENA_VERSION XSEG_FORMAT_CACHED
 
 #define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
 COUNTED(struct creq, CACHE_CREQ_BYTES);
