@@ -168,7 +168,7 @@ in_home()
 
 cat >"$work/stack.conf" <<'END'
 [segment]
-memory = 32M
+memory = 64M
 [peer memd]
 memory = 8M
 [peer volumed]
@@ -176,10 +176,34 @@ downstream = memd
 END
 mkdir "$work/home"
 xseg=$work/home/xseg/bin/xseg
+export XDG_STATE_HOME=$work XSEG_SEGMENT=install-test-$$
 sentence="it is installed in a home, and a stack runs from there"
-if in_home install && XDG_STATE_HOME=$work "$xseg" -s "install-test-$$" up "$work/stack.conf" >"$work/log" 2>&1 &&
-		"$xseg" -s "install-test-$$" volume create v --size 1M >"$work/log" 2>&1 &&
-		"$xseg" -s "install-test-$$" down >"$work/log" 2>&1; then
+if in_home install && "$xseg" up "$work/stack.conf" >"$work/log" 2>&1 &&
+		"$xseg" volume create v --size 1M >"$work/log" 2>&1 &&
+		"$xseg" down >"$work/log" 2>&1; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+
+# exports_from_home: a stack with an export runs, whose volume a client finds
+exports_from_home()
+{
+	local try
+	printf '[export v]\nnbd = %s\nqueues = 1\n' "$work/nbd.sock" >>"$work/stack.conf"
+	"$xseg" up "$work/stack.conf" && "$xseg" volume create v --size 1M || return 1
+	for try in {1..100}; do
+		[ "$(nbdinfo --size "nbd+unix:///?socket=$work/nbd.sock")" = 1048576 ] && break
+		sleep 0.1
+	done
+	[ "$try" -lt 100 ] && "$xseg" down
+}
+
+sentence="so does an export"
+if [ ! -e "$work/home/xseg/lib/nbdkit/plugins/nbdkit-xseg-plugin.so" ] ||
+		! command -v nbdkit >/dev/null || ! command -v nbdinfo >/dev/null; then
+	skip "$sentence" "nbdkit, its header or nbdinfo is not there"
+elif exports_from_home >"$work/log" 2>&1; then
 	ok "$sentence"
 else
 	not_ok "$sentence" "$work/log"
