@@ -30,6 +30,11 @@ static const char *const direct_names[] = {
 	[XB_DIRECT_NEVER] = "never", [XB_DIRECT_AUTO] = "auto", [XB_DIRECT_0] = "0",
 	[XB_DIRECT_1] = "1", NULL
 };
+/* fio's names. Here 1, sync and dsync are the same, and so are 0 and none. */
+static const char *const sync_names[] = {
+	[XB_SYNC_0] = "0", [XB_SYNC_1] = "1", [XB_SYNC_NONE] = "none", [XB_SYNC_SYNC] = "sync",
+	[XB_SYNC_DSYNC] = "dsync", NULL
+};
 static const char *const verify_names[] = { "none", "crc32c", NULL };
 static const char *const format_names[] = {
 	[XB_FORMAT_NORMAL] = "normal", [XB_FORMAT_JSON] = "json", NULL
@@ -56,7 +61,8 @@ static const char *const format_names[] = {
 	}
 #define BOOL(n, d, h) \
 	{ \
-		.name = #n, .kind = OPT_BOOL, .off = FIELD(n), .def = d, .help = h \
+		.name = #n, .kind = OPT_BOOL, .off = FIELD(n), .def = d, .flags = OPT_0_OR_1, \
+		.help = h \
 	}
 
 const struct opt xb_opts[] = {
@@ -78,9 +84,9 @@ const struct opt xb_opts[] = {
 	{ .name = "value_dist", .kind = OPT_STR, .off = FIELD(kv.value_dist), .arg = "exp:MEAN",
 	  .len = sizeof(((struct xb_options *)0)->kv.value_dist),
 	  .help = "with --kvd: sizes of values, exponential with this mean" },
-	{ .name = "force", .kind = OPT_BOOL, .off = FIELD(kv.force),
+	{ .name = "force", .kind = OPT_BOOL, .off = FIELD(kv.force), .flags = OPT_0_OR_1,
 	  .help = "with --kvd: every change is on stable storage when it is answered" },
-	{ .name = "unchecked", .kind = OPT_BOOL, .off = FIELD(kv.unchecked),
+	{ .name = "unchecked", .kind = OPT_BOOL, .off = FIELD(kv.unchecked), .flags = OPT_0_OR_1,
 	  .help = "with --kvd: the CRC of a value that is got is not checked" },
 	NUM(objects, OPT_SIZE, NULL, 1, 1ull << 32, "N",
 	    "with --target: number of objects (else 1024)"),
@@ -117,7 +123,7 @@ const struct opt xb_opts[] = {
 	BOOL(once, NULL,
 	     "a cache keeps nothing of what is read or written, unless it has it already"),
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
-	NUM(sync, OPT_UINT, "0", 0, 1, "0|1", "1: every write is FUA"),
+	ENUM(sync, "0", sync_names, "whether every write is FUA (fio's names)"),
 	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),
 	NUM(rate_iops, OPT_U64, "0", 0, 1000000000, "N",
 	    "I/Os a second for each job (0: no limit)"),
@@ -311,6 +317,13 @@ static int choose_direct(struct xb_options *o, struct xseg_error *err)
 	return 0;
 }
 
+static int choose_sync(struct xb_options *o, struct xseg_error *err)
+{
+	(void)err;
+	o->sync = o->sync == XB_SYNC_0 || o->sync == XB_SYNC_NONE ? XB_SYNC_0 : XB_SYNC_1;
+	return 0;
+}
+
 /* ---- checks ------------------------------------------------------------------------------ */
 
 static int check_sectors(const struct xb_options *o, struct xseg_error *err)
@@ -454,8 +467,8 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 {
 	const struct cli_group groups[] = { { xb_opts, o }, { NULL, NULL } };
 	static int (*const steps[])(struct xb_options *, struct xseg_error *) = {
-		xb_kv_options, choose_objects, parse_bsrange, parse_distribution, parse_opmix,
-		parse_cpus, parse_rate, choose_direct
+		choose_sync, xb_kv_options, choose_objects, parse_bsrange, parse_distribution,
+		parse_opmix, parse_cpus, parse_rate, choose_direct
 	};
 	int rc;
 

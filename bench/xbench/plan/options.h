@@ -48,6 +48,8 @@ enum xb_rw {
 enum xb_data { XB_DATA_COPY, XB_DATA_LOAN, XB_DATA_DIRECT };
 /* The last two are fio's, and mean auto. */
 enum xb_direct { XB_DIRECT_NEVER, XB_DIRECT_AUTO, XB_DIRECT_0, XB_DIRECT_1 };
+/* The first two are what is worked out; the others are fio's names for them. */
+enum xb_sync { XB_SYNC_0, XB_SYNC_1, XB_SYNC_NONE, XB_SYNC_SYNC, XB_SYNC_DSYNC };
 /* Of the limits of --rate: of reads, and of everything else. */
 enum xb_rate_of { XB_RATE_READ, XB_RATE_WRITE, XB_NR_RATES };
 enum xb_format { XB_FORMAT_NORMAL, XB_FORMAT_JSON };

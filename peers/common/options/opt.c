@@ -234,10 +234,13 @@ static uint64_t get_number(const struct opt *o, const void *field)
 
 static int set_bool(const struct opt *o, void *field, const char *text, struct xseg_error *err)
 {
-	bool yes = !strcmp(text, "yes");
+	bool digits = o->flags & OPT_0_OR_1;
+	bool yes = !strcmp(text, "yes") || (digits && !strcmp(text, "1"));
+	bool no = !strcmp(text, "no") || (digits && !strcmp(text, "0"));
 
-	if (!yes && strcmp(text, "no"))
-		return xseg_fail(err, -EINVAL, "%s: '%.60s' is not yes or no", o->name, text);
+	if (!yes && !no)
+		return xseg_fail(err, -EINVAL, "%s: '%.60s' is not yes or no%s", o->name, text,
+			digits ? ", nor 1 or 0" : "");
 	*(bool *)field = yes;
 	return 0;
 }

@@ -16,7 +16,7 @@
  * Invariants:
  *   V1  a value that does not parse or is out of range changes nothing and yields one line that
  *       says what would be right
- *   V2  numbers are never accepted for names
+ *   V2  numbers are never accepted for names, but where OPT_0_OR_1 says so
  */
 #ifndef PEERS_COMMON_OPT_H
 #define PEERS_COMMON_OPT_H
@@ -42,6 +42,7 @@ enum opt_kind {
 #define OPT_MAKES    16u	/* the same, and it is made if the directory above it is there */
 #define OPT_FILE     32u		/* a file that is read */
 #define OPT_SOCKET   64u		/* PATH or unix:PATH of a socket that is made; or no path */
+#define OPT_0_OR_1   128u		/* OPT_BOOL: also 1 and 0, which fio has for its flags */
 
 struct opt {
 	/* "dirty-high" on the command line is "dirty_high" in tables: - and _ are the same */

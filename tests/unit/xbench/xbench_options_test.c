@@ -112,6 +112,52 @@ static void fios_options_are_taken(void **state)
 	assert_int_equal(o.by.direct, XB_DIRECT_NEVER);
 }
 
+/* --FLAG, and fio's --FLAG=1 and --FLAG=0 */
+static void flags_take_the_values_that_fio_has_for_them(void **state)
+{
+	char line[128];
+	uint32_t nr = 0;
+
+	(void)state;
+	for (const struct opt *f = xb_opts; f->name; f++) {
+		if (f->kind != OPT_BOOL)
+			continue;
+		nr++;
+		snprintf(line, sizeof(line), "--volume=v --version --%s=1", f->name);
+		assert_int_equal(parse(line), 0);
+		assert_true(*(bool *)((char *)&o + f->off));
+		snprintf(line, sizeof(line), "--volume=v --version --%s --%s=0", f->name, f->name);
+		assert_int_equal(parse(line), 0);
+		assert_false(*(bool *)((char *)&o + f->off));
+	}
+	assert_true(nr >= 8);
+	assert_int_equal(parse("--volume=v --group_reporting=1 --time_based=1 --runtime=1"
+			       " --do_verify=0"), 0);
+	assert_true(o.group_reporting && o.time_based && !o.do_verify);
+	assert_int_equal(parse("--volume=v --group_reporting=0 --time_based=0"), 0);
+	assert_true(!o.group_reporting && !o.time_based && o.do_verify);
+}
+
+static void sync_has_the_names_of_fio(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t sync;
+	} row[] = { { "0", 0 }, { "none", 0 }, { "1", 1 }, { "sync", 1 }, { "dsync", 1 } };
+	char line[64];
+
+	(void)state;
+	assert_int_equal(parse("--volume=v"), 0);
+	assert_int_equal(o.sync, 0);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		snprintf(line, sizeof(line), "--volume=v --sync=%s", row[i].name);
+		assert_int_equal(parse(line), 0);
+		assert_int_equal(o.sync, row[i].sync);
+	}
+	assert_int_equal(parse("--kvd=k --sync=none"), 0);
+	assert_refused("--kvd=k --sync=dsync", "sync is for volumes and targets");
+}
+
 static void a_rate_is_of_reads_and_of_writes(void **state)
 {
 	(void)state;
@@ -219,7 +265,9 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --numjobs=256 --iodepth=256", "32768" },
 		{ "--volume=v --iodepth=0", "out of range" },
 		{ "--volume=v --cpus=1-", "" },
-		{ "--volume=v --sync=2", "out of range" },
+		{ "--volume=v --sync=2", "not one of 0, 1, none, sync, dsync" },
+		{ "--volume=v --time_based=2", "not yes or no, nor 1 or 0" },
+		{ "--volume=v --do_verify=false", "not yes or no, nor 1 or 0" },
 		{ "--volume=v --status-interval=999us", "at least 1ms" },
 		{ "--volume=v --output=f --verify_state=f", "verify_state and output are one "
 			"file" },
@@ -370,6 +418,8 @@ int main(void)
 		cmocka_unit_test(objects_are_those_of_a_target_only),
 		cmocka_unit_test(every_option_of_the_commands_page_is_taken),
 		cmocka_unit_test(fios_options_are_taken),
+		cmocka_unit_test(flags_take_the_values_that_fio_has_for_them),
+		cmocka_unit_test(sync_has_the_names_of_fio),
 		cmocka_unit_test(a_rate_is_of_reads_and_of_writes),
 		cmocka_unit_test(other_options_of_fio_are_explained),
 		cmocka_unit_test(verify_only_and_verify_state_imply_verify),
