@@ -357,6 +357,22 @@ need_kill_points()
 	export XSEG_KILL_TABLE=$TMP/table
 }
 
+# python_of MODULE: a Python that has it
+python_of()
+{
+	local candidate
+	for candidate in python3 /usr/bin/python3; do
+		"$candidate" -c "import $1" 2>/dev/null && echo "$candidate" && return
+	done
+	return 1
+}
+
+# free_port: one of TCP that nobody has
+free_port()
+{
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # ---- volumes by NBD ----
 
 plugin=$BUILD/lib/nbdkit-xseg-plugin.so

@@ -18,10 +18,6 @@ short=$(mktemp -d "/tmp/xseg-exports.XXXXXX")	# a socket's path has at most 107 
 trap 'rm -rf "$short"; cleanup' EXIT
 log=$TMP/xseg-$XSEG_SEGMENT.log
 
-free_port()
-{
-	"$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 port=$(free_port) secure=$(free_port)
 
 peers="[segment]

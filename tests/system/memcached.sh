@@ -6,16 +6,6 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xseg-memcached kvd cached memd jq python3 memcached
 
-# python_of MODULE: a Python that has it
-python_of()
-{
-	local candidate
-	for candidate in python3 /usr/bin/python3; do
-		"$candidate" -c "import $1" 2>/dev/null && echo "$candidate" && return
-	done
-	return 1
-}
-
 # client MODULE: of Python
 client()
 {
@@ -26,11 +16,6 @@ client()
 	else
 		skip "$1 works with it" "python3-$1 is not there"
 	fi
-}
-
-free_port()
-{
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 # write_stack FILE OPTION...: of the gateway called gate
