@@ -56,6 +56,7 @@ check,rivals        memcached         its answers and those of the gateway are c
 check               libmemcached-tools  clients of the gateway: memccapable
 check               python3-pymemcache  the same
 check               python3-pylibmc   the same
+check               netcat-openbsd    the same: the examples of its manual page
 check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
 long,rivals         qemu-system-x86   virtual machines with a volume for their disk: tests/system/guest.sh, bench/guest.sh
 long,rivals         busybox-static    what runs in them

@@ -1,22 +1,73 @@
-# examples.awk - the commands in the examples of manual pages: mawk -f examples.awk PAGE...
+# examples.awk - the examples of manual pages: mawk -v dir=DIR -f examples.awk PAGE...
 #
-# Prints one command a line, as a person would type it: roff's escapes are undone, and a line that
-# ends with a backslash is joined with the next one. Lines of an example that begin with no program
-# (stack files, units, C) are left out.
+# An example is a block between .nf and .fi, or .EX and .EE. Each becomes a file of DIR, as a person
+# would type it: roff's escapes are undone. A line is printed for each: its kind, PAGE:LINE, its file.
+#
+#   synopsis  of a page about a library        c, python  a program, or a part of one
+#   stack     a stack file, or sections of it  options    KEY = VALUE lines of the page's peer
+#   unit      a unit of systemd                rotate     a file of logrotate
+#   fields    fields of JSON
+#   commands  all others: one command a line; where a line ends with a backslash the next is joined
 
-FNR == 1 { inside = 0; joined = "" }
-/^\.nf/ { inside = 1; next }
-/^\.fi/ { inside = 0; next }
-!inside || /^[.'[]/ { next }
-{
-	text = $0
+function plain(text) {
 	gsub(/\\-/, "-", text)
 	gsub(/\\\(aq/, "'", text)
-	goes_on = sub(/ *\\e$/, "", text)
-	sub(/^ +/, joined == "" ? "" : " ", text)
-	joined = joined text
-	if (goes_on) next
-	if (joined ~ /^([A-Z_]+=[^ ]* )*(xseg|xbench|nbdkit|qemu-[a-z0-9_-]+|zcat|sysctl|mount|kill|tail) /)
-		print joined
-	joined = ""
+	gsub(/\\\(dq/, "\"", text)
+	gsub(/\\f[BIRP]/, "", text)
+	gsub(/\\&/, "", text)
+	gsub(/\\e/, "\\", text)
+	return text
+}
+
+# The arguments of a macro such as .BI, side by side.
+function joined_words(text,	out) {
+	sub(/^\.[A-Z]+ */, "", text)
+	while (text != "") {
+		if (text ~ /^"/) {
+			match(text, /^"[^"]*"?/)
+			out = out substr(text, 2, RLENGTH - (substr(text, RLENGTH, 1) == "\"" ? 2 : 1))
+		} else {
+			match(text, /^[^ ]+/)
+			out = out substr(text, 1, RLENGTH)
+		}
+		text = substr(text, RLENGTH + 1)
+		sub(/^ +/, "", text)
+	}
+	return out
+}
+
+function kind_of(page, first) {
+	if (section == "SYNOPSIS") return "synopsis"
+	if (page ~ /libxseg[^\/]*\.3$/) return "c"
+	if (page ~ /python[^\/]*\.3$/ || first ~ /^(from|import) /) return "python"
+	if (first ~ /^\[(Unit|Service)\]/) return "unit"
+	if (first ~ /^\[/) return "stack"
+	if (first ~ /^\/.* \{$/) return "rotate"
+	if (first ~ /^[a-z_]+ = /) return "options"
+	if (first ~ /^[a-z]+_[a-z_]+(\[\])? /) return "fields"
+	return "commands"
+}
+
+function end_of_block(	kind, file, name) {
+	name = page
+	gsub(/\//, ".", name)
+	file = dir "/" name "." begin
+	kind = kind_of(page, first)
+	if (kind == "commands") gsub(/ *\\\n */, " ", block)
+	printf "%s", block >file
+	close(file)
+	print kind, page ":" begin, file
+	inside = 0
+}
+
+FNR == 1 { inside = 0; section = "" }
+/^\.SH / { section = joined_words($0) }
+/^\.(nf|EX)/ { inside = 1; begin = FNR; page = FILENAME; block = first = ""; next }
+/^\.(fi|EE)/ { if (inside) end_of_block(); next }
+!inside || /^\.(RS|RE|PP|sp|in|ft)/ { next }
+{
+	text = plain($0 ~ /^\.[A-Z]/ ? joined_words($0) : $0)
+	if (first == "") { sub(/^ +/, "", text); first = text }
+	if (first ~ /^\[/) sub(/^ +/, "", text)
+	block = block text "\n"
 }

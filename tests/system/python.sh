@@ -1,6 +1,7 @@
 #!/bin/bash
 # python.sh - the Python package on a real stack: volumes as files, queues, threads, asyncio, the
-# command's functions, kills, plugs and errors (python_test.py), and the example of its manual page.
+# command's functions, kills, plugs and errors (python_test.py). manual_examples.sh runs the example
+# of its manual page.
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
 need python3 xseg xseg-host volumed cached memd kvd jq
@@ -45,11 +46,6 @@ fi
 
 # ---- the manual page ----
 
-sed -n '/^\.EX/,/^\.EE/ { /^\./d; p }' "$root/docs/python3-xseg.3" >example.py
-t "the manual's example has some lines" [ "$(wc -l <example.py)" -ge 20 ]
-# asyncio says of a step of its loop that it took more than 100 ms: that is the machine's
-is "it runs" "$(python3 -X dev -W error example.py "$XSEG_SEGMENT" disk 2>&1 |
-	grep -v '^Executing <.* took [0-9.]* seconds$')" "all of it is there"
 for name in $(python3 -c '
 import xseg, xseg.aio
 for c in xseg.Volume, xseg.KV, xseg.Queue, xseg.IO, xseg.Segment, xseg.XsegError, xseg.aio.AsyncQueue:
