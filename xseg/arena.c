@@ -188,17 +188,15 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 	uint64_t nr = bytes / XSEG_EXTENT_SIZE + (bytes % XSEG_EXTENT_SIZE != 0);
 
 	if (nr == 0)
-		return xseg_fail(
-			err, -EINVAL, "peer '%.63s' asked for an arena of no bytes", p->sh->name);
+		return xseg_fail(err, -EINVAL, "an arena of no bytes was asked for");
 	xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 	if (free_extents(seg) < nr ||
 		take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL) < nr) {
 		xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 		return xseg_fail(err, -ENOMEM,
-			"the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its "
-			"tables; make the segment with more --memory, or ask for less",
-			(unsigned long long)free_extents(seg) * 2, p->sh->name,
-			(unsigned long long)nr * 2);
+			"the segment has %llu MiB left and the peer needs %llu MiB for its tables; "
+			"make the segment with more --memory, or ask for less",
+			(unsigned long long)free_extents(seg) * 2, (unsigned long long)nr * 2);
 	}
 	XKILL(ARENA_MARKED);
 	xs_keep(seg, p->index, XS_KEPT_BYTES, bytes);
@@ -234,11 +232,9 @@ int xseg_arena_open(
 		rc = -EPROTO;
 	if (rc == -EPROTO)
 		return xseg_fail(err, rc,
-			"the arena that '%.63s' left in the segment is damaged; see 'xseg check'",
-			p->sh->name);
+			"the arena that the peer left in the segment is damaged; see 'xseg check'");
 	if (rc)
-		return xseg_fail(
-			err, rc, "cannot map the arena of '%.63s': %s", p->sh->name, strerror(-rc));
+		return xseg_fail(err, rc, "cannot map the peer's arena: %s", strerror(-rc));
 	*bytes = had;
 	*base = p->arena;
 	return 0;

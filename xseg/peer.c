@@ -147,14 +147,13 @@ static int find_port(
 	}
 	if (spare == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no port left for '%.63s'; make it with more --ports, or "
-			"close clients",
-			p->name);
+			"the segment has no port left; make it with more --ports, or close "
+			"clients");
 	if (first == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has fewer than the %u requests left that '%.63s' needs; make "
-			"it with more --requests, or close clients",
-			n, p->name);
+			"the segment has fewer than the %u requests left that this needs; make it "
+			"with more --requests, or close clients",
+			n);
 	xs_keep_range(seg, spare, first, units);
 	return (int)spare;
 }
@@ -203,14 +202,13 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		p = &seg->peers[i];
 		if (xseg_peer_is_up(peer_state(xs_peer_word(seg, i))))
 			return xseg_fail(err, -EEXIST,
-				"a peer '%s' is running already in this segment; stop it first, or "
-				"choose another --name",
-				params->name);
+				"a peer of that name is running already in this segment; stop it "
+				"first, or choose another --name");
 		if (xs_peer_is_client(seg, i) || strncmp(p->kind, params->kind, sizeof(p->kind)))
 			return xseg_fail(err, -EEXIST,
-				"'%s' is the name of a %.15s in this segment; choose another "
+				"that is the name of a %.15s in this segment; choose another "
 				"--name",
-				params->name, p->kind);
+				p->kind);
 		*index = i;
 		return 0;
 	}
@@ -255,8 +253,7 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 		if (nr > XSEG_PEER_PORTS || index >= seg->geo.nr_ports ||
 			!xs_peer_has_port(seg, peer->index, index))
 			return xseg_fail(err, -EPROTO,
-				"the ports of '%.63s' are damaged; see 'xseg check'",
-				peer->sh->name);
+				"the peer's ports are damaged; see 'xseg check'");
 		peer->nr_ports = i + 1;
 		atomic_store_explicit(
 			&seg->ports[index].generation, peer->generation, memory_order_relaxed);
@@ -357,15 +354,15 @@ static int leave_reserve(
 	xs_count_free(seg, &f);
 	if (f.reserve_ports && f.ports < params->nr_ports + f.reserve_ports)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no port left for '%.63s'; its last %u are a reserve for "
-			"administration: make it with more --ports, or close clients",
-			params->name, f.reserve_ports);
+			"the segment has no port left, as its last %u are a reserve for "
+			"administration; make it with more --ports, or close clients",
+			f.reserve_ports);
 	if (f.reserve_requests && f.requests < units + f.reserve_requests)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has fewer than the %u requests left that '%.63s' needs; its "
-			"last %u are a reserve for administration: make it with more --requests, "
+			"the segment has fewer than the %u requests left that this needs, as its "
+			"last %u are a reserve for administration; make it with more --requests, "
 			"or close clients",
-			params->nr_requests, params->name, f.reserve_requests);
+			params->nr_requests, f.reserve_requests);
 	return 0;
 }
 

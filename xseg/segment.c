@@ -364,9 +364,8 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 
 static int fail_no_file(const char *name, struct xseg_error *err)
 {
-	return xseg_fail(err, -EPROTO,
-		"'%s' is not a segment: the file of its name in /dev/shm is not a regular "
-		"file", name);
+	return xseg_fail(
+		err, -EPROTO, "/dev/shm/xseg.%s is not a segment: it is not a regular file", name);
 }
 
 /* Its maker holds the control lock until it is made. */
@@ -396,13 +395,14 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	/* acquire: partner is the release in fill_segment() */
 	atomic_thread_fence(memory_order_acquire);
 	if (n > 0 && n < (ssize_t)sizeof(head))
-		return xseg_fail(
-			err, -EPROTO, "'%s' is not a segment, or truncated: %zd bytes", name, n);
+		return xseg_fail(err, -EPROTO,
+			"/dev/shm/xseg.%s is not a segment, or truncated: it has %zd bytes", name,
+			n);
 	if (n != (ssize_t)sizeof(head) || is_unfinished(&head))
 		return fail_unfinished(fd, name, err);
 	if (head.magic != XSEG_MAGIC)
-		return xseg_fail(
-			err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
+		return xseg_fail(err, -EPROTO,
+			"/dev/shm/xseg.%s is not a segment: its first bytes are foreign", name);
 	if (head.stamp != layout_stamp())
 		return xseg_fail(err, -EPROTO,
 			"segment '%s' was made by another version of xseg; end it with 'xseg down' "

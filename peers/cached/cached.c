@@ -97,9 +97,8 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 
 		if (rc)
 			return xseg_fail(err, rc,
-				"the segment has no place for the counters of '%s'; give peers "
-				"fewer threads",
-				peer_of(k)->name);
+				"the segment has no place for its counters; give peers fewer "
+				"threads");
 		zero_gauges(cport_at(k, i)->stats);
 	}
 	return 0;

@@ -122,8 +122,8 @@ static int check_id(struct kvd *k, struct xseg_error *err)
 			xseg_peer_get_info(k->peer.seg, i, &info) && !strcmp(info.kind, "kvd") &&
 			(uint16_t)info.user[KVD_WORD_ID] == (uint16_t)k->id && may_hold(&info))
 			return xseg_fail(err, -EBUSY,
-				"'%s' has the prefix '%s', or one with the same number; give '%s' "
-				"another prefix=", info.name, k->cfg.prefix, k->peer.name);
+				"'%s' has that prefix, or one with the same number; give this kvd "
+				"another prefix=", info.name);
 	return 0;
 }
 
@@ -186,11 +186,10 @@ static int open_arena(struct kvd *k, struct xseg_error *err)
 	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) ||
 		k->mem.base_bytes < want)
 		return xseg_fail(err, -EINVAL,
-			"'%s' left values in the segment that are not in its log yet; start it "
-			"with the size, tail, zone_size and reserve that it had, %u zones of %u "
-			"bytes and a tail of %u pages, and stop it in order to change them",
-			k->peer.name, k->mem.arena->zones, k->mem.arena->zone_bytes,
-			k->mem.arena->tail_pages);
+			"it left values in the segment that are not in its log yet; start it with "
+			"the size, tail, zone_size and reserve that it had, %u zones of %u bytes "
+			"and a tail of %u pages, and stop it in order to change them",
+			k->mem.arena->zones, k->mem.arena->zone_bytes, k->mem.arena->tail_pages);
 	return 0;
 }
 
@@ -202,8 +201,7 @@ static int find_extents(struct kvd *k, struct xseg_error *err)
 	if (!k->mem.extent)
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	return xseg_arena_pages(k->peer.xp, k->mem.extent, nr) == nr
-		       ? 0 : xseg_fail(err, -EPROTO, "the arena of '%s' is damaged; see 'xseg "
-				       "check'", k->peer.name);
+		       ? 0 : xseg_fail(err, -EPROTO, "its arena is damaged; see 'xseg check'");
 }
 
 static void make_reads(struct kvd *k)
@@ -305,8 +303,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 	int rc = kvd_cost(k, &k->cfg, &k->cost);
 
 	if (rc)
-		return xseg_fail(err, rc, "size, zone_size or tail of '%s' cannot be",
-			k->peer.name);
+		return xseg_fail(err, rc, "its size, zone_size or tail cannot be");
 	k->pp = &k->peer.ports[0];
 	k->opt.keys_max = keys_of(k);
 	if (!k->paged.least)
@@ -338,7 +335,7 @@ int kvd_life_init(struct kvd *k, struct xseg_error *err)
 			"%llu MiB; give fewer keys=", (unsigned long long)k->opt.keys_max,
 			(unsigned long long)(kvd_private_bytes(k) >> 20));
 	return kvd_stats_open(k) ? xseg_fail(err, -ENOSPC,
-		"no place for the statistics of '%s': all places are taken", k->peer.name) : 0;
+		"no place for its statistics: all places are taken") : 0;
 }
 
 void kvd_life_fini(struct kvd *k)

@@ -93,7 +93,7 @@ expect_err 1 "volume export vol: .*$needs" "$what: an export" \
 	xseg --quiet --timeout $limit volume export vol out.raw
 expect_err 1 "volume create new: .*$needs" "$what: a new volume" \
 	xseg --quiet --timeout $limit volume create new --size 1M
-expect_err 1 "unplug upper: filed is stopped" "$what: one that is to leave the path" \
+expect_err 1 "unplug upper: it needs filed, which is stopped, and " "$what: one that is to leave the path" \
 	xseg --quiet --timeout $limit unplug upper
 t "$what: which is taken back" xseg unplug upper --cancel
 expect_err 4 "needs filed for that, which is stopped; 'xseg peer start filed'" "$what: down" \

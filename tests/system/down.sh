@@ -498,7 +498,7 @@ kill -KILL "$(supervisor)"
 t "$what: as it runs, a file without it is taken" xseg up less.conf
 kill -KILL "$by_hand"
 t "$what: it is dead" wait_for 60 state_is cached dead
-expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack; start it as it was started before, 'xseg unplug" \
+expect_err 3 "unplug cached: it is dead; it is not in the stack; start it as it was started before, 'xseg unplug" \
 	"$what: of which unplug does not say that peer start would start it" \
 	xseg --timeout 300ms unplug cached
 t "$what: which is taken back" xseg unplug cached --cancel

@@ -71,7 +71,7 @@ field_is()		# EXPORT FIELD VALUE
 # ---- up ----
 
 t "a stack comes up before its volumes are made" bash -c "xseg up stack.conf 2>said"
-t "up says that one is not there" grep -q "export disk: there is no volume 'disk'" said
+t "up says that one is not there" grep -q "export disk: its volume is not there" said
 is "so does the list" "$(field disk state)" "no volume"
 t "a volume is made" xseg volume create disk --size 16M
 t "and is served then" wait_for 20 field_is disk state serving
@@ -148,7 +148,7 @@ wait "$load" 2>/dev/null
 t "until it ends" wait_for 20 bash -c "! xseg --json clients | jq -e '.[] | select(.pid == $load)'"
 is "names of exports are completed" "$(xseg complete -- export start s)" safe
 is "so are the commands of exports" "$(xseg complete -- export st)" "$(printf 'start\nstop')"
-expect_err 4 "1 client is connected to export tcp" "a server with clients is not stopped" \
+expect_err 4 "export stop tcp: 1 client is connected to it" "a server with clients is not stopped" \
 	xseg export stop tcp
 t "but by force" xseg export stop tcp --force
 is "it is stopped" "$(field tcp state)" stopped

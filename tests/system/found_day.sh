@@ -59,7 +59,7 @@ is "goes again" "$(xseg cache set cached policy= --volume disk)" \
 	"cache cached, volume disk: policy follows the cache"
 is "beside a setting that stays" "$(xseg cache set cached policy= min=4M --volume disk)" \
 	"cache cached, volume disk: set min=4M; policy follows the cache"
-expect_err 1 "memory=1.0T needs 1024G more than cache 'cached' has, and the segment has [0-9.]+M left" \
+expect_err 1 "memory=1.0T needs 1024G more than the cache has, and the segment has [0-9.]+M left" \
 	"sizes have the unit that a person takes" xseg cache set cached memory=1T
 
 expect_json '.objects == 0 and .requests == 128' "what is counted is a number in JSON" \
@@ -98,11 +98,11 @@ expect_err 2 "did you mean --rate" "an option that is nearly right" xbench --vol
 
 # ---- errors as JSON ----
 
-expect_err 4 '^\{"error":\{"code":4,"what":"volume info none","why":"there is no volume .none.","next":".*shows the volumes"\}\}$' \
+expect_err 4 '^\{"error":\{"code":4,"what":"volume info","why":"there is no volume .none.","next":".*shows the volumes"\}\}$' \
 	"an error is JSON, too" xseg --json volume info none
 expect_err 2 '^\{"error":\{"code":2,"what":"unknown command .*","why":null,"next":".*"\}\}$' \
 	"one of the command line as well" xseg --json nonsense
-expect_err 4 "^xseg: volume info none: there is no volume" "without --json it is a line" \
+expect_err 4 "^xseg: volume info: there is no volume 'none'; " "without --json it is a line" \
 	xseg volume info none
 
 # ---- killed twice ----

@@ -200,7 +200,7 @@ sed -i '/^keys/d' stack.conf
 # ---- a prefix in use ----
 
 up
-expect_err 4 "'kv' has the prefix 'kv', or one with the same number; give 'other' another prefix=" \
+expect_err 4 "'kv' has that prefix, or one with the same number; give this kvd another prefix=" \
 	"another kvd with its prefix is refused, with what to do" \
 	timeout 20 kvd -s "$XSEG_SEGMENT" --name=other --prefix=kv --size=64M --downstream=filed
 is "the first one serves on" "$(xseg kv get "key a")" "$(value a)"

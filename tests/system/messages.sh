@@ -152,7 +152,7 @@ is "which puts a name back" "$(xseg check --fix | sed 's/.* is sound now, //;s/;
 t "it is destroyed" xseg destroy
 : >"/dev/shm/xseg.$XSEG_SEGMENT"
 is "what was half made is destroyed without advice to do that" \
-	"$(xseg destroy | sed 's/.*(segment [^ ]* //')" "is half made, and its maker is dead)"
+	"$(xseg destroy | sed 's/.*: segment [^ ]* //')" "is half made, and its maker is dead"
 
 # ---- a catalogue that is read ----
 

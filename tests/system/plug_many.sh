@@ -89,7 +89,7 @@ end_loads "verified I/O of both saw nothing of that"
 expect_json '.state == "running" and .above == "store" and .below == "kv,volumed"' \
 	"plug says in JSON what came out" \
 	xseg --json plug cached --above store --below kv,volumed
-expect_err 4 "'web' cannot send to 'store': only its cache may send there" \
+expect_err 4 "web: .*cannot send to 'store': only its cache may send there" \
 	"a third one would write past the cache" relay --name web --downstream store
 is "one status line a path" \
 	"$(xseg status | grep -c -e 'volumed -> cached -> store' -e 'kv -> cached -> store')" 2

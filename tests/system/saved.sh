@@ -67,7 +67,7 @@ is "with the same" "$(xseg cache get cached | grep -E '^dirty_(high|age)' | xarg
 
 expect_err 2 "a stack file has no keys of volumes" "settings of a volume are not saved there" \
 	xseg cache set cached policy=write-through --volume x --save
-expect_err 2 "requests cannot be changed while cached runs" "nor what cannot be set" \
+expect_err 2 "requests cannot be changed while the peer runs" "nor what cannot be set" \
 	xseg cache set cached requests=16 --save
 cp stack.conf saved.conf
 expect_err 2 "200 is out of range" "nor what is wrong" xseg cache set cached dirty_high=200 --save

@@ -47,7 +47,7 @@ is "options of all commands may stand after help, too" \
 is "help on help is all of it" "$(xseg help help)$(xseg help --help)" "$(xseg --help)$(xseg --help)"
 is "--version may stand after a command, which is not done then" "$(xseg create --version)" \
 	"$(xseg --version)"
-expect_err 2 "one word; give each apart: xseg volume create" "words of a command are several" \
+expect_err 2 "'volume create' is given as one word; leave the quotes out" "words of a command are several" \
 	xseg "volume create" x --size 1M
 expect_err 2 "'xseg --help' lists" "no command is wrong usage" xseg
 expect_err 2 "did you mean 'volume list'" "an unknown command suggests the nearest" xseg volume lsit
@@ -418,7 +418,7 @@ is "which names what has the data then" \
 	"$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
 is "for people as lines" "$(xseg cache get cached | grep -E '^(policy|dirty_high)=' | xargs)" \
 	"policy=write-through dirty_high=60"
-expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key is wrong usage" \
+expect_err 2 "no option 'polcy' \(did you mean 'policy'\?\); 'xseg cache get cached' shows" "an unknown key is wrong usage" \
 	xseg cache set cached polcy=write-back
 expect_err 2 \
 	"no option 'min'; only a volume has a share: 'xseg cache set cached --volume VOL min=1M'" \
@@ -596,11 +596,11 @@ expect_json "$cache_fields" "with all fields" xseg --json cache status
 expect_json '.bypassed > 0 and .bypassed == ([.bypassed_by[]] | add) and .evicted == ([.evicted_by[]] | add)' \
 	"and sums, which the segment has not" xseg --json cache status
 is "which says to people that it is dead" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " dead"
-expect_err 3 "unplug cached: it waits for cached, which is dead; 'xseg peer start cached'" \
+expect_err 3 "unplug cached: it is dead; 'xseg peer start cached'" \
 	"unplug says whom it waits for" \
 	xseg --timeout 300ms unplug cached
 expect_err 1 \
-	"unplug cached: cached is dead, and it goes on when that serves; 'xseg peer start cached'" \
+	"unplug cached: it is dead, and it goes on when that serves; 'xseg peer start cached'" \
 	"and not for ever, as nobody starts it" timeout 20 xseg unplug cached
 t "and is taken back" xseg unplug cached --cancel
 expect_err 4 "cached is dead and has .* up" "down refuses to lose that" xseg down

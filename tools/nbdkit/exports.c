@@ -416,7 +416,7 @@ static int attach(void)
 	if (!all.export[0].name ||
 		!xseg_attach_owned(all.segment, owner, 0, &all.seg, &err))
 		return 0;
-	nbdkit_error("segment %s: %s", all.segment, err.text);
+	nbdkit_error("%s", err.text);
 	return -1;
 }
 

@@ -178,10 +178,10 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 	if (min <= left || min <= own)
 		return 0;
 	return REASON(t, -EBUSY,
-		"min=%s cannot be promised: of the %s of cache '%s' only %s can be promised, and "
-		"other volumes have %s of that; ask for %s at most, or lower their min",
-		pages_text(min).text, pages_text(target).text, peer_of(k)->name,
-		pages_text(limit).text, pages_text(others).text, pages_text(left).text);
+		"min=%s cannot be promised: of the cache's %s only %s can be, and other volumes "
+		"have %s of that; ask for %s at most, or lower their min",
+		pages_text(min).text, pages_text(target).text, pages_text(limit).text,
+		pages_text(others).text, pages_text(left).text);
 }
 
 static void add_settings(uint64_t word, struct kv_text *t)

@@ -158,9 +158,8 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 static int head_damaged(const struct cached *k, struct xseg_error *err)
 {
 	return xseg_fail(err, -EPROTO,
-		"the tables that cache '%s' left in the segment are damaged; start it under "
-		"another name, or make the segment again",
-		peer_of(k)->name);
+		"the tables that it left in the segment are damaged; start it under another name, "
+		"or make the segment again");
 }
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
@@ -190,9 +189,8 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 	memcpy(&h, base, sizeof(h));
 	if (head_is_other(&h))
 		return xseg_fail(err, -EPROTO,
-			"the tables that cache '%s' left in the segment are of another version of "
-			"cached; start that version, let it flush, and stop it",
-			peer_of(k)->name);
+			"the tables that it left in the segment are of another version of cached; "
+			"start that version, let it flush, and stop it");
 	if (!head_ok(&h, bytes))
 		return head_damaged(k, err);
 	set_tables(k, base, &h);
@@ -220,9 +218,9 @@ static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct x
 			     xseg_pages_take(peer_of(k)->xp, lacks, list))) {
 		free(list);
 		return xseg_fail(err, -ENOMEM,
-			"the segment has %uM of memory left and cache '%s' needs %uM; make the "
+			"the segment has %uM of memory left and the cache needs %uM; make the "
 			"segment with more --memory, or give the cache less",
-			xseg_nr_free_pages(peer_of(k)->seg) >> 8, peer_of(k)->name, lacks >> 8);
+			xseg_nr_free_pages(peer_of(k)->seg) >> 8, lacks >> 8);
 	}
 	*pages = list;
 	*nr = xseg_pages_owned(peer_of(k)->xp, list, have + lacks);
@@ -265,9 +263,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		!free_pages ||
 		volumes_open(k, (char *)life_of(k)->head + CACHE_HEAD_BYTES, cached_alloc) ||
 		!gifts_open(k) || xcache_init(&object_of(k)->xc, &xp))
-		return xseg_fail(err, -ENOMEM,
-			"out of memory for the tables of cache '%s'; free some",
-			peer_of(k)->name);
+		return xseg_fail(err, -ENOMEM, "out of memory for the cache's tables; free some");
 	for (i = 0; i < nr_entries(k); i++)
 		object_init(&object_of(k)->objects[i], i);
 	for (i = 0; i < flush_of(k)->nr_groups; i++)

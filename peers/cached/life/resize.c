@@ -127,9 +127,9 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 		opt_human_size((uint64_t)(want - have) * BUCKET_SIZE, more, sizeof(more));
 		opt_human_size((uint64_t)free * BUCKET_SIZE, left, sizeof(left));
 		return xseg_fail(err, -ENOMEM,
-			"memory=%s needs %s more than cache '%s' has, and the segment has %s left; "
+			"memory=%s needs %s more than the cache has, and the segment has %s left; "
 			"ask for %uM at most, or make the segment with more --memory",
-			asked, more, peer_of(k)->name, left, (have + free) >> 8);
+			asked, more, left, (have + free) >> 8);
 	}
 	pthread_mutex_lock(&volume_of(k)->volume_lock);
 	rc = check_minima(k, want, err);

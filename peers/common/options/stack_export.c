@@ -216,8 +216,9 @@ static int resolve_server(struct stack *stack, uint32_t nr, struct xseg_error *w
 	if (!key)
 		return 0;
 	return xseg_fail(why, -EINVAL,
-		"export '%.63s' has the address of '%.63s', and another %s; one server has one %s",
-		e->name, first->name, key, key);
+		"export '%.63s' has the address of '%.63s', and another %s; one server serves "
+		"both, so give both the same",
+		e->name, first->name, key);
 }
 
 static int check_volumed(

@@ -97,7 +97,7 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	box->text = box->line + PEER_LINE_BYTES;
 	rc = xseg_stats_open(p->xp, p->name, p->cls->kind, stat_keys, PEER_NR_STATS, &pp->stats);
 	if (rc)
-		return xseg_fail(err, rc, "no place for the statistics of '%s': %s", p->name,
+		return xseg_fail(err, rc, "no place for its statistics: %s",
 				 rc == -ENOSPC ? "all places are taken; give peers fewer threads" :
 						 strerror(-rc));
 	return 0;
@@ -137,8 +137,10 @@ static int find_route(struct peer *p, struct xseg_error *err)
 		return 0;
 	if (rc == -EAGAIN)
 		return rc;
-	return xseg_fail(err, rc, "'%s' cannot send to '%s': %s; see 'xseg peer list'",
-			 p->name, p->downstream_name,
+	if (rc == -ELOOP && !strcmp(p->downstream_name, p->name))
+		return xseg_fail(err, rc, "cannot send to itself; give another downstream");
+	return xseg_fail(err, rc, "cannot send to '%s': %s; see 'xseg peer list'",
+			 p->downstream_name,
 			 rc == -ELOOP ? "that would be a loop" :
 			 rc == -EBUSY ? "only its cache may send there" : strerror(-rc));
 }

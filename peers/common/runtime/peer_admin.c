@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/options/cli.h"
 #include "peers/common/say/kv.h"
 #include "peers/common/runtime/peer_box.h"
 
@@ -61,7 +62,7 @@ static int64_t admin_get(struct peer_port *pp, char *rest, struct kv_text *t)
 	if (key) {
 		o = opt_find(o, key);
 		if (!o) {
-			kv_add(t, "%s has no option '%s'", pp->peer->name, key);
+			kv_add(t, "there is no option '%s'", key);
 			return -EINVAL;
 		}
 		add_shown(t, o, pp->peer);
@@ -132,6 +133,17 @@ static bool note(struct setting *s, const struct opt *o, struct peer *p, void *s
 	return true;
 }
 
+static int no_option(const struct peer *p, const char *key, struct xseg_error *err)
+{
+	const struct cli_group groups[] = { { p->cls->opts, NULL }, { NULL, NULL } };
+	const struct opt *near = cli_nearest(groups, key);
+
+	if (!near)
+		return xseg_fail(err, -EINVAL, "there is no option '%.60s'", key);
+	return xseg_fail(
+		err, -EINVAL, "there is no option '%.60s' (did you mean '%s'?)", key, near->name);
+}
+
 /* Reads all values into the scratch struct. */
 static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg_error *err)
 {
@@ -142,17 +154,16 @@ static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg
 	while ((key = kv_next_word(&rest, &value))) {
 		o = opt_find(p->cls->opts, key);
 		if (!o)
-			return xseg_fail(err, -EINVAL,
-					 "%s has no option '%.60s'",
-					 p->name, key);
+			return no_option(p, key, err);
 		if (!value)
-			return xseg_fail(err, -EINVAL, "'%.60s' needs a value: %s=VALUE", key, key);
+			return xseg_fail(err, -EINVAL,
+				"'%.60s' needs a value; write it as KEY=VALUE", key);
 		if (!(o->flags & OPT_LIVE))
 			return xseg_fail(
 				err, -EINVAL,
-				"%s cannot be changed while %s runs; start it again with another "
-				"value",
-				o->name, p->name);
+				"%s cannot be changed while the peer runs; start it again with "
+				"another value",
+				o->name);
 		if (!note(s, o, p, peer_box(p)->scratch))
 			return xseg_fail(
 				err, -EINVAL,
@@ -203,7 +214,7 @@ static int64_t admin_set(struct peer_port *pp, char *rest, struct kv_text *t)
 	int rc;
 
 	if (atomic_flag_test_and_set(&peer_box(p)->setting)) {
-		kv_add(t, "another command is changing %s at this moment; try again", p->name);
+		kv_add(t, "another command is changing options at this moment; try again");
 		return -EBUSY;
 	}
 	rc = try_values(p, rest, &s, &err);

@@ -196,8 +196,8 @@ static void who_gets_no_block_of_statistics_is_not_told_of_ports(void **state)
 	g.set = reactor_set_create(g.peers, 1, "", &err);
 	assert_non_null(g.set);
 	assert_int_equal(reactor_set_open(g.set, g.seg, &failed, &err), -ENOSPC);
-	assert_string_equal(err.text, "no place for the statistics of 'echo': all places are "
-				      "taken; give peers fewer threads");
+	assert_string_equal(err.text, "no place for its statistics: all places are taken; give "
+				      "peers fewer threads");
 	reactor_set_destroy(g.set);
 	peer_destroy(g.peers[0]);
 	toys_close(&g);

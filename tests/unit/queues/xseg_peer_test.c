@@ -769,14 +769,14 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		uint32_t ports, requests, clients, reserve_ports, reserve_requests;
 		const char *want;
 	} row[] = {
-		{ 40, 640, 36, 4, 32, "no port left for 'io.36'; its last 4" },
-		{ 16, 256, 14, 2, 32, "no port left for 'io.14'; its last 2" },
-		{ 8, 511, 6, 2, 32, "no port left for 'io.6'; its last 2" },
+		{ 40, 640, 36, 4, 32, "no port left, as its last 4" },
+		{ 16, 256, 14, 2, 32, "no port left, as its last 2" },
+		{ 8, 511, 6, 2, 32, "no port left, as its last 2" },
 		{ 7, 256, 7, 0, 0, "more --ports" },
 		{ 8, 240, 8, 0, 0, "more --ports" },
-		{ 40, 1024, 36, 4, 64, "no port left for 'io.36'; its last 4" },
+		{ 40, 1024, 36, 4, 64, "no port left, as its last 4" },
 		{ 4, 64, 4, 0, 0, "more --ports" },
-		{ 40, 256, 14, 4, 32, "the 4 requests left that 'io.14' needs; its last 32" },
+		{ 40, 256, 14, 4, 32, "the 4 requests left that this needs, as its last 32" },
 	};
 	static const struct xseg_peer_params of_command = {
 		.name = "command",

@@ -264,19 +264,72 @@ static enum tool_exit exit_of(int64_t rc)
 	return TOOL_FAILED;
 }
 
+/* Cuts the last word off, and what stands between it and the word before. */
+static void cut_word(char *text, char *word)
+{
+	while (word > text && strchr(" :", word[-1]))
+		word--;
+	*word = '\0';
+}
+
+static char *last_word(char *text)
+{
+	char *space = strrchr(text, ' ');
+
+	return space ? space + 1 : text;
+}
+
+/* T6: the last word, which the reason has in quotes; then the noun before it, which the reason has
+ * before the quotes, too. */
+static void leave_out_name(char *what, const char *reason)
+{
+	char quoted[XSEG_NAME_MAX + 2], *word = last_word(what), *noun;
+	const char *at;
+	size_t len;
+
+	if (!*word || (size_t)snprintf(quoted, sizeof(quoted), "'%s'", word) >= sizeof(quoted))
+		return;
+	at = strstr(reason, quoted);
+	if (!at)
+		return;
+	cut_word(what, word);
+	noun = last_word(what);
+	len = strlen(noun) + 1;
+	if (len > 1 && at >= reason + len && at[-1] == ' ' && !strncmp(at - len, noun, len - 1))
+		cut_word(what, noun);
+}
+
+static int fail_with_reason(enum tool_exit code, char *what, const char *reason, const char *hint)
+{
+	if (strchr(reason, ';'))
+		hint = NULL;
+	leave_out_name(what, reason);
+	return tool_fail(code, "%s%s%s%s%s", what, *what ? ": " : "", reason, hint ? "; " : "",
+			 hint ? hint : "");
+}
+
 int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
 		    ...)
 {
-	const char *reason = err && err->text[0] ? err->text : strerror((int)-rc);
-	bool has_hint = strchr(reason, ';') != NULL;
 	char what[512];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return tool_fail(exit_of(rc), "%s: %s%s%s", what, reason,
-			 hint && !has_hint ? "; " : "", hint && !has_hint ? hint : "");
+	return fail_with_reason(exit_of(rc), what,
+		err && err->text[0] ? err->text : strerror((int)-rc), hint);
+}
+
+int tool_fail_reason(enum tool_exit code, const struct xseg_error *err, const char *fmt, ...)
+{
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return fail_with_reason(code, what, err->text, NULL);
 }
 
 int tool_later(const char *fmt, ...)
@@ -435,9 +488,9 @@ static int fail_attach_of_running(const struct tool *t, uint32_t pid, const stru
 			"'kill %u' stops that in order, then run 'xseg up STACK.conf'",
 			t->segment, pid);
 	return tool_fail(TOOL_FAILED,
-		"segment %s: %.*s, and its stack runs; stop that by 'kill %u', which loses "
-		"nothing, then run 'xseg destroy --force'",
-		t->segment, (int)strcspn(err->text, ";"), err->text, pid);
+		"%.*s, and its stack runs; stop that by 'kill %u', which loses nothing, then run "
+		"'xseg destroy --force'",
+		(int)strcspn(err->text, ";"), err->text, pid);
 }
 
 struct names {

@@ -14,6 +14,8 @@
  *   T5  A command that a person must type is written 'xseg WORDS' and printed by tool_hints(), as
  *       all lines of tool_fail() and its sisters are. It gets -s if xseg would take another
  *       segment.
+ *   T6  A line names a thing once, beside commands to type. Where a reason has the name in quotes,
+ *       as in "there is no volume 'disk'", it is left out before the reason.
  */
 #ifndef TOOLS_XSEG_TOOL_H
 #define TOOLS_XSEG_TOOL_H
@@ -99,6 +101,9 @@ int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(p
  * NULL) is left out when the reason has one (a ';'). The code is made from rc. */
 int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));
+/* The same with a code of the caller's; the reason is in err, and has its hint. */
+int tool_fail_reason(enum tool_exit code, const struct xseg_error *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* The code for what a store says, from the one for its errno: its EINVAL is nobody's wrong usage,
  * and its ETIMEDOUT an end. */
 static inline int tool_exit_of_store(int code)

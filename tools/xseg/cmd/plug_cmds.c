@@ -14,7 +14,8 @@
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/view.h"
 
-#define LOOK_NS (TOOL_SECOND / 200)
+#define LOOK_NS   (TOOL_SECOND / 200)
+#define AWAY_TEXT (XSEG_NAME_MAX + 64)
 
 #define AT(field) offsetof(struct plug_opts, field)
 const struct opt plug_table[] = {
@@ -233,25 +234,36 @@ static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *
 	}
 }
 
+/* away: who does not serve. The cache itself is what the line is about. */
+static const char *away_text(const struct plugging *p, const struct xseg_peer_info *away,
+	const char *before, char text[AWAY_TEXT])
+{
+	if (away->index == p->cache)
+		snprintf(text, AWAY_TEXT, "it is %s", view_state_name(away->state));
+	else
+		snprintf(text, AWAY_TEXT, "%s%s, which is %s", before, away->name,
+			view_state_name(away->state));
+	return text;
+}
+
 /* away: who does not serve, or NULL */
 static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
 {
 	const char *cache = name_of(p, p->cache);
-	char how[VIEW_START_MAX];
+	char how[VIEW_START_MAX], text[AWAY_TEXT];
 
 	if (away && nobody_starts(p, away))
 		return tool_later(
-			"%s %s: it waits for %s, which is %s; %s, 'xseg unplug %s --cancel' takes "
-			"it back",
-			leaving ? "unplug" : "plug", cache, away->name,
-			view_state_name(away->state), view_how_to_start(p->seg, away->name, how),
-			cache);
+			"%s %s: %s; %s, 'xseg unplug %s --cancel' takes it back",
+			leaving ? "unplug" : "plug", cache,
+			away_text(p, away, "it waits for ", text),
+			view_how_to_start(p->seg, away->name, how), cache);
 	if (away)
 		return tool_later(
-			"%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that "
-			"serves, 'xseg unplug %s --cancel' takes it back",
-			leaving ? "unplug" : "plug", cache, away->name,
-			view_state_name(away->state), cache);
+			"%s %s: %s; 'xseg peer list' shows when that serves, 'xseg unplug %s "
+			"--cancel' takes it back",
+			leaving ? "unplug" : "plug", cache,
+			away_text(p, away, "it waits for ", text), cache);
 	if (leaving && !dirty_bytes_of(p->seg, p->cache))
 		return tool_later(
 			"unplug %s: it is clean, and leaves when the store has made that stable "
@@ -282,7 +294,7 @@ static bool is_on_path(const struct plugging *p)
 static int watch(struct plugging *p, bool leaving, bool *on_path)
 {
 	struct xseg_peer_info info, away;
-	char how[VIEW_START_MAX];
+	char how[VIEW_START_MAX], text[AWAY_TEXT];
 	uint32_t who;
 
 	p->began_ns = tool_now_ns();
@@ -293,10 +305,10 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 			tool_span_ns(&p->gone, false);
 		else if (is_gone(p, &away))
 			return tool_fail(TOOL_FAILED,
-				"%s %s: %s is %s, and it goes on when that serves; %s, 'xseg "
-				"unplug %s --cancel' takes it back",
-				leaving ? "unplug" : "plug", info.name, away.name,
-				view_state_name(away.state),
+				"%s %s: %s, and it goes on when that serves; %s, 'xseg unplug %s "
+				"--cancel' takes it back",
+				leaving ? "unplug" : "plug", info.name,
+				away_text(p, &away, "it needs ", text),
 				view_how_to_start(p->seg, away.name, how), info.name);
 		if (tool_out_of_time(p->t))
 			return later(p, leaving, who == XSEG_NONE ? NULL : &away);
@@ -330,7 +342,7 @@ static int show_json(struct plugging *p, const char *state)
 static int refused(int rc, const struct xseg_error *err, const char *what, const char *name)
 {
 	if (rc == -EHOSTDOWN)
-		return tool_fail(TOOL_REFUSED, "%s %s: %s", what, name, err->text);
+		return tool_fail_reason(TOOL_REFUSED, err, "%s %s", what, name);
 	return tool_fail_errno(rc, err, "see 'xseg peer list'", "%s %s", what, name);
 }
 

@@ -36,8 +36,7 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 	if (rc)
 		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
 				       "destroy %s", t->segment);
-	tool_say(t, "segment %s is removed (%.*s)", t->segment, (int)strcspn(why->text, ";"),
-		 why->text);
+	tool_say(t, "segment removed: %.*s", (int)strcspn(why->text, ";"), why->text);
 	if (pid)
 		tool_note(t, "its stack runs on, with its dirty data; 'kill %u' stops that in "
 			"order",
@@ -66,9 +65,9 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	}
 	if (rc && rc != -ENOENT && rc != -EACCES && rc != -EPERM)
 		return tool_fail(TOOL_REFUSED,
-			"destroy %s: which processes use it is not known (%s); to remove it anyway "
+			"destroy: it is not known which processes use it (%s); to remove it anyway "
 			"add --force",
-			t->segment, err.text);
+			err.text);
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
 	rc = o->force ? ending_kill_all(t, seg) : ending_may_destroy(t, seg, false);
@@ -154,6 +153,18 @@ static bool list_foreign(struct listing *l, const char *name, int rc)
 	return true;
 }
 
+/* The reason without the name, which the row has. */
+static const char *note_of(const char *name, const char *reason)
+{
+	char named[XSEG_NAME_MAX + 16];
+	int len = snprintf(named, sizeof(named), "segment '%s'", name);
+
+	if (strncmp(reason, named, (size_t)len) != 0)
+		return reason;
+	reason += len;
+	return reason + strspn(reason, ": ");
+}
+
 static void list_one(const char *name, void *arg)
 {
 	struct listing *l = arg;
@@ -172,11 +183,11 @@ static void list_one(const char *name, void *arg)
 	}
 	if (list_foreign(l, name, rc))
 		return;
-	out_table_row(l->table, "%s\tunusable\t-\t-\t-\t-\t%s", name, err.text);
+	out_table_row(l->table, "%s\tunusable\t-\t-\t-\t-\t%s", name, note_of(name, err.text));
 	j = json_object();
 	out_set_text(j, "name", name);
 	out_set_text(j, "state", "unusable");
-	out_set_text(j, "reason", err.text);
+	out_set_text(j, "reason", note_of(name, err.text));
 	json_array_append_new(l->array, j);
 }
 

@@ -139,10 +139,11 @@ static int refuse_users(const struct ordered *o, const char *what)
 			continue;
 		if (y->connections)
 			return tool_fail(TOOL_REFUSED,
-				"%s %s: %" PRIu32 " client%s connected to export %s; end them "
-				"first, or add --force, and they lose their connections",
+				"%s %s: %" PRIu32 " client%s connected to %s%s; end them first, or "
+				"add --force, and they lose their connections",
 				what, o->x->e->name, y->connections,
-				y->connections == 1 ? " is" : "s are", y->e->name);
+				y->connections == 1 ? " is" : "s are", y == o->x ? "it" : "export ",
+				y == o->x ? "" : y->e->name);
 		if (y != o->x)
 			return tool_fail(TOOL_REFUSED,
 				"%s %s: export %s has the same address, and so the same server; "

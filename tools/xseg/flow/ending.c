@@ -104,6 +104,8 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 
 	volume_users_any(seg, users, sizeof(users));
 	if (halted_find(seg, &halted)) {
+		if (!strcmp(halted.name, name))
+			space = name = "";
 		tool_note(t, "stopping%s%s: %s", space, name,
 			halted_tell(halted.name, halted.pid, text));
 		return;

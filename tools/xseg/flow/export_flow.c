@@ -40,9 +40,9 @@ static void note_missing(struct launch *l)
 		exported_look(l->seg, &stack->exports[i], i, &x);
 		if (x.state == EXPORTED_NO_VOLUME)
 			tool_note(l->t,
-				"export %s: there is no volume '%s'; 'xseg volume create %s --size "
+				"export %s: its volume is not there; 'xseg volume create %s --size "
 				"SIZE' makes it, and the export serves it then",
-				x.e->name, x.e->volume, x.e->volume);
+				x.e->name, x.e->volume);
 	}
 }
 

@@ -175,9 +175,9 @@ int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
 
 	if (!text || strlen(text) >= STACK_TEXT_BYTES || !stack || stack_parse(text, stack, &err)) {
 		rc = tool_fail(TOOL_FAILED,
-			"%s: it is set, and not saved: %s has no [peer %s] section that can be "
+			"%s: it is set, and not saved: %s has no section of that peer that can be "
 			"changed; change it by hand",
-			what, record->path, peer);
+			what, record->path);
 		goto out;
 	}
 	rc = replace_file(record->path, text);
