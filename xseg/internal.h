@@ -34,6 +34,7 @@ struct xseg {
 	int pool_fd;	/* of the file that has the pages; -1: its own has them (pool_file.c) */
 	struct xseg *next;		/* that this process has attached: lock.c */
 	bool observer;
+	bool is_named;			/* its file had a name when it was attached */
 	uint32_t member;
 	struct xseg_patience patience;	/* set before other threads use it: lock.c */
 	uint8_t *base;

@@ -394,6 +394,15 @@ bool xs_member_alive(struct xseg *seg, uint32_t member)
 	return member == seg->member || xs_byte_locked(seg->fd, XSEG_LOCK_MEMBER0 + member);
 }
 
+uint32_t xseg_nr_others(struct xseg *seg)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++)
+		nr += i != seg->member && xs_member_alive(seg, i);
+	return nr;
+}
+
 /* Made in private, as others may be writing there (R5). */
 static void write_label(struct xs_member *m)
 {

@@ -439,6 +439,11 @@ static bool has_name(struct xseg *seg)
 	return fstat(seg->fd, &st) == 0 && st.st_nlink > 0;
 }
 
+bool xseg_is_removed(struct xseg *seg)
+{
+	return seg->is_named && !xs_is_forked(seg) && !has_name(seg);
+}
+
 /* Whoever removes the segment has all places for a moment. */
 static int join_soon(struct xseg *seg)
 {
@@ -501,6 +506,7 @@ static int attach_fd(
 	seg->fd = fd;
 	seg->map_fd = seg->pool_fd = -1;
 	seg->observer = flags & XSEG_ATTACH_OBSERVER;
+	seg->is_named = has_name(seg);
 	seg->member = XSEG_OBSERVER_MEMBER;
 	snprintf(seg->name, sizeof(seg->name), "%s", name);
 	rc = check_super(fd, name, &seg->geo, err);

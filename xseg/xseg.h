@@ -202,6 +202,8 @@ void xseg_detach(struct xseg *seg);
  * mapped. -EBUSY while there are some, but for observers, unless `in_use` says that this does not
  * matter; -ENOENT when somebody has removed it already, whoever has the name now. */
 int xseg_remove(struct xseg *seg, bool in_use) XSEG_MUST_CHECK;
+/* How many others are attached, but for observers. Asks the kernel about each place. */
+uint32_t xseg_nr_others(struct xseg *seg);
 /* Removes whatever has the name: for what cannot be attached. -ENOENT when there is none, -EINVAL
  * for a name that none can have. */
 int xseg_destroy(const char *name) XSEG_MUST_CHECK;
@@ -214,6 +216,9 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info);
 uint64_t xseg_huge_bytes(struct xseg *seg);
 /* false: somebody truncated the file: to touch what is gone is a SIGBUS */
 bool xseg_is_whole(struct xseg *seg);
+/* Somebody has removed its name, as 'xseg down' does at its end. Peers that are attached may run on;
+ * nobody else can attach any more. False of a private segment, and in a forked child. */
+bool xseg_is_removed(struct xseg *seg);
 const char *xseg_name(struct xseg *seg);
 
 /* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */

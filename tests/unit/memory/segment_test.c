@@ -266,9 +266,12 @@ static void a_segment_is_not_removed_while_another_process_is_attached(void **st
 	struct xseg *seg = segrig_attach(name), *other = segrig_attach(name), *observer;
 
 	assert_int_equal(xseg_attach(name, XSEG_ATTACH_OBSERVER, &observer, NULL), 0);
+	assert_int_equal(xseg_nr_others(seg), 1);
+	assert_int_equal(xseg_nr_others(observer), 2);
 	assert_int_equal(xseg_remove(seg, false), -EBUSY);
 	assert_int_equal(xseg_remove(observer, false), -EBUSY);
 	xseg_detach(other);
+	assert_int_equal(xseg_nr_others(seg), 0);
 	assert_int_equal(xseg_remove(observer, false), -EBUSY);
 	assert_true(is_there(name));
 	assert_int_equal(xseg_remove(seg, false), 0);
@@ -343,7 +346,9 @@ static void a_destroyed_segment_goes_on_for_who_is_attached(void **state)
 	struct xseg_peer *peer;
 
 	(void)state;
+	assert_false(xseg_is_removed(seg));
 	assert_int_equal(xseg_destroy(name), 0);
+	assert_true(xseg_is_removed(seg));
 	refused(name, -ENOENT);
 	peer = segrig_client(seg, "me", 16);
 	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
@@ -549,6 +554,7 @@ static void private_segments_have_no_name_and_nothing_in_common(void **state)
 
 	(void)state;
 	refused("private", -ENOENT);
+	assert_false(xseg_is_removed(a));
 	memset(xseg_page(a, 0), 'a', XSEG_PAGE_SIZE);
 	assert_int_equal(*(char *)xseg_page(b, 0), 0);
 	xseg_detach(a);
