@@ -80,9 +80,10 @@
  *      -ESTALE    kvd serves another log than at the opening. To go on: open the store again. GET
  *                 of a version: the key has another one. A stream: kvd has forgotten it. To go on:
  *                 begin it anew.
- *      -ENOTCONN  kvd has been stopped, or is dead with nobody to start it, since params.gone_ns.
- *                 The queue is lost; what was out is done or not. To go on: destroy the queue,
- *                 close the store, and open it again.
+ *      -ENOTCONN  kvd has been stopped, or is dead with nobody to start it, since params.gone_ns,
+ *                 or the segment was removed. The queue is lost; what was out is done or not, and
+ *                 xseg_kv_look() says why. To go on: destroy the queue, close the store, and open
+ *                 it again.
  *      -EPROTO    kvd's answer makes no sense.
  *
  *   Nothing here prints, ends the process, reads the environment, or has a handler of signals.
@@ -142,6 +143,8 @@ void xseg_kv_close(struct xseg_kv *kv);
 /* Asks kvd. 0; -ESTALE: kvd serves another log; -ENOTCONN; -ETIMEDOUT; -ENOSPC, -ENOMEM: the
  * segment has nothing left to ask with; -EPROTO. Any thread; waits. */
 int xseg_kv_get_info(struct xseg_kv *kv, struct xseg_kv_info *info) XSEG_MUST_CHECK;
+/* Why operations come back with -ENOTCONN, as xseg_volume_look(). Any thread; does not wait. */
+int xseg_kv_look(struct xseg_kv *kv, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* ---- queues ------------------------------------------------------------------------------ */
 

@@ -63,8 +63,9 @@
  *   A process below may be killed or restart, or a cache may be plugged or unplugged. Then I/Os
  *   take longer, and no error is seen. These are the errors:
  *      -ENOTCONN  volumed has been stopped, or forgotten, or is dead with nobody to start it
- *                 again, since params.gone_ns; or the peer below it was taken away. In the first
- *                 cases the queue is lost. All its I/Os that are out come back with this
+ *                 again, since params.gone_ns, or at once if the segment was removed (xseg down);
+ *                 or the peer below it was taken away. In the first cases the queue is lost, and
+ *                 xseg_volume_look() says why. All its I/Os that are out come back with this
  *                 error, done or not, and everything else is refused with it. Memory of the
  *                 queue's that is out to be read into may be written until volumed has served
  *                 again. To go on: destroy the queue, close the volume, and open it again.
@@ -143,6 +144,10 @@ void xseg_volume_get_info(struct xseg_volume *volume, struct xseg_volume_info *i
  * truncated its file; -ENOMEM,
  * -EMFILE and others are the process's. Any thread; waits. */
 int xseg_volume_refresh(struct xseg_volume *volume) XSEG_MUST_CHECK;
+/* Why I/O comes back with -ENOTCONN, for people. 0: volumed serves, or is being started; -ENOTCONN:
+ * the segment was removed, or volumed has stopped, or the volume is a parent's; -EPROTO: somebody
+ * truncated the segment's file. Then *err says that, and what to do. Any thread; does not wait. */
+int xseg_volume_look(struct xseg_volume *volume, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* ---- queues ------------------------------------------------------------------------------ */
 

@@ -55,6 +55,8 @@ bool xs_server_is_there(const struct xs_server *s, uint64_t *known);
 /* Has it been gone for long enough? *gone is the caller's, 0 at first. Any thread, with one of its
  * own. */
 bool xs_server_is_lost(struct xs_server *s, uint64_t now, struct gone *gone);
+/* 0: somebody serves it, or will; or why nobody does, for people. Any thread. */
+int xs_server_look(struct xs_server *s, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Waits for the one request of that port; -ENOTCONN and -ETIMEDOUT leave it out. */
 int64_t xs_server_wait(struct xs_server *s, struct xport *port);
 /* -EPROTO where its file was truncated. Not in a forked child. */

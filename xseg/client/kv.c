@@ -137,6 +137,11 @@ void xseg_kv_close(struct xseg_kv *kv)
 		xs_kv_put(kv);
 }
 
+int xseg_kv_look(struct xseg_kv *kv, struct xseg_error *err)
+{
+	return xs_server_look(&kv->server, err);
+}
+
 int xseg_kv_is_large(const struct xseg_kv *kv, uint32_t key_bytes, uint64_t value_bytes)
 {
 	return kv_is_large(key_bytes, value_bytes) ||

@@ -107,7 +107,30 @@ bool xs_server_is_lost(struct xs_server *s, uint64_t now, struct gone *g)
 		g->since_ns = 0;
 	else if (!g->since_ns || g->generation != generation)
 		*g = (struct gone){ .since_ns = now, .generation = generation };
-	return g->since_ns && (now - g->since_ns >= s->gone_ns || !xseg_is_whole(s->seg));
+	return g->since_ns && (now - g->since_ns >= s->gone_ns || !xseg_is_whole(s->seg) ||
+				      xseg_is_removed(s->seg));
+}
+
+static int fail_stopped(const struct xs_server *s, const char *name, struct xseg_error *err)
+{
+	return xseg_fail(err, -ENOTCONN,
+		"%s does not run; start it with 'xseg -s %s peer start %s', or the stack with "
+		"'xseg -s %s up STACK.conf'",
+		name, xseg_name(s->seg), name, xseg_name(s->seg));
+}
+
+int xs_server_look(struct xs_server *s, struct xseg_error *err)
+{
+	int rc = check_attached(s->seg, err);
+
+	if (rc || !xs_server_is_gone(s))
+		return rc;
+	if (!xseg_is_removed(s->seg))
+		return fail_stopped(s, s->name, err);
+	return xseg_fail(err, -ENOTCONN,
+		"segment '%s' was removed, as 'xseg down' does; start its stack with 'xseg -s %s up "
+		"STACK.conf', then begin anew",
+		xseg_name(s->seg), xseg_name(s->seg));
 }
 
 /* The one of that name or, for NULL, the only one: of those that are not gone, if there are any. */
@@ -148,10 +171,7 @@ int xs_server_find(
 		if (info.state == XSEG_PEER_LIVE)
 			break;
 		if (xseg_peer_is_gone(s->seg, &info))
-			return xseg_fail(err, -ENOTCONN,
-				"%s does not run; start it with 'xseg -s %s peer start %s', or the "
-				"stack with 'xseg -s %s up STACK.conf'",
-				info.name, xseg_name(s->seg), info.name, xseg_name(s->seg));
+			return fail_stopped(s, info.name, err);
 		if (xs_now_ns() >= until)
 			return xseg_fail(err, -ETIMEDOUT,
 				"%s is not serving yet; see 'xseg -s %s status'", info.name,

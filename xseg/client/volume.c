@@ -194,6 +194,11 @@ static int64_t ask_size(struct xseg_volume *v)
 	return size;
 }
 
+int xseg_volume_look(struct xseg_volume *v, struct xseg_error *err)
+{
+	return xs_server_look(&v->server, err);
+}
+
 int xseg_volume_refresh(struct xseg_volume *v)
 {
 	uint64_t known = 0, before;

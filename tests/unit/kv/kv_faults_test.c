@@ -209,9 +209,12 @@ static void a_kvd_that_stays_away_is_an_error_that_stays(void **state)
 	assert_int_equal(xseg_kv_submit(g->q, &io[0]), -ENOTCONN);
 	assert_int_equal(xseg_kv_get_info(g->kv, &info), -ENOTCONN);
 	assert_int_equal(xseg_kv_open(&(struct xseg_kv_params){ .attached = g->seg }, &g->kv, &err),
+	assert_int_equal(xseg_kv_look(g->kv, &err), -ENOTCONN);
+	assert_non_null(strstr(err.text, "does not run; start it with"));
 		-ENOTCONN);
 	kvrig_start_kvd(g);
 	assert_int_equal(xseg_kv_submit(g->q, &io[0]), -ENOTCONN);
+	assert_int_equal(xseg_kv_look(g->kv, &err), 0);
 	kvrig_reopen(g, 0);
 	assert_int_equal(kvrig_get(g, "b", in, sizeof(in)), 5000);
 }
