@@ -179,6 +179,7 @@ static int print_json(const struct xb_run *run, FILE *out)
 	json_object_set_new(all, "options", json_options(run->opts));
 	json_object_set_new(all, "interrupted", json_boolean(run->interrupted));
 	json_object_set_new(all, "timed_out", json_boolean(run->timed_out));
+	json_object_set_new(all, "segment_removed", json_boolean(run->lost));
 	json_object_set_new(all, "ended_early", json_boolean(run->is_full));
 	for (uint32_t i = 0; i < nr_entries(run); i++) {
 		struct xb_entry e;
@@ -312,6 +313,7 @@ static void print_sum(const struct xb_run *run, FILE *out)
 	if (run->opts->verify)
 		fprintf(out, ", verify errors=%" PRIu64, t.verify_errors);
 	fprintf(out, "%s\n", run->interrupted ? ", interrupted"
+		: run->lost	 ? ", the segment was removed"
 		: run->timed_out ? ", timed out"
 		: run->is_full	 ? ", ended early"
 				 : "");

@@ -206,6 +206,33 @@ static void look_for_end(struct watch *w, uint64_t wait, uint64_t inflight)
 	atomic_store(stop, XB_ABANDON);
 }
 
+/* A stack that is stopped is waited for, as that may be taken back. What `down` has removed does
+ * not come back. */
+static void look_for_removal(struct watch *w)
+{
+	struct xseg_error why;
+	uint64_t inflight;
+
+	if (w->run->lost || !xb_where_is_lost(&w->run->shared.where, &why))
+		return;
+	longest_wait(w, &inflight);
+	progress_line_hide();
+	if (inflight)
+		fprintf(stderr, "xbench: gave up %" PRIu64 " requests: %s\n", inflight, why.text);
+	else
+		fprintf(stderr, "xbench: ended: %s\n", why.text);
+	w->run->lost = true;
+	atomic_store(&w->run->shared.stop, XB_ABANDON);
+}
+
+static bool any_disconnected(const struct xb_run *run)
+{
+	for (uint32_t i = 0; i < run->nr_jobs; i++)
+		if (atomic_load(&run->jobs[i]->results.error) == ENOTCONN)
+			return true;
+	return false;
+}
+
 static void look_for_stalls(struct watch *w)
 {
 	const struct xb_run *run = w->run;
@@ -259,8 +286,12 @@ static void watch_jobs(struct watch *w)
 				xb_sampler_look(w->sampler, w->now);
 			xb_live_look(&w->live, w->now);
 		}
+		look_for_removal(w);
 		look_for_stalls(w);
 	}
+	/* jobs may have found that out themselves, and ended */
+	if (any_disconnected(w->run))
+		look_for_removal(w);
 	progress_line_hide();
 }
 
@@ -306,7 +337,19 @@ static int run_threads(struct watch *w, struct xseg_error *err)
 
 static bool is_cut_short(const struct xb_run *run)
 {
-	return run->interrupted || run->timed_out;
+	return run->interrupted || run->timed_out || run->lost;
+}
+
+/* What was out then has failed. The jobs have ended. */
+static void count_lost(struct xb_run *run)
+{
+	for (uint32_t i = 0; i < run->nr_jobs; i++) {
+		struct xb_results *results = &run->jobs[i]->results;
+
+		xhist_add_relaxed(&results->errors, xb_job_inflight(run->jobs[i]));
+		if (!atomic_load(&results->error))
+			atomic_store(&results->error, ENOTCONN);
+	}
 }
 
 static int run_phase(struct watch *w, enum xb_phase phase, struct xseg_error *err)
@@ -365,6 +408,8 @@ static int run_phases(struct watch *w, struct xseg_error *err)
 	if (!rc && o->verify && !is_cut_short(run) && has_lost_any(run))
 		rc = run_phase(w, XB_LOOK_AGAIN, err);
 	w->sampler = sampler;
+	if (run->lost)
+		count_lost(run);
 	return rc;
 }
 
@@ -435,7 +480,7 @@ int xb_run_exit_code(const struct xb_run *run)
 		if (atomic_load(&results->error) || atomic_load(&results->verify_errors))
 			return 1;
 	}
-	if (run->save_failed || run->is_full)
+	if (run->save_failed || run->is_full || run->lost)
 		return 1;
 	return is_cut_short(run) ? 3 : 0;
 }

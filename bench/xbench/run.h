@@ -21,6 +21,7 @@ struct xb_run {
 	uint32_t nr_jobs;
 	struct xb_sampler sampler;		/* with --status-interval */
 	bool interrupted, timed_out, log_failed, save_failed;
+	bool lost;				/* the segment was removed meanwhile */
 	bool is_full;				/* ended early, as the oracle had no room */
 };
 
@@ -32,8 +33,8 @@ int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg,
 int xb_run_all(struct xb_run *run, struct xseg_error *err) XSEG_MUST_CHECK;
 void xb_run_close(struct xb_run *run);
 
-/* 0, 1 (an I/O failed or did not verify, the oracle had no room, the state could not be saved) or 3
- * (interrupted, timed out). */
+/* 0, 1 (an I/O failed or did not verify, the segment was removed, the oracle had no room, the state
+ * could not be saved) or 3 (interrupted, timed out). */
 int xb_run_exit_code(const struct xb_run *run);
 
 #endif

@@ -55,6 +55,7 @@ static void tell(struct xb_kv_job *job, const struct xb_kv_place *p, int error)
 {
 	const char *more = error == EFBIG ? "; this kvd takes no value so large in one put"
 			   : error == ENOSPC ? "; give the kvd a larger size, or fewer --keys"
+			   : error == ENOTCONN ? "; nobody serves it, see 'xseg status'"
 					     : "";
 	char digits[HEX_DIGITS + 1] = "";
 	bool last;

@@ -316,3 +316,17 @@ void xb_where_health(const struct xb_where *w, char *out, size_t size)
 	}
 	snprintf(out, size, "peer %s and all below it are alive", w->peer_name);
 }
+
+bool xb_where_is_lost(const struct xb_where *w, struct xseg_error *err)
+{
+	struct xseg_peer_info info;
+
+	if (!xseg_is_removed(w->seg) || (xseg_peer_get_info(w->seg, w->peer, &info) &&
+						!xseg_peer_is_gone(w->seg, &info)))
+		return false;
+	xseg_fail(err, 0,
+		"segment '%s' was removed, as 'xseg down' does; start its stack with 'xseg -s %s up "
+		"STACK.conf', and run xbench again",
+		xseg_name(w->seg), xseg_name(w->seg));
+	return true;
+}

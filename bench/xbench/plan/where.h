@@ -50,5 +50,7 @@ size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX]);
 /* Who on the path from the target down is not alive: writes "PEER is dead" or the like, or says
  * that all are alive. */
 void xb_where_health(const struct xb_where *w, char *out, size_t size);
+/* Nobody will serve the target any more, as the segment was removed: true, and a line in err. */
+bool xb_where_is_lost(const struct xb_where *w, struct xseg_error *err);
 
 #endif
