@@ -32,6 +32,7 @@ struct engine {
 	struct xseg_volume *volume;
 	struct xseg_queue *queue;
 	struct xseg_io **done;			/* of the last getevents(): up to iodepth */
+	bool told;				/* that nobody serves the volume any more */
 };
 
 #define OPTION(field, kind, text) \
@@ -202,6 +203,18 @@ static uint32_t flags_of(struct thread_data *td, const struct xseg_io *io)
 	return io->op == XSEG_OP_WRITE && td->o.sync_io ? XSEG_IO_FUA : 0;
 }
 
+/* fio itself has no more than the words of an errno. */
+static int error_of(struct engine *e, int64_t result)
+{
+	struct xseg_error err = { "" };
+
+	if (result == -ENOTCONN && !e->told && xseg_volume_look(e->volume, &err)) {
+		e->told = true;
+		log_err("fio: xseg: %s\n", err.text);
+	}
+	return result < 0 ? (int)-result : 0;
+}
+
 static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 {
 	struct engine *e = td->io_ops_data;
@@ -217,7 +230,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	io->cookie = io_u;
 	rc = xseg_queue_submit(e->queue, io);
 	if (rc) {
-		io_u->error = (unsigned int)-rc;
+		io_u->error = (unsigned int)error_of(e, rc);
 		return FIO_Q_COMPLETED;
 	}
 	return FIO_Q_QUEUED;
@@ -256,7 +269,7 @@ static struct io_u *engine_event(struct thread_data *td, int event)
 	const struct xseg_io *io = e->done[event];
 	struct io_u *io_u = io->cookie;
 
-	io_u->error = io->result < 0 ? (unsigned int)-io->result : 0;
+	io_u->error = (unsigned int)error_of(e, io->result);
 	io_u->resid = 0;
 	return io_u;
 }

@@ -574,7 +574,7 @@ static void tell_failed(const struct export *e, int rc)
 		xseg_fail(&err, 0, "there is no such volume; make it with 'xseg -s %s volume "
 				   "create'",
 			all.segment);
-	nbdkit_error("volume %s: %s", e->volume_name, export_why(rc, &err));
+	nbdkit_error("volume %s: %s", e->volume_name, export_why(NULL, rc, &err));
 }
 
 bool export_begin(struct export *e)

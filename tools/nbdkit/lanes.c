@@ -136,9 +136,9 @@ static int errno_of(const struct xseg_io *io, int64_t rc)
 	}
 }
 
-const char *export_why(int64_t rc, struct xseg_error *err)
+const char *export_why(struct xseg_volume *volume, int64_t rc, struct xseg_error *err)
 {
-	if (*err->text)
+	if (*err->text || (rc == -ENOTCONN && volume && xseg_volume_look(volume, err)))
 		return err->text;
 	switch (rc) {
 	case -ESTALE:
@@ -163,7 +163,7 @@ int export_error(struct export *e, const struct xseg_io *io, const char *what, i
 	if (atomic_exchange_explicit(&e->failing, (int)rc, memory_order_relaxed) != (int)rc)
 		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 "%s%s: %s", what, io->size,
 			io->offset, e->name ? " of export " : "", e->name ? e->name : "",
-			export_why(rc, err));
+			export_why(e->volume, rc, err));
 	return errno_of(io, rc);
 }
 

@@ -88,8 +88,8 @@ int lanes_open(struct export *e);
 void lanes_close(struct export *e);
 /* Does it. The result, or -1 after nbdkit_set_error(). flags: nbdkit's. */
 int64_t lane_run(struct export *e, struct xseg_io io, const char *what, uint32_t flags);
-/* Into *err, where nothing is there that says it better. */
-const char *export_why(int64_t rc, struct xseg_error *err);
+/* Into *err, where nothing is there that says it better. NULL: the volume is not open. */
+const char *export_why(struct xseg_volume *volume, int64_t rc, struct xseg_error *err);
 /* Prints an error that was not the last one, too; returns it as an errno of the protocol. */
 int export_error(struct export *e, const struct xseg_io *io, const char *what, int64_t rc,
 	struct xseg_error *err);

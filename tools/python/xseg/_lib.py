@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 from ctypes import POINTER, c_char, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from errno import ENOTCONN
 from typing import Optional
 
 SONAME = "libxseg.so.1"
@@ -324,9 +325,14 @@ def fail(errno: int, text: str) -> XsegError:
     return XsegError(errno, text)
 
 
+_NEXT = {
+    ENOTCONN: "; nobody serves it any more: start the stack with 'xseg up STACK.conf', and open it anew",
+}
+
+
 def check(rc: int, what: str, err: Optional[Error] = None) -> int:
     """rc, or an error of it if it is negative: with the library's words, or the system's after `what`."""
     if rc >= 0:
         return rc
     said = err.text.decode(errors="replace") if err else ""
-    raise fail(-rc, said or f"{what}: {os.strerror(-rc)}")
+    raise fail(-rc, said or f"{what}: {os.strerror(-rc)}{_NEXT.get(-rc, '')}")

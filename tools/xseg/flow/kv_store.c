@@ -184,8 +184,11 @@ static const char *hint_of(const struct kv_store *s, int64_t rc)
 int kv_store_fail(const struct kv_store *s, int64_t rc, const void *key, uint32_t bytes)
 {
 	uint32_t shown = bytes < SHOWN ? bytes : SHOWN;
+	struct xseg_error why = { "" };
 	char text[KEY_TEXT_BYTES(SHOWN)];
 
+	if (rc == -ENOTCONN && xseg_kv_look(s->kv, &why))
+		return tool_fail(TOOL_FAILED, "%s: %s", s->what, why.text);
 	key_text(key, shown, text);
 	if (rc == -EINTR || rc == -ETIMEDOUT)
 		return tool_later("%s %s: what was sent may be done yet", s->what, text);
