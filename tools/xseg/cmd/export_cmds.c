@@ -16,7 +16,7 @@
  * library has sent none is ended.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
- * if nbdkit exits by itself; 3 if it does not serve in time.
+ * if nbdkit exits by itself, or the segment was removed; 3 if it does not serve in time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,6 +73,8 @@ struct server {
 	struct tool *t;
 	const struct export_opts *opts;
 	const char *volume;
+	struct xseg *seg;			/* an observer's, while it serves */
+	uint32_t volumed;			/* the peer */
 	uint64_t size_bytes;
 	struct sockaddr_un address;
 	char uri[EXPORTED_URI_MAX];
@@ -110,10 +112,26 @@ static int look_at_volume(struct server *s)
 	} else {
 		xseg_volume_get_info(volume, &info);
 		s->size_bytes = info.size_bytes;
+		s->volumed = xseg_peer_find(params.attached, info.volumed);
 		xseg_volume_close(volume);
 	}
 	xseg_detach(params.attached);
-	return rc;
+	return rc ? rc : tool_attach(s->t, XSEG_ATTACH_OBSERVER, &s->seg);
+}
+
+/* An export outlives a stop of volumed, which may be started again. A segment that was removed does
+ * not come back: a stack of its name has another. */
+static int look_for_removal(const struct server *s)
+{
+	struct xseg_peer_info info;
+
+	if (!xseg_is_removed(s->seg) || (xseg_peer_get_info(s->seg, s->volumed, &info) &&
+						!xseg_peer_is_gone(s->seg, &info)))
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+		"export %s: segment %s was removed, as 'xseg down' does; start its stack with "
+		"'xseg up STACK.conf', and export the volume again",
+		s->volume, s->t->segment);
 }
 
 static int dial(const struct server *s)
@@ -541,7 +559,9 @@ static int serve(struct server *s)
 		rc = show(s);
 	while (!rc && !tool_interrupted()) {
 		listen_to(s, LOOK_MS);
-		if (s->said < 0 && !tool_interrupted())
+		if (!tool_interrupted())
+			rc = look_for_removal(s);
+		if (!rc && s->said < 0 && !tool_interrupted())
 			rc = begin_anew(s);
 	}
 	return rc;
@@ -568,5 +588,7 @@ int export_run(struct tool *t, const void *opts, int argc, char **argv)
 	}
 	if (s.guard >= 0)
 		close(s.guard);
+	if (s.seg)
+		xseg_detach(s.seg);
 	return rc;
 }

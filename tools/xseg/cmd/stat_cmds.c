@@ -72,6 +72,22 @@ static bool sleep_until(const struct tool *t, uint64_t at)
 	return !tool_out_of_time(t);
 }
 
+/* What a stack has left behind does not change any more. */
+static bool is_left_behind(struct xseg *seg)
+{
+	return xseg_is_removed(seg) && !xseg_supervisor_alive(seg);
+}
+
+static int look_for_removal(const struct tool *t, struct xseg *seg, const char *what)
+{
+	if (!is_left_behind(seg))
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+		"%s: segment %s was removed, as 'xseg down' does; start its stack with 'xseg up "
+		"STACK.conf', and run it again",
+		what, t->segment);
+}
+
 static int run_intervals(const struct tool *t, struct xseg *seg, const struct stat_opts *o)
 {
 	uint64_t interval = o->interval_ns ? o->interval_ns : TOOL_SECOND, next = tool_now_ns();
@@ -84,7 +100,9 @@ static int run_intervals(const struct tool *t, struct xseg *seg, const struct st
 		next += interval;
 		if (!sleep_until(t, next))
 			break;
-		rc = take(seg, &newer);
+		rc = look_for_removal(t, seg, "stat");
+		if (!rc)
+			rc = take(seg, &newer);
 		if (rc)
 			break;
 		if (i && !t->json)
@@ -200,7 +218,7 @@ static int run_screen(const struct tool *t, struct xseg *seg, uint64_t interval,
 	while (!rc && !quit && !tool_out_of_time(t)) {
 		for (next += interval; !quit && !tool_out_of_time(t) && tool_now_ns() < next;)
 			quit = quit_pressed(next, keys);
-		if (quit || tool_out_of_time(t))
+		if (quit || tool_out_of_time(t) || is_left_behind(seg))
 			break;
 		rc = take(seg, &newer);
 		if (rc)
@@ -237,6 +255,8 @@ int stat_top(struct tool *t, const void *opts, int argc, char **argv)
 	fputs(SCREEN_END, stdout);
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	if (!rc)
+		rc = look_for_removal(t, seg, "top");
 	xseg_detach(seg);
 	return rc ? rc : out_done();
 }

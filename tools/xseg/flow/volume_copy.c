@@ -47,7 +47,7 @@ struct copier {
 	struct copied object[MAX_OUT];
 	int64_t error;
 	uint64_t error_offset;
-	struct tool_span lacks;			/* what volumed needs is gone */
+	struct tool_span gone, lacks;		/* volumed is gone; what it needs is */
 };
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -165,15 +165,29 @@ static void answered(struct copier *m, struct xreq *r)
 		piece_send(m, o, offset + size);
 }
 
-/* C2 of client.h: what volumed needs has been gone for a while. */
+/* C2 of client.h: volumed, or what it needs, has been gone for a while, or with its segment. */
 static bool is_lost(struct copier *m)
 {
 	struct client *c = m->from->c;
 	struct xseg_peer_info info;
-	bool lacks = xseg_peer_get_info(c->seg, m->from->peer, &info) &&
-		     view_stranded(c->seg, &info, &c->lacks);
+	bool gone = !xseg_peer_get_info(c->seg, m->from->peer, &info) ||
+		    xseg_peer_is_gone(c->seg, &info);
+	bool lacks = !gone && view_stranded(c->seg, &info, &c->lacks);
 
-	return tool_span_ns(&m->lacks, lacks) > STALL_NS;
+	if (!lacks)
+		c->lacks.name[0] = '\0';
+	return tool_span_ns(&m->gone, gone) > TOOL_GONE_NS ||
+	       (gone && xseg_is_removed(c->seg)) || tool_span_ns(&m->lacks, lacks) > STALL_NS;
+}
+
+static int fail_lost(const struct copier *m, const char *what)
+{
+	if (m->from->c->lacks.name[0])
+		return client_fail_lacks(m->from->c, what);
+	return tool_fail(TOOL_FAILED,
+		"%s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up "
+		"STACK.conf', and copy it again",
+		what, m->next);
 }
 
 /* Takes answers; false: nobody should wait any longer. */
@@ -218,7 +232,7 @@ static int run(struct copier *m)
 	tool_progress_end();
 	snprintf(what, sizeof(what), "volume copy %s", from->name);
 	if (lost)
-		return client_fail_lacks(from->c, what);
+		return fail_lost(m, what);
 	if (m->error)
 		return tool_exit_of_store(tool_fail_errno(m->error, NULL,
 			"see 'xseg status' and the store's log", "%s: at byte %" PRIu64, what,
