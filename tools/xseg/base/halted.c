@@ -32,18 +32,27 @@ const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT])
 	return text;
 }
 
-bool halted_find(struct xseg *seg, struct xseg_peer_info *p)
+static bool find(struct xseg *seg, bool clients, struct xseg_peer_info *p)
 {
 	struct view_peers peers;
-	bool found = view_supervisor(seg, p) && halted_is(seg, p);
-	uint32_t i;
+	bool found = false;
 
-	if (!found && !view_peers_load(seg, &peers)) {
-		for (i = 0; i < peers.nr && !found; i++) {
-			*p = peers.info[i];
-			found = !view_peer_is_client(p) && halted_is(seg, p);
-		}
-		view_peers_fini(&peers);
+	if (view_peers_load(seg, &peers))
+		return false;
+	for (uint32_t i = 0; i < peers.nr && !found; i++) {
+		*p = peers.info[i];
+		found = view_peer_is_client(p) == clients && halted_is(seg, p);
 	}
+	view_peers_fini(&peers);
 	return found;
+}
+
+bool halted_find(struct xseg *seg, struct xseg_peer_info *p)
+{
+	return (view_supervisor(seg, p) && halted_is(seg, p)) || find(seg, false, p);
+}
+
+bool halted_find_client(struct xseg *seg, struct xseg_peer_info *p)
+{
+	return find(seg, true, p);
 }

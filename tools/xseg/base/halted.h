@@ -17,5 +17,7 @@ const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT]);
 
 /* The first that is: the supervisor, or a peer that is no client. */
 bool halted_find(struct xseg *seg, struct xseg_peer_info *p);
+/* The first client that is: it keeps what was lent to it. */
+bool halted_find_client(struct xseg *seg, struct xseg_peer_info *p);
 
 #endif

@@ -22,6 +22,7 @@
 #define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
 /* that nothing has gone on for so long is told */
 #define STALL_NS      (5 * TOOL_SECOND)
+#define USERS_TEXT    512
 /* nobody starts it again, and somebody may just be doing so by hand */
 #define STRANDED_NS   (3 * TOOL_SECOND)
 
@@ -99,7 +100,7 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 					? ""
 					: "'xseg down --cancel' takes the stop back, ";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
-	char text[HALTED_TEXT], users[512];
+	char text[HALTED_TEXT], users[USERS_TEXT];
 	struct xseg_peer_info halted;
 
 	volume_users_any(seg, users, sizeof(users));
@@ -108,6 +109,11 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 			space = name = "";
 		tool_note(t, "stopping%s%s: %s", space, name,
 			halted_tell(halted.name, halted.pid, text));
+		return;
+	}
+	if (!s->dirty && halted_find_client(seg, &halted)) {
+		tool_note(t, "stopping%s%s: %s", space, name,
+			halted_tell(halted.member_label, halted.pid, text));
 		return;
 	}
 	snprintf(way_out, sizeof(way_out),
@@ -206,18 +212,32 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 
 /* ---- in order ---------------------------------------------------------------------------- */
 
-static void show_stopping(struct tool *t, struct xseg *seg)
+/* Clients are told only where the wait may be for what they keep. */
+static void clients_of_wait(struct xseg *seg, const struct ending_stall *s, char users[USERS_TEXT])
 {
-	char dirty[OUT_TEXT];
-
-	tool_progress(t, "stopping: %u peers left, %s dirty", count_alive(seg),
-		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty));
+	users[0] = '\0';
+	if (s->told && !s->dirty)
+		volume_users_any(seg, users, USERS_TEXT);
 }
 
-static int still_stopping(const struct tool *t)
+static void show_stopping(struct tool *t, struct xseg *seg, const struct ending_stall *s)
 {
-	return tool_later("the stack of segment %s is still stopping; see 'xseg status'",
-			  t->segment);
+	char dirty[OUT_TEXT], users[USERS_TEXT];
+
+	clients_of_wait(seg, s, users);
+	tool_progress(t, "stopping: %u peers left, %s dirty%s%s", count_alive(seg),
+		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty),
+		      users[0] ? ", these clients may keep lent data:" : "", users);
+}
+
+static int still_stopping(const struct tool *t, struct xseg *seg, const struct ending_stall *s)
+{
+	char users[USERS_TEXT];
+
+	clients_of_wait(seg, s, users);
+	return tool_later("the stack of segment %s is still stopping%s%s; see 'xseg status'",
+			  t->segment,
+			  users[0] ? ", as these clients may keep lent data:" : "", users);
 }
 
 /* Leaves those that serve as stores, or will again: a supervisor that stops all starts them until
@@ -318,9 +338,9 @@ static int wait_supervisor(struct tool *t, struct xseg *seg, const struct xseg_p
 		if (now.state != XSEG_PEER_FREE && is_undone(&now, before))
 			return ending_fail_undone(t, seg, peer_word_undone(&now));
 		if (tool_out_of_time(t))
-			return still_stopping(t);
+			return still_stopping(t, seg, &stall);
 		ending_look_for_stall(t, seg, &stall);
-		show_stopping(t, seg);
+		show_stopping(t, seg, &stall);
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
@@ -393,7 +413,7 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 		if (!xseg_supervisor_alive(seg))
 			return TOOL_DONE;
 		if (tool_out_of_time(t))
-			return still_stopping(t);
+			return still_stopping(t, seg, &ENDING_STALL_OF(NULL));
 		tool_sleep_ns(LOOK_NS);
 	}
 	rc = view_peers_need(seg, &stores);
@@ -475,9 +495,9 @@ static int wait_flushed(struct client *c, const struct xseg_peer_info *cache, in
 		if (tool_span_ns(&stranded, view_stranded(c->seg, cache, &below)) >= STRANDED_NS)
 			return fail_stranded(c->seg, cache, &below);
 		if (tool_out_of_time(c->t))
-			return still_stopping(c->t);
+			return still_stopping(c->t, c->seg, &stall);
 		ending_look_for_stall(c->t, c->seg, &stall);
-		show_stopping(c->t, c->seg);
+		show_stopping(c->t, c->seg, &stall);
 	}
 	tool_progress_end();
 	return TOOL_DONE;
@@ -669,7 +689,7 @@ void ending_name_clients(struct tool *t, struct xseg *seg)
 		tool_note(t, "down: clients of these exports lose their connections:%s", users);
 	volume_users_left(seg, users, sizeof(users));
 	if (users[0])
-		tool_note(t, "down: these have volumes open, and get errors from now on:%s", users);
+		tool_note(t, "down: these have volumes open, and get errors when it has stopped:%s", users);
 }
 
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
@@ -727,7 +747,7 @@ int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may)
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");
 }
 
-/* Whether clients are attached, and nobody else. */
+/* Whether clients are there, and no peer or supervisor. */
 static bool only_clients(struct xseg *seg)
 {
 	char users[512];
@@ -736,15 +756,49 @@ static bool only_clients(struct xseg *seg)
 	return users[0] && !count_alive(seg) && !xseg_supervisor_alive(seg);
 }
 
+static bool is_first_of_its_process(const struct view_peers *peers, const struct xseg_peer_info *p)
+{
+	const struct xseg_peer_info *other = peers->info;
+
+	while (other < p && !(view_peer_alive(other) && other->member == p->member))
+		other++;
+	return other == p;
+}
+
+static uint32_t count_client_processes(struct xseg *seg)
+{
+	const struct xseg_peer_info *p;
+	struct view_peers peers;
+	uint32_t nr = 0;
+
+	if (!view_peers_load(seg, &peers))
+		for (p = peers.info; p < peers.info + peers.nr; p++)
+			nr += view_peer_alive(p) && is_first_of_its_process(&peers, p);
+	view_peers_fini(&peers);
+	return nr;
+}
+
+/* A peer's process leaves some time after the peer has stopped. Clients are not waited for. */
+static bool peers_have_left(struct xseg *seg)
+{
+	return only_clients(seg) && xseg_nr_others(seg) == count_client_processes(seg);
+}
+
 int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how)
 {
-	uint64_t end = tool_limit(t, LEAVE_LIMIT_NS);
+	bool clients_may = how == ENDING_REMOVE_UNDER_CLIENTS;
+	uint64_t end = tool_now_ns() + LEAVE_LIMIT_NS;
 	int rc;
 
 	while ((rc = xseg_remove(seg, how == ENDING_REMOVE_BY_FORCE)) == -EBUSY &&
-		!tool_interrupted() && tool_now_ns() < end)
+		!tool_out_of_time(t) && tool_now_ns() < end &&
+		!(clients_may && peers_have_left(seg))) {
+		tool_progress(t, "waiting for %u processes to leave segment %s",
+			xseg_nr_others(seg), t->segment);
 		tool_sleep_ns(LOOK_NS);
-	if (rc == -EBUSY && how == ENDING_REMOVE_UNDER_CLIENTS && only_clients(seg))
+	}
+	tool_progress_end();
+	if (rc == -EBUSY && clients_may && only_clients(seg))
 		rc = xseg_remove(seg, true);
 	if (!rc || rc == -ENOENT)
 		return TOOL_DONE;
