@@ -176,6 +176,12 @@ t "data is dirty again" xbench --volume=vol --rw=write --bs=4k --size=64k
 t "the store fails all flushes" xseg peer set memd fail=flush:1:EIO
 expect_err 1 "the store failed with Input/output error \(EIO\), and .*; the stack serves on: mend" \
 	"down says so" xseg down
+stable_fails()
+{
+	xseg status | grep -qE "the store fails to make its data stable since .*: Input/output error; the cache writes it again, and the next flush makes it stable, such as 'xseg cache flush cached'\$"
+}
+t "status says what is true of a flush alone" wait_for 60 stable_fails
+expect_json '.caches[0].flushes_fail.of == "flush"' "also as JSON" xseg --json status
 xseg --timeout 9s peer stop cached --force 2>stop.err
 is "peer stop waits for that" $? 3
 is "and says so, once, though nothing is dirty" \

@@ -128,6 +128,15 @@ static bool add_trouble(const struct cport *ps, enum trouble_kind kind, const ch
 	return true;
 }
 
+/* What does not reach the store is tried again by itself. A FLUSH is its client's to send again. */
+static void add_flush_trouble(const struct cport *ps, struct kv_text *t)
+{
+	if (add_trouble(ps, TROUBLE_FLUSH, "flushes_fail", t))
+		kv_add(t, "flushes_fail.of=write\n");
+	else if (add_trouble(ps, TROUBLE_SYNC, "flushes_fail", t))
+		kv_add(t, "flushes_fail.of=flush\n");
+}
+
 static void add_resizing(struct cached *k, struct kv_text *t)
 {
 	kv_add(t, "resizing.to_bytes=%" PRIu64 "\n",
@@ -156,8 +165,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	if (resizing(k))
 		add_resizing(k, &t);
 	add_full(ps, &t);
-	if (!add_trouble(ps, TROUBLE_FLUSH, "flushes_fail", &t))
-		add_trouble(ps, TROUBLE_SYNC, "flushes_fail", &t);
+	add_flush_trouble(ps, &t);
 	add_trouble(ps, TROUBLE_LOAD, "loads_fail", &t);
 	kv_add(&t, "state=%s\n", off ? "drained" : draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)

@@ -44,6 +44,7 @@ static void status_tells_of_it_until_the_next_one_succeeds(void **state)
 	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
 	crig_expect(crig_flush(0), -EIO);
 	assert_true(status_says_that_flushes_fail());
+	assert_true(crig_says("flushes_fail.of=flush\n"));
 	crig_expect(crig_flush(0), 0);
 	assert_false(status_says_that_flushes_fail());
 }
@@ -59,6 +60,7 @@ static void status_tells_of_writes_that_fail_by_themselves(void **state)
 	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
 	crig_expect(crig_flush(0), -EIO);
 	assert_true(status_says_that_flushes_fail());
+	assert_true(crig_says("flushes_fail.of=write\n"));
 	crig_pass(10000 * CRIG_MS);		/* it is written again */
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 	assert_true(status_says_that_flushes_fail());

@@ -10,6 +10,7 @@
 #include "tools/xseg/text/cache_volume.h"
 #include "tools/xseg/text/since.h"
 #include "tools/xseg/base/out.h"
+#include "tools/xseg/base/tool.h"
 #include "tools/xseg/base/view.h"
 
 /* In the order of their numbers in the statistics. The name of what is below stands between the
@@ -366,11 +367,30 @@ static void print_trouble(const json_t *s, const char *key, const char *words, c
 			next);
 }
 
+/* A FLUSH is tried again only by the next one. Until then the cache writes again what it still
+ * has. */
+static void print_flush_trouble(const json_t *s, const char *before)
+{
+	const json_t *trouble = json_object_get(s, "flushes_fail");
+	char next[128 + XSEG_NAME_MAX], line[sizeof(next) + XSEG_NAME_MAX];
+
+	if (strcmp(out_text(trouble, "of"), "flush")) {
+		print_trouble(s, "flushes_fail", "the store fails flushes",
+			"each is tried again after 5s at most", before);
+		return;
+	}
+	snprintf(next, sizeof(next),
+		"the cache writes it again, and the next flush makes it stable, such as 'xseg "
+		"cache flush %s'",
+		out_text(s, "name"));
+	print_trouble(s, "flushes_fail", "the store fails to make its data stable",
+		tool_hints(line, sizeof(line), next), before);
+}
+
 void cache_text_print_troubles(const json_t *s, const char *before)
 {
 	print_full(s, before);
-	print_trouble(s, "flushes_fail", "the store fails flushes",
-		"each is tried again after 5s at most", before);
+	print_flush_trouble(s, before);
 	print_trouble(s, "loads_fail", "the store fails loads", "its log says of which object",
 		before);
 }
