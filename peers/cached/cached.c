@@ -277,6 +277,8 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	if (rc == 0)
 		rc = arena_load(k, err);
 	if (rc == 0) {
+		/* for "get": 0 has left the number to the arena */
+		options_of(k)->objects_wanted = object_of(k)->nr_objects;
 		reserve_begin(k);
 		policy_open(k);
 		plug_open(k);

@@ -81,7 +81,10 @@ t "a gets a policy of its own" xseg cache set cached policy=write-through --volu
 t "what was dirty of it is flushed" wait_for 60 is_clean a
 expect_json '.policy == "write-through"' "cache get shows it" \
 	xseg --json cache get cached --volume a
-expect_json '.policy == ""' "and of another volume, that it has none" \
+expect_json '.policy_in_force == "write-through"' "which is in force" \
+	xseg --json cache get cached --volume a
+expect_json '.policy == "" and .policy_in_force == "write-back"' \
+	"and of another volume, that it has none, and which holds for it" \
 	xseg --json cache get cached --volume b
 expect_json '.policy == "write-through" and .policy_from == "volume"' "the status, too" \
 	xseg --json cache status cached --volume a

@@ -62,13 +62,14 @@ is "beside a setting that stays" "$(xseg cache set cached policy= min=4M --volum
 expect_err 1 "memory=1.0T needs 1024G more than the cache has, and the segment has [0-9.]+M left" \
 	"sizes have the unit that a person takes" xseg cache set cached memory=1T
 
-expect_json '.objects == 0 and .requests == 128' "what is counted is a number in JSON" \
+expect_json '.objects == 256 and .requests == 128 and .dirty_high == 70 and .dirty_low == 60' \
+	"what is counted is a number in JSON, and the one in force" \
 	xseg --json cache get cached
 
 expect_json '.fixed == ["objects", "requests"]' "the keys that cannot be set are told" \
 	xseg --json cache get cached
 is "and stand apart" "$(xseg cache get cached | sed '1,/^# not by .cache set./d' | paste -sd ' ')" \
-	"objects=0 requests=128"
+	"objects=256 requests=128"
 t "a part is beside its whole" eval \
 	"xseg cache status cached | grep -qE '^looked up [0-9]+ reads: [0-9]+ hits \(.*\), [0-9]+ misses, '"
 

@@ -410,7 +410,7 @@ expect_json '.name == "cached" and .state == "running" and .policy == "write-bac
 	"and their values" xseg --json cache status cached
 t "cache status has a page for people" xseg cache status
 t "cache set changes a policy" xseg cache set cached policy=write-through dirty_high=60 dirty_low=40
-expect_json '.policy == "write-through" and .dirty_high == "60" and .dirty_high_percent == 60 and .dirty_age_ns == 3600000000000' "cache get shows it" \
+expect_json '.policy == "write-through" and .dirty_high == 60 and .dirty_high_percent == 60 and .dirty_age_ns == 3600000000000' "cache get shows it" \
 	xseg --json cache get cached
 expect_json '.policy == "write-through" and .downstream == "filed"' "and cache status" \
 	xseg --json cache status

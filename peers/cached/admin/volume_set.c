@@ -180,8 +180,8 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 	return REASON(t, -EBUSY,
 		"min=%s cannot be promised: of the cache's %s only %s can be, and other volumes "
 		"have %s of that; ask for %s at most, or lower their min",
-		pages_text(min).text, pages_text(target).text, pages_text(limit).text,
-		pages_text(others).text, pages_text(left).text);
+		pages_text(min).text, human_text(target).text, human_text(limit).text,
+		human_text(others).text, most_text(left).text);
 }
 
 static void add_settings(uint64_t word, struct kv_text *t)
@@ -273,7 +273,11 @@ int64_t volume_get_text(struct cached *k, char *args, char *out, size_t size)
 	rc = parse_change(&c, args, &t);
 	if (rc)
 		return rc;
-	add_settings(volume_settings(k, OTHERS, c.id), &t);
+	word = volume_settings(k, OTHERS, c.id);
+	add_settings(word, &t);
+	if (!settings_policy(word))
+		kv_add(&t, "policy_in_force=%s\n",
+			volume_promise(k, volume_find(k, c.id), c.id)->name);
 	return (int64_t)t.used;
 }
 
@@ -284,6 +288,7 @@ int64_t volume_forget_text(struct cached *k, char *args, char *out, size_t size)
 	int rc;
 
 	kv_init(&t, out, size);
+	uint64_t word;
 	rc = parse_change(&c, args, &t);
 	if (rc)
 		return rc;

@@ -603,6 +603,10 @@ static void settings_are_shown_and_empty_or_0_is_none(void **state)
 	crig_volume_set("id=1 min= max=0");
 	assert_true(crig_admin("volume-get id=1") > 0);
 	assert_true(crig_says("policy=write-through\nmin=0\nmax=0\n"));
+	assert_false(crig_says("policy_in_force="));
+	crig_volume_set("id=1 policy=");
+	assert_true(crig_admin("volume-get id=1") > 0);
+	assert_true(crig_says("policy=\nmin=0\nmax=0\npolicy_in_force=write-back\n"));
 }
 
 static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)

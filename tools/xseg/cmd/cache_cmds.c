@@ -182,10 +182,11 @@ static void add_number(json_t *j, const char *key, const char *value)
 			out_set_int(j, units[i].number, number);
 }
 
-/* A plain number, without a unit. */
+/* A plain number, which is one in JSON, too. The others have a unit, or are words. */
 static bool is_count(const char *key)
 {
-	return !strcmp(key, "objects") || !strcmp(key, "requests");
+	return !strcmp(key, "objects") || !strcmp(key, "requests") || !strcmp(key, "dirty_high") ||
+	       !strcmp(key, "dirty_low");
 }
 
 /* A key of caches that `cache set` refuses. Without the tables of keys none is. */
@@ -254,6 +255,9 @@ static int show_options(const struct tool *t, struct client *c, bool of_volume)
 			out_set_text(j, key, value ? value : "");
 		add_number(j, key, value ? value : "");
 	}
+	/* a volume's own policy is in force */
+	if (of_volume && !json_object_get(j, "policy_in_force"))
+		out_set_text(j, "policy_in_force", out_text(j, "policy"));
 	return out_json(j);
 }
 

@@ -406,7 +406,7 @@ static bool is_number(const char *text)
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* What kvd says of itself: the names are those of the JSON. */
+/* What kvd says of itself: the names are those of the JSON. A prefix may be of digits. */
 static int show_info(const struct tool *t, char *text)
 {
 	json_t *j = json_object();
@@ -415,7 +415,7 @@ static int show_info(const struct tool *t, char *text)
 	while ((key = kv_next_line(&text, &value))) {
 		if (!value)
 			continue;
-		if (is_number(value))
+		if (is_number(value) && strcmp(key, "prefix") != 0)
 			out_set_int(j, key, strtoull(value, NULL, 10));
 		else
 			out_set_text(j, key, value);
