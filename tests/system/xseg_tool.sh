@@ -88,7 +88,7 @@ expect_json '.cache | .metadata_bytes == ([.metadata_bytes_by[]] | add) and .met
 # 40 bytes a bucket with its slot, which takes 16 where objects are half filled
 expect_json '.cache | (.metadata_bytes_by | .buckets + .objects) <= .buckets * (40 - 16) + .objects * 512' "a cache of 1 GiB keeps its budget" \
 	xseg --json create --memory 2G --cache 1G --objects 512 --dry-run
-expect_json '.clients == {"clients": 100, "memory_bytes": 629145600, "ports": 100, "requests": 3200} and .ports == 64 and .requests == 2048' "the costs of clients as well" \
+expect_json '.clients == {"clients": 100, "memory_bytes": 419430400, "ports": 100, "requests": 3200} and .ports == 64 and .requests == 2048' "the costs of clients as well" \
 	xseg --json create --memory 1G --clients 100 --dry-run
 is "that they do not fit is said" \
 	"$(xseg create --memory 1G --clients 100 --dry-run | tail -n 1)" \

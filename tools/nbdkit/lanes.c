@@ -29,9 +29,8 @@
 
 #include "tools/nbdkit/plugin.h"
 
-/* Of a queue: with the page of zeroes that it has, that is one piece of 2 MiB. An I/O that is
- * larger goes round. */
-#define LANE_DEPTH	7
+/* Of a queue: together one piece of 2 MiB. An I/O that is larger goes round. */
+#define LANE_DEPTH	8
 #define LANE_COPY_BYTES (256u << 10)
 
 struct lane {

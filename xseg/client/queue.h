@@ -49,7 +49,7 @@ struct xseg_queue {
 	struct xseg_volume *v;
 	struct xseg_direct *direct;
 	bool auto_direct;			/* reads without XSEG_IO_DIRECT are tried, too */
-	uint32_t depth, copy_bytes, zero_page;	/* zero_page: one that nobody writes to */
+	uint32_t depth, copy_bytes;
 	struct slot *slots, **idle;		/* idle: those that have gifts are at its end */
 	uint32_t nr_plain, nr_gifted;
 	uint32_t nr_ios;			/* submitted, and not taken back by the caller */

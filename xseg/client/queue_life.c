@@ -29,10 +29,10 @@ static uint32_t copy_bytes_of(const struct xseg_queue_params *params)
 	return (bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
 }
 
-/* Pages for all that is copied at a time, and one of zeroes. */
+/* Pages for all that is copied at a time. */
 static uint64_t memory_of(uint32_t depth, uint32_t copy_bytes)
 {
-	return (uint64_t)depth * copy_bytes + XSEG_PAGE_SIZE;
+	return (uint64_t)depth * copy_bytes;
 }
 
 uint64_t xseg_queue_memory(const struct xseg_queue_params *params)
@@ -60,7 +60,6 @@ static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 		q->slots[i].mem = m->base + (size_t)i * q->copy_bytes;
 		q->slots[i].page = m->page + (size_t)i * each;
 	}
-	q->zero_page = m->page[(size_t)q->depth * each];
 	return 0;
 }
 

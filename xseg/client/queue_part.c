@@ -43,12 +43,17 @@ static void list_pages(struct xreq *r, const uint32_t *page)
 	memcpy(r->page, page, r->nr_pages * sizeof(*page));
 }
 
-static void list_zeroes(struct xseg_queue *q, struct xreq *r)
+/* The slot's first page, over and over: so the queue has no page for zeroes alone, which would be a
+ * piece of 2 MiB more. */
+static void list_zeroes(struct slot *s)
 {
+	struct xreq *r = s->r;
+
+	memset(s->mem, 0, XSEG_PAGE_SIZE);
 	r->op = XSEG_OP_WRITE;
 	r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
 	for (uint32_t i = 0; i < r->nr_pages; i++)
-		r->page[i] = q->zero_page;
+		r->page[i] = s->page[0];
 }
 
 static bool wants_direct(const struct xseg_io *io)
@@ -148,7 +153,7 @@ void xs_part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 	} else {
 		r->size = least(left, XSEG_REQ_BYTES - r->offset % XSEG_PAGE_SIZE);
 		if (io->op == XSEG_OP_WRITE_ZEROES && q->no_zeroes)
-			list_zeroes(q, r);
+			list_zeroes(s);
 	}
 	r->hash = hash_of(q->v, r->offset);
 }
@@ -176,7 +181,7 @@ bool xs_part_again(struct xseg_queue *q, struct slot *s, int error)
 
 	if (error == -EOPNOTSUPP && r->op == XSEG_OP_WRITE_ZEROES) {
 		q->no_zeroes = true;
-		list_zeroes(q, r);
+		list_zeroes(s);
 	} else if (!error && io->op == XSEG_OP_COPY && r->op == XSEG_OP_READ) {
 		r->op = XSEG_OP_WRITE;
 		r->flags = fua_of(io);

@@ -240,6 +240,7 @@ static void a_queue_takes_as_much_memory_as_it_says(void **state)
 		xseg_queue_destroy(q);
 	}
 	assert_int_equal(xseg_queue_memory(NULL), xseg_queue_memory(&params[0]));
+	assert_int_equal(xseg_queue_memory(NULL), 4 << 20);
 }
 
 /* A command of the shell opens and closes one: it must not look at all requests of the segment. */
