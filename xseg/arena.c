@@ -195,7 +195,7 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 		xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 		return xseg_fail(err, -ENOMEM,
 			"the segment has %llu MiB left and the peer needs %llu MiB for its tables; "
-			"make the segment with more --memory, or ask for less",
+			"make the segment with more memory, or ask for less",
 			(unsigned long long)free_extents(seg) * 2, (unsigned long long)nr * 2);
 	}
 	XKILL(ARENA_MARKED);

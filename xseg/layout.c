@@ -144,8 +144,8 @@ int xs_geometry_from_config(
 {
 	memset(geo, 0, sizeof(*geo));
 	if (cfg->memory_bytes < MIN_MEMORY || cfg->memory_bytes > MAX_MEMORY)
-		return xseg_fail(err, -EINVAL, "memory of %llu bytes: must be 4M to 1024G",
-				 (unsigned long long)cfg->memory_bytes);
+		return xseg_fail(err, -EINVAL, "memory of %llu MiB: must be 4M to 1024G",
+				 (unsigned long long)cfg->memory_bytes >> 20);
 	geo->nr_requests = cfg->nr_requests ? cfg->nr_requests : NR_REQUESTS_DEFAULT;
 	geo->nr_ports = cfg->nr_ports ? cfg->nr_ports : NR_PORTS_DEFAULT;
 	if (geo->nr_requests < 32 || geo->nr_requests > 1u << 20)

@@ -4,7 +4,7 @@
 
 #include "xseg/base.h"
 
-/* What needs it, and what a person can do about it: "the segment", "ask for less --memory". -ENOSPC
+/* What needs it, and what a person can do about it: "the segment", "ask for less memory". -ENOSPC
  * with a line in err: the kernel would kill somebody instead. */
 int xs_memory_check(uint64_t bytes, const char *what, const char *do_what, struct xseg_error *err)
 	XSEG_MUST_CHECK;

@@ -147,12 +147,12 @@ static int find_port(
 	}
 	if (spare == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no port left; make it with more --ports, or close "
+			"the segment has no port left; make it with more ports, or close "
 			"clients");
 	if (first == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has fewer than the %u requests left that this needs; make it "
-			"with more --requests, or close clients",
+			"with more requests, or close clients",
 			n);
 	xs_keep_range(seg, spare, first, units);
 	return (int)spare;
@@ -221,7 +221,7 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	}
 	if (i == seg->geo.nr_ports)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no place for another peer; make it with more --ports");
+			"the segment has no place for another peer; make it with more ports");
 	xs_keep_name(seg, i, params->name, params->kind);
 	xs_keep(seg, i, XS_KEPT_PORTS, 0);
 	xs_keep(seg, i, XS_KEPT_EPOCH, XSEG_NO_EPOCH);
@@ -355,12 +355,12 @@ static int leave_reserve(
 	if (f.reserve_ports && f.ports < params->nr_ports + f.reserve_ports)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has no port left, as its last %u are a reserve for "
-			"administration; make it with more --ports, or close clients",
+			"administration; make it with more ports, or close clients",
 			f.reserve_ports);
 	if (f.reserve_requests && f.requests < units + f.reserve_requests)
 		return xseg_fail(err, -ENOSPC,
 			"the segment has fewer than the %u requests left that this needs, as its "
-			"last %u are a reserve for administration; make it with more --requests, "
+			"last %u are a reserve for administration; make it with more requests, "
 			"or close clients",
 			params->nr_requests, f.reserve_requests);
 	return 0;

@@ -123,10 +123,10 @@ static int check_room(int fd, uint64_t bytes, struct xseg_error *err)
 	if (fstatvfs(fd, &fs) == 0 && fs.f_blocks && bytes / fs.f_frsize > fs.f_bavail)
 		return xseg_fail(err, -ENOSPC,
 			"/dev/shm has %llu MiB left and the segment needs %llu MiB; ask for less "
-			"--memory, or enlarge /dev/shm",
+			"memory, or enlarge /dev/shm",
 			(unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
 			(unsigned long long)(bytes >> 20));
-	return xs_memory_check(bytes, "the segment", "ask for less --memory", err);
+	return xs_memory_check(bytes, "the segment", "ask for less memory", err);
 }
 
 int xs_file_take(int fd, uint64_t at, uint64_t bytes)
@@ -149,7 +149,7 @@ static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
 		if (rc)
 			return xseg_fail(err, -rc,
 				"the machine cannot give %llu MiB of shared memory (%s); "
-				"ask for less --memory, or enlarge /dev/shm",
+				"ask for less memory, or enlarge /dev/shm",
 				(unsigned long long)(bytes >> 20), strerror(rc));
 	}
 	return 0;
@@ -203,7 +203,7 @@ static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *e
 	if (huge == XSEG_HUGE_REQUIRE)
 		return xseg_fail(err, -ENOMEM,
 			"huge pages were required and the system gives none (%s); "
-			"use --huge auto, or enable them in "
+			"ask for auto instead, or enable them in "
 			"/sys/kernel/mm/transparent_hugepage/shmem_enabled, or set %u of 2 MiB "
 			"aside (sysctl vm.nr_hugepages) for a hugetlbfs that is mounted",
 			strerror(rc ? rc : errno), seg->geo.nr_extents);

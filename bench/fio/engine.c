@@ -155,7 +155,7 @@ static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
 	td->orig_buffer = xseg_queue_buffer(e->queue, bytes);
 	if (!td->orig_buffer)
 		log_err("fio: xseg: the segment has less than the %zu MiB left that fio's buffers "
-			"need; use a smaller iodepth or bs, or make it with more --memory\n",
+			"need; use a smaller iodepth or bs, or make it with more memory\n",
 			(bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2);
 	return td->orig_buffer ? 0 : 1;
 }

@@ -323,7 +323,7 @@ static int take_pages(struct volumed *vd, struct xseg_error *err)
 	if (rc)
 		return xseg_fail(err, rc,
 			"the segment has less than the 2 MiB left that volumed's buffers need: %s; "
-			"make it with more --memory",
+			"make it with more memory",
 			strerror(-rc));
 	for (i = VD_LOAD_PAGES; i < nr; i++)
 		memset(xseg_page(vd->peer.seg, vd->page[i]), 0, XSEG_PAGE_SIZE);

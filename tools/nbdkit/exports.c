@@ -568,7 +568,7 @@ static void tell_failed(const struct export *e, int rc)
 	if (rc == -ENOSPC)
 		xseg_fail(&err, 0,
 			"segment %s has no port or request left for a new connection; end a "
-			"client, or make the segment with more --ports and --requests",
+			"client, or make the segment with more ports and requests",
 			all.segment);
 	if (rc == -ENOENT)
 		xseg_fail(&err, 0, "there is no such volume; make it with 'xseg -s %s volume "

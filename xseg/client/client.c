@@ -144,7 +144,7 @@ struct region *xs_client_memory(struct xs_client *c, size_t bytes, uint32_t dept
 	if (!m)
 		xseg_fail(err, *rc,
 			"segment '%s' has less than the %zu MiB left that a queue of depth %u "
-			"needs; use a smaller depth or %s, or make it with more --memory",
+			"needs; use a smaller depth or %s, or make it with more memory",
 			xseg_name(c->seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
 			depth, option);
 	return m;

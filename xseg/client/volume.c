@@ -65,7 +65,7 @@ static int ask_by_name(
 	if (rc)
 		return xseg_fail(err, rc,
 			"segment '%s' has less than the 2 MiB of memory left that opening a volume "
-			"needs; stop a client, or make it with more --memory",
+			"needs; stop a client, or make it with more memory",
 			xseg_name(v->server.seg));
 	snprintf(line, sizeof(line), "volume info %s", v->info.name);
 	len = xseg_admin_call(xseg_peer_port(client, 0), v->server.peer, line, page, 1,

@@ -219,7 +219,7 @@ static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct x
 		free(list);
 		return xseg_fail(err, -ENOMEM,
 			"the segment has %uM of memory left and the cache needs %uM; make the "
-			"segment with more --memory, or give the cache less",
+			"segment with more memory, or give the cache less",
 			xseg_nr_free_pages(peer_of(k)->seg) >> 8, lacks >> 8);
 	}
 	*pages = list;

@@ -128,7 +128,7 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 		opt_human_size((uint64_t)free * BUCKET_SIZE, left, sizeof(left));
 		return xseg_fail(err, -ENOMEM,
 			"memory=%s needs %s more than the cache has, and the segment has %s left; "
-			"ask for %uM at most, or make the segment with more --memory",
+			"ask for %uM at most, or make the segment with more memory",
 			asked, more, left, (have + free) >> 8);
 	}
 	pthread_mutex_lock(&volume_of(k)->volume_lock);

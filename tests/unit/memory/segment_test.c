@@ -523,7 +523,7 @@ static void a_segment_larger_than_the_machine_is_refused_and_leaves_nothing(void
 	if (cfg.memory_bytes > 1ull << 40 || before.f_blocks == 0)
 		skip();
 	assert_int_equal(xseg_create(name, &cfg, &err), -ENOSPC);
-	assert_non_null(strstr(err.text, "--memory"));
+	assert_non_null(strstr(err.text, "less memory"));
 	assert_false(is_there(name));
 	assert_int_equal(statvfs("/dev/shm", &after), 0);
 	assert_true(after.f_bavail + (64 << 20) / after.f_frsize > before.f_bavail);

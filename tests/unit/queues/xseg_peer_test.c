@@ -772,10 +772,10 @@ static void clients_of_volumes_leave_a_reserve(void **state)
 		{ 40, 640, 36, 4, 32, "no port left, as its last 4" },
 		{ 16, 256, 14, 2, 32, "no port left, as its last 2" },
 		{ 8, 511, 6, 2, 32, "no port left, as its last 2" },
-		{ 7, 256, 7, 0, 0, "more --ports" },
-		{ 8, 240, 8, 0, 0, "more --ports" },
+		{ 7, 256, 7, 0, 0, "more ports" },
+		{ 8, 240, 8, 0, 0, "more ports" },
 		{ 40, 1024, 36, 4, 64, "no port left, as its last 4" },
-		{ 4, 64, 4, 0, 0, "more --ports" },
+		{ 4, 64, 4, 0, 0, "more ports" },
 		{ 40, 256, 14, 4, 32, "the 4 requests left that this needs, as its last 32" },
 	};
 	static const struct xseg_peer_params of_command = {

@@ -71,7 +71,7 @@ static int open_peer(struct client *c)
 	free(c->page);
 	return tool_fail(TOOL_FAILED,
 		"segment %s: less than the 2 MiB of memory are free that a client's buffers need; "
-		"stop a client or a peer, or make the segment with more --memory",
+		"stop a client or a peer, or make the segment with more memory",
 		c->t->segment);
 }
 

@@ -32,7 +32,7 @@ static int fail_open(const struct kv_store *s, int rc, const struct xseg_error *
 	return tool_fail_errno(rc, err,
 		rc == -EBADMSG ? BAD_HEADS
 		: rc == -ENOSPC || rc == -ENOMEM
-			? "stop a client, or make the segment larger with 'xseg create --memory'"
+			? "stop a client, or make the segment with more memory"
 			: is_of_log(rc)
 			? "its log cannot be opened; the log of the stack says why, and what to do"
 			: "'xseg status' shows the peers",
