@@ -69,7 +69,7 @@ t "and is back" wait_for 60 state_is cached running
 noise "beside a minimum that outlived the cache's process"
 is "quiet has lost nothing" "$(volume_status quiet .used_bytes)" $((8 * mib))
 
-expect_err 4 'min=24M cannot be promised: .* ask for [0-9]+k at most' \
+expect_err 4 'min=24M cannot be promised: .* ask for [0-9]+M at most' \
 	"more than is left is refused" \
 	xseg cache set cached min=24M --volume noisy
 expect_err 4 'memory=8M is too little for the minima' \

@@ -23,6 +23,9 @@
 #include "peers/common/options/opt.h"
 #include "xtypes/xkill.h"
 
+#define MIB_PAGES   256u
+#define ROUND_PAGES (4 * MIB_PAGES)
+
 /* Writes the reason and returns its code. */
 #define REASON(t, code, ...) (kv_add((t), __VA_ARGS__), (code))
 
@@ -159,6 +162,20 @@ static struct size_text pages_text(uint32_t pages)
 	return t;
 }
 
+static struct size_text human_text(uint32_t pages)
+{
+	struct size_text t = { "" };
+
+	opt_human_size((uint64_t)pages * BUCKET_SIZE, t.text, sizeof(t.text));
+	return t;
+}
+
+/* A size to be given: exact, or whole MiB where these are many. */
+static struct size_text most_text(uint32_t pages)
+{
+	return pages_text(pages < ROUND_PAGES ? pages : pages & ~(MIB_PAGES - 1));
+}
+
 /* Under volume_lock. What a volume has may be said again, also where it could not be promised
  * now. */
 static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_text *t)
@@ -267,6 +284,7 @@ int64_t volume_get_text(struct cached *k, char *args, char *out, size_t size)
 {
 	struct kv_text t;
 	struct change c;
+	uint64_t word;
 	int rc;
 
 	kv_init(&t, out, size);
@@ -288,7 +306,6 @@ int64_t volume_forget_text(struct cached *k, char *args, char *out, size_t size)
 	int rc;
 
 	kv_init(&t, out, size);
-	uint64_t word;
 	rc = parse_change(&c, args, &t);
 	if (rc)
 		return rc;

@@ -104,7 +104,7 @@ static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
 	if (want >= target_of(k) || sum <= share_limit(k, want))
 		return 0;
 	least = share_pages_for(k, sum);
-	opt_format_size((uint64_t)sum * BUCKET_SIZE, size, sizeof(size));
+	opt_human_size((uint64_t)sum * BUCKET_SIZE, size, sizeof(size));
 	return xseg_fail(err, -EBUSY,
 		"memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at "
 		"least, or lower them ('xseg cache set %s min=0 --volume VOL')",

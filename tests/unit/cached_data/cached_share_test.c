@@ -620,8 +620,8 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	assert_int_equal(limit, 1024 - 128 - 272 - MAGAZINE - RESERVE_PAGES);
 	crig_volume_set("id=1 min=1M");
 	crig_expect_refused("volume-set id=2 min=2M", -EBUSY,
-		"min=2M cannot be promised: of the 4M of cache 'cached' only 2304k can be "
-		"promised, and other volumes have 1M of that");
+		"min=2M cannot be promised: of the cache's 4.0M only 2.2M can be, and other "
+		"volumes have 1.0M of that");
 	snprintf(line, sizeof(line), "ask for %uk at most", (limit - 256) * 4);
 	assert_true(crig_says(line));
 	snprintf(line, sizeof(line), "id=2 min=%uk", (limit - 256) * 4);
@@ -711,7 +711,7 @@ static void a_cache_does_not_shrink_below_the_minima(void **state)
 	crig_up("memory=8M");
 	crig_volume_set("id=1 min=3M");
 	crig_expect_refused("set memory=4M", -EBUSY,
-		"memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at "
+		"memory=4M is too little for the minima of the volumes, 3.0M in all; ask for 6M at "
 		"least");
 	assert_true(crig_admin("get memory") > 0);
 	assert_true(crig_says("memory=8M"));
