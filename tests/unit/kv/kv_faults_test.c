@@ -208,9 +208,9 @@ static void a_kvd_that_stays_away_is_an_error_that_stays(void **state)
 		assert_int_equal(io[i].result, -ENOTCONN);
 	assert_int_equal(xseg_kv_submit(g->q, &io[0]), -ENOTCONN);
 	assert_int_equal(xseg_kv_get_info(g->kv, &info), -ENOTCONN);
-	assert_int_equal(xseg_kv_open(&(struct xseg_kv_params){ .attached = g->seg }, &g->kv, &err),
 	assert_int_equal(xseg_kv_look(g->kv, &err), -ENOTCONN);
 	assert_non_null(strstr(err.text, "does not run; start it with"));
+	assert_int_equal(xseg_kv_open(&(struct xseg_kv_params){ .attached = g->seg }, &g->kv, &err),
 		-ENOTCONN);
 	kvrig_start_kvd(g);
 	assert_int_equal(xseg_kv_submit(g->q, &io[0]), -ENOTCONN);
