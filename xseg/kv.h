@@ -156,6 +156,9 @@ struct xseg_kv_queue_params {
 	uint32_t large_rooms;	/* so many of those are out at a time: 1 to 64; 0: 1 */
 };
 
+/* What a queue takes of the segment's memory, in bytes: whole pieces of 2 MiB. It also takes a port
+ * and `depth` requests. params may be NULL. Pure. */
+uint64_t xseg_kv_queue_memory(const struct xseg_kv_queue_params *params);
 /* Takes a port, `depth` requests and depth * room_bytes + large_rooms MiB of memory, in pieces of
  * 2 MiB, from the segment. -ENOSPC, -ENOMEM: they are not there; -ENOTCONN; -EPROTO: somebody
  * truncated the segment's file. params may be NULL. */

@@ -66,6 +66,11 @@ static int memcached_fit(const struct peer *p, struct xseg_error *err)
 	return 0;
 }
 
+static uint64_t memcached_memory_bytes(const struct peer *p)
+{
+	return mc_store_memory(p->threads);
+}
+
 /* ---- rounds ------------------------------------------------------------------------------ */
 
 static bool take_answers(struct mc_worker *w)
@@ -354,6 +359,7 @@ const struct peer_class memcached_class = {
 	.sends = true,
 	.dates = true,
 	.fit = memcached_fit,
+	.memory_bytes = memcached_memory_bytes,
 	.init = memcached_init,
 	.request = memcached_request,
 	.reply = memcached_reply,

@@ -269,6 +269,8 @@ static inline void mc_count(struct mc_worker *w, enum mc_stat what, uint64_t by)
 
 /* ---- store.c ---- */
 
+/* What the queues of so many workers take of the segment's memory. */
+uint64_t mc_store_memory(uint32_t nr_workers);
 /* Begins to open what is closed, in a thread: it asks kvd, which may be served by this one. */
 void mc_store_begin(struct memcached *mc);
 /* How many workers' queues are in a state. */

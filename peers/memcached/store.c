@@ -48,17 +48,25 @@ static void move(struct memcached *mc, enum mc_store_state from, enum mc_store_s
 			set_store(&mc->store[i], to);
 }
 
+static const struct xseg_kv_queue_params queue_params = {
+	.depth = MC_DEPTH, .room_bytes = MC_ROOM_BYTES
+};
+
+uint64_t mc_store_memory(uint32_t nr_workers)
+{
+	return nr_workers * xseg_kv_queue_memory(&queue_params);
+}
+
 /* The queue keeps its store open. */
 static int open_queue(struct memcached *mc, struct mc_store *s)
 {
 	struct xseg_kv_params params = { .attached = mc->peer.seg,
 		.kvd = mc->peer.downstream_name, .gone_ns = GONE_NS };
-	struct xseg_kv_queue_params queue = { .depth = MC_DEPTH, .room_bytes = MC_ROOM_BYTES };
 	struct xseg_kv *kv = NULL;
 	int rc = xseg_kv_open(&params, &kv, &mc->why);
 
 	if (!rc)
-		rc = xseg_kv_queue_create(kv, &queue, &s->queue, &mc->why);
+		rc = xseg_kv_queue_create(kv, &queue_params, &s->queue, &mc->why);
 	xseg_kv_close(kv);
 	return rc;
 }

@@ -58,4 +58,35 @@ t "the supervisor, too" kill -KILL "$supervisor"
 t "peers that the segment has already need no more room" wait_for 60 xseg up peers.conf
 t "all serve" wait_for 60 all_serve
 t "it ends" xseg down
+
+# ---- values by key, and their gateway ----
+
+cat >values.conf <<END
+[segment]
+memory = 20M
+[peer memd]
+memory = 16M
+[peer values]
+kind = kvd
+downstream = memd
+size = 16M
+zone_size = 1M
+tail = 1M
+keys = 1000
+[peer memcached]
+kvd = values
+listen = unix:$TMP/socket
+threads = 2
+END
+xseg up values.conf 2>err.txt
+is "a message has what each part needs" "$(grep -cE \
+	'line 2: memory: 20.0M is too little, the peers need [0-9.]+M .memd 18.0M, values [0-9.]+M, memcached 20.0M.; set memory = [0-9]+M' err.txt)" 1
+is "and is the only one" "$(wc -l <err.txt)" 1
+t "what is needed is known" eval "xseg --json config check values.conf >check.json; jq -e '.memory.needed_bytes > 0' check.json"
+sed -i "s/^memory = 20M/memory = $(($(jq .memory.needed_bytes check.json) >> 20))M/" values.conf
+t "with just that much it comes up" xseg up values.conf
+t "and the gateway has its queues" wait_for 60 \
+	grep -q "memcached: the store of values values is open" "$log"
+is "nothing is left" "$(field_of free_bytes info)" 0
+t "it ends" xseg down
 finish

@@ -16,6 +16,30 @@
 #define ROOM_MIN   (2 * KV_PAGE)
 #define LARGE_MAX  64u
 
+static struct xseg_kv_queue_params with_defaults(const struct xseg_kv_queue_params *params)
+{
+	struct xseg_kv_queue_params p = params ? *params : (struct xseg_kv_queue_params){ 0 };
+
+	p.depth = p.depth ? p.depth : DEPTH;
+	p.room_bytes = p.room_bytes ? p.room_bytes : ROOM_BYTES;
+	p.large_rooms = p.large_rooms ? p.large_rooms : 1;
+	return p;
+}
+
+static uint32_t room_pages_of(const struct xseg_kv_queue_params *p)
+{
+	return (p->room_bytes + KV_PAGE - 1) / KV_PAGE;
+}
+
+uint64_t xseg_kv_queue_memory(const struct xseg_kv_queue_params *params)
+{
+	struct xseg_kv_queue_params p = with_defaults(params);
+	uint64_t bytes = ((uint64_t)p.depth * room_pages_of(&p) +
+				 (uint64_t)p.large_rooms * KV_PAGES) * KV_PAGE;
+
+	return (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
+}
+
 static int take_memory(struct xseg_kv_queue *q, struct xseg_error *err)
 {
 	uint32_t nr = q->depth * q->room_pages, at;
@@ -82,7 +106,7 @@ static int create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
 	q->client.seg = kv->server.seg;
 	q->kv = kv;
 	q->depth = params->depth;
-	q->room_pages = (params->room_bytes + KV_PAGE - 1) / KV_PAGE;
+	q->room_pages = room_pages_of(params);
 	q->nr_large = params->large_rooms;
 	q->waiting.last = &q->waiting.first;
 	q->back.last = &q->back.first;
@@ -100,7 +124,7 @@ static int create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
 int xseg_kv_queue_create(struct xseg_kv *kv, const struct xseg_kv_queue_params *params,
 	struct xseg_kv_queue **queue, struct xseg_error *err)
 {
-	struct xseg_kv_queue_params p = params ? *params : (struct xseg_kv_queue_params){ 0 };
+	struct xseg_kv_queue_params p = with_defaults(params);
 	uint64_t before;
 	int rc;
 
@@ -110,9 +134,6 @@ int xseg_kv_queue_create(struct xseg_kv *kv, const struct xseg_kv_queue_params *
 	rc = xs_check_whole(kv->server.seg, err);
 	if (rc)
 		return rc;
-	p.depth = p.depth ? p.depth : DEPTH;
-	p.room_bytes = p.room_bytes ? p.room_bytes : ROOM_BYTES;
-	p.large_rooms = p.large_rooms ? p.large_rooms : 1;
 	if (p.depth > DEPTH_MAX || p.room_bytes < ROOM_MIN || p.room_bytes > XSEG_REQ_BYTES ||
 		p.large_rooms > LARGE_MAX)
 		return xseg_fail(err, -EINVAL,

@@ -83,8 +83,8 @@ struct peer_class {
 	int (*fit)(const struct peer *p, struct xseg_error *err);
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);
-	/* How many bytes of the segment's memory, in whole extents, init takes where the peer has
-	 * had none before; options and threads are set. NULL: none. */
+	/* How many bytes of the segment's memory, in whole extents, the peer takes when it begins
+	 * and has had none before; options and threads are set. NULL: none. */
 	uint64_t (*memory_bytes)(const struct peer *p);
 	/* peer->xp, ports, downstream are there; not serving yet. */
 	int (*init)(struct peer *p, struct xseg_error *err);

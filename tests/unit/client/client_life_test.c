@@ -311,8 +311,8 @@ static void a_volumed_that_stays_away_is_an_error_that_stays(void **state)
 {
 	struct clientrig *g = *state;
 	struct xseg_io io[8] = { 0 }, *done, more = { .op = XSEG_OP_FLUSH };
-	uint64_t begun;
 	struct xseg_error err;
+	uint64_t begun;
 	void *buf;
 
 	clientrig_reopen(g, CLIENTRIG_SECOND / 5);
@@ -336,9 +336,9 @@ static void a_volumed_that_stays_away_is_an_error_that_stays(void **state)
 	assert_int_equal(xseg_queue_run(g->q, &more), -ENOTCONN);
 	xseg_queue_buffer_free(g->q, buf);
 	assert_int_equal(xseg_queue_wait(g->q, &done, 1, CLIENTRIG_SECOND), 0);
-	assert_int_equal(xseg_volume_refresh(g->v), -ENOTCONN);
 	assert_int_equal(xseg_volume_look(g->v, &err), -ENOTCONN);
 	assert_non_null(strstr(err.text, "volumed does not run; start it with"));
+	assert_int_equal(xseg_volume_refresh(g->v), -ENOTCONN);
 	/* and what to do then */
 	xseg_queue_destroy(g->q);
 	g->q = NULL;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/rig/kv_rig.h"
+#include "xseg/xseg.h"
 
 static uint8_t out[1 << 20], in[1 << 20];
 
@@ -213,8 +214,8 @@ static void a_kvd_that_stays_away_is_an_error_that_stays(void **state)
 	assert_int_equal(xseg_kv_open(&(struct xseg_kv_params){ .attached = g->seg }, &g->kv, &err),
 		-ENOTCONN);
 	kvrig_start_kvd(g);
-	assert_int_equal(xseg_kv_submit(g->q, &io[0]), -ENOTCONN);
 	assert_int_equal(xseg_kv_look(g->kv, &err), 0);
+	assert_int_equal(xseg_kv_submit(g->q, &io[0]), -ENOTCONN);
 	kvrig_reopen(g, 0);
 	assert_int_equal(kvrig_get(g, "b", in, sizeof(in)), 5000);
 }
@@ -321,6 +322,29 @@ static void a_store_that_is_not_there_is_told(void **state)
 	xseg_kv_close(NULL);
 }
 
+static void a_queue_takes_as_much_memory_as_it_says(void **state)
+{
+	static const struct xseg_kv_queue_params params[] = {
+		{ 0 }, { .depth = 1, .room_bytes = 8192 }, { .depth = 3, .room_bytes = 1 << 20 },
+		{ .depth = 8, .room_bytes = 8193, .large_rooms = 2 },
+	};
+	struct kvrig *g = *state;
+	struct xseg_kv_queue *q;
+	struct xseg_error err;
+
+	for (unsigned i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		struct xseg_info before, after;
+
+		xseg_get_info(g->seg, &before);
+		assert_int_equal(xseg_kv_queue_create(g->kv, &params[i], &q, &err), 0);
+		xseg_get_info(g->seg, &after);
+		assert_int_equal((uint64_t)(before.free_extents - after.free_extents) *
+				XSEG_EXTENT_SIZE, xseg_kv_queue_memory(&params[i]));
+		xseg_kv_queue_destroy(q);
+	}
+	assert_int_equal(xseg_kv_queue_memory(NULL), xseg_kv_queue_memory(&params[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +363,7 @@ int main(void)
 		KV_TEST(an_event_loop_is_told),
 		KV_TEST(a_child_has_no_part_of_a_store),
 		KV_TEST(a_store_that_is_not_there_is_told),
+		KV_TEST(a_queue_takes_as_much_memory_as_it_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
