@@ -34,10 +34,21 @@ static uint64_t given_bytes(const struct stack *stack)
 	return plan.pages_bytes;
 }
 
+/* What is wrong with the value of [segment] memory, or NULL. */
+static struct stack_error *memory_error(struct findings *f)
+{
+	for (uint32_t i = 0; i < f->errors.nr; i++)
+		if (f->errors.error[i].line == f->stack->memory_line &&
+			opt_same_name(f->errors.error[i].key, "memory"))
+			return &f->errors.error[i];
+	return NULL;
+}
+
 /* 0 or -ENOMEM. */
 static int find_all(struct findings *f, const char *text)
 {
 	int rc = stack_read(text, f->stack, &f->errors);
+	struct stack_error *memory;
 
 	if (rc != -ENOMEM)
 		rc = stack_check_all(f->stack, kinds_find, &f->errors);
@@ -48,7 +59,10 @@ static int find_all(struct findings *f, const char *text)
 	if (room_count(NULL, f->stack, &f->need, NULL) == -ENOMEM)
 		return -ENOMEM;
 	f->given_bytes = given_bytes(f->stack);
-	if (!stack_errors_has(&f->errors, 0, f->stack->memory_line, "memory"))
+	memory = memory_error(f);
+	if (memory)
+		room_add_good(f->stack, &f->need, memory);
+	else
 		room_check_plan(f->stack, &f->need, &f->room);
 	return 0;
 }
@@ -67,7 +81,7 @@ static void report_all(const struct findings *f)
 	report_errors("error", &f->errors);
 	report_errors("room", &f->room);
 	printf("memory\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", f->need.memory_bytes,
-		f->given_bytes, room_good_memory(f->need.memory_bytes));
+		f->given_bytes, stack_good_memory(f->need.memory_bytes));
 	for (uint32_t i = 0; i < f->stack->nr_peers; i++)
 		printf("need\t%s\t%" PRIu64 "\n", f->stack->peers[i].name, f->need.peer_bytes[i]);
 	for (uint32_t i = 0; i < f->stack->nr_exports; i++)

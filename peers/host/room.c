@@ -10,8 +10,8 @@
 #include "peers/common/say/export_words.h"
 #include "peers/host/kinds.h"
 
-#define MIB	     (1u << 20)
-#define DEFAULT_PORTS 64			/* xseg_create()'s, as for requests */
+#define DEFAULT_PORTS  64			/* xseg_create()'s, as for requests */
+#define ROOM_NEED_TEXT (ROOM_TEXT + 32)
 
 static int add_peer(struct room_need *n, const struct stack *stack, uint32_t at,
 		    struct xseg_error *err)
@@ -111,13 +111,6 @@ const char *room_text(
 	return text;
 }
 
-uint64_t room_good_memory(uint64_t need)
-{
-	uint64_t step = 32 * MIB;
-
-	return (need + need / 8 + step - 1) / step * step;
-}
-
 int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *err)
 {
 	char left[32], needs[32], good[32], of[ROOM_TEXT];
@@ -134,7 +127,7 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 	if (n.memory_bytes > memory_left) {
 		opt_human_size(memory_left, left, sizeof(left));
 		opt_human_size(n.memory_bytes, needs, sizeof(needs));
-		opt_format_size(room_good_memory(has.memory_bytes - memory_left + n.memory_bytes),
+		opt_format_size(stack_good_memory(has.memory_bytes - memory_left + n.memory_bytes),
 			good, sizeof(good));
 		return xseg_fail(err, -ENOSPC,
 			"the segment has %s of memory left and its peers need %s (%s); set memory "
@@ -156,23 +149,43 @@ int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *e
 	return 0;
 }
 
+/* "70.0M (cached 66.0M, ...)", and a good value. */
+static void need_texts(const struct stack *stack, const struct room_need *need,
+	char needs[ROOM_NEED_TEXT], char good[32])
+{
+	char size[32], of[ROOM_TEXT];
+
+	opt_human_size(need->memory_bytes, size, sizeof(size));
+	snprintf(needs, ROOM_NEED_TEXT, "%s (%s)", size, room_text(stack, need, of));
+	opt_format_size(stack_good_memory(need->memory_bytes), good, 32);
+}
+
+void room_add_good(const struct stack *stack, const struct room_need *need,
+	struct stack_error *error)
+{
+	char needs[ROOM_NEED_TEXT], good[32];
+	size_t used = strlen(error->why.text);
+
+	need_texts(stack, need, needs, good);
+	snprintf(error->why.text + used, sizeof(error->why.text) - used,
+		", the peers need %s; set memory = %s", needs, good);
+}
+
 static void check_memory(const struct stack *stack, const struct room_need *need,
 			 uint64_t given_bytes, struct stack_errors *errors)
 {
-	char given[32], needs[32], good[32], of[ROOM_TEXT];
+	char given[32], needs[ROOM_NEED_TEXT], good[32];
 
-	opt_human_size(given_bytes, given, sizeof(given));
-	opt_human_size(need->memory_bytes, needs, sizeof(needs));
-	opt_format_size(room_good_memory(need->memory_bytes), good,
-		sizeof(good));
+	opt_human_size(stack->segment.memory, given, sizeof(given));
+	need_texts(stack, need, needs, good);
 	if (!stack->segment.memory)
 		stack_errors_add(errors, stack->segment_line, "memory",
 			"[segment] has no memory; add memory = %s", good);
 	else if (need->memory_bytes > given_bytes)
 		stack_errors_add(errors, stack->memory_line, "memory",
-			"memory: %s is too little, the peers need %s (%s); set memory = %s, or "
-			"give them less",
-			given, needs, room_text(stack, need, of), good);
+			"memory: %s is too little, the peers need %s; set memory = %s, or give "
+			"them less",
+			given, needs, good);
 }
 
 void room_check_plan(const struct stack *stack, const struct room_need *need,

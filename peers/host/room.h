@@ -19,9 +19,6 @@ struct room_need {
  * are wrong, which is the answer then. */
 int room_count(struct xseg *seg, const struct stack *stack, struct room_need *need,
 	       struct xseg_error *err) XSEG_MUST_CHECK;
-/* A good size for [segment] memory, for so much: clients find room, too, and it is a number that a
- * person takes. */
-uint64_t room_good_memory(uint64_t need_bytes);
 /* "cached 34.0M, memd 4.0M"; returns text. */
 #define ROOM_TEXT 160
 const char *room_text(
@@ -31,6 +28,9 @@ const char *room_text(
  * whatever the order. 0 is no promise: others may take some meanwhile, and requests may lie
  * apart. */
 int room_check(struct xseg *seg, const struct stack *stack, struct xseg_error *err) XSEG_MUST_CHECK;
+/* Adds what the peers need, and a good value, to what is wrong with [segment] memory by itself. */
+void room_add_good(const struct stack *stack, const struct room_need *need,
+	struct stack_error *error);
 /* The same of a segment that is made as the stack's [segment] says. Adds what is too little. */
 void room_check_plan(const struct stack *stack, const struct room_need *need,
 		     struct stack_errors *errors);

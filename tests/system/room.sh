@@ -32,6 +32,13 @@ refused()
 expect_err 2 "line 2: memory: 24.0M is too little, the peers need 42.0M .memd 6.0M, cached 34.0M, \
 volumed 2.0M.; set memory = 64M, or give them less" "a new segment that is too small is refused" \
 	xseg up stack.conf
+sed 's/^memory = 24M/memory = 1M/' stack.conf >tiny.conf
+expect_err 2 "line 2: memory: 1M is out of range, it must be 4M to 1T, the peers need 42.0M .memd 6.0M, \
+cached 34.0M, volumed 2.0M.; set memory = 64M" "one that no segment can have, in the same line" \
+	xseg up tiny.conf
+sed 's/^memory = 24M/memory = 3T/' stack.conf >huge.conf
+expect_err 2 "line 2: memory: 3T is out of range, .*; set memory = 64M" "or one that is too large" \
+	xseg up huge.conf
 expect_exit 4 "and not made" xseg info
 t "a segment is made" xseg create --memory 40M
 free=$(free_of_segment)

@@ -96,8 +96,11 @@ is "that they do not fit is said" \
 is "and that they do" \
 	"$(xseg create --memory 1G --clients 100 --ports 128 --requests 5120 --dry-run 2>&1 | tail -n 1)" \
 	"clients: 100 of 128 ports, 3200 of 5120 requests; peers need some as well"
-expect_err 2 "10 clients take 60.0M of memory, and --memory is 32.0M" \
+expect_err 2 "--memory 32.0M is too little, 40.0M are needed \(10 clients 40.0M\); give --memory 64M, or" \
 	"clients need memory" xseg create --memory 32M --clients 10 --dry-run
+expect_err 2 "--memory 64.0M is too little, 106M are needed \(the cache 64.0M, its tables 2.0M, 10 clients 40.0M\); give --memory 128M, or" \
+	"a message has all parts" xseg create --memory 64M --cache 64M --clients 10 --dry-run
+t "its value is good" xseg --quiet create --memory 128M --cache 64M --clients 10 --dry-run
 expect_err 2 "a segment has 256 at most; one 'xseg export' serves many NBD clients" \
 	"and ports" xseg create --memory 32G --clients 1000 --dry-run
 is "a cache of 5M costs what it will take, in steps of 2M" \
@@ -105,7 +108,7 @@ is "a cache of 5M costs what it will take, in steps of 2M" \
 	"$(xseg --json create --memory 64M --cache 6M --objects 80 --dry-run | jq -c .cache)"
 is "and has as many objects as were asked for" \
 	"$(xseg --json create --memory 64M --cache 5M --dry-run | jq .cache.objects)" 80
-expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
+expect_err 2 "needed \(the cache 64.0M, its tables 2.0M\); give" "a cache larger than the memory is a wrong size" \
 	xseg create --memory 64M --cache 64M --dry-run
 expect_err 2 "--objects needs a cache; give its size with --cache" \
 	"objects without a cache are wrong usage" \

@@ -47,6 +47,9 @@ extern const char *const stack_huge_names[];	/* by enum xseg_huge; ended by NULL
 
 /* For struct opt's check: an empty text is no group. */
 int stack_check_group(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
+/* A good size for the memory of a segment in which so much is needed: clients find room, too, and
+ * it is a number that a person takes. */
+uint64_t stack_good_memory(uint64_t need_bytes);
 /* Makes what xseg_create() wants: reads the mode, looks up the group, which may be a number.
  * -EINVAL with a line in err. */
 int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,

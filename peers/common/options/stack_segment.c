@@ -7,6 +7,8 @@
 #include "peers/common/options/owner.h"
 #include "peers/common/options/stack.h"
 
+#define STEP_BYTES ((uint64_t)32 << 20)	/* of a good memory */
+
 int stack_check_group(const char *text, struct xseg_error *err)
 {
 	return *text ? 0 : xseg_fail(err, -EINVAL, "group: it is empty; leave it out for your own");
@@ -18,7 +20,8 @@ const char *const stack_huge_names[] = { "auto", "never", "require", NULL };
 const struct opt stack_segment_table[] = {
 	{ .name = "name", .kind = OPT_STR, .off = SEG(name), .len = XSEG_NAME_MAX, .arg = "NAME",
 	  .check = cli_check_name, .help = "name of the segment" },
-	{ .name = "memory", .kind = OPT_SIZE, .off = SEG(memory), .min = 4 << 20, .arg = "SIZE",
+	{ .name = "memory", .kind = OPT_SIZE, .off = SEG(memory), .min = 4 << 20,
+	  .max = 1ull << 40, .arg = "SIZE",
 	  .help = "memory for data, caches and tables" },
 	{ .name = "requests", .kind = OPT_UINT, .off = SEG(requests), .arg = "N", .min = 32,
 	  .max = 1u << 20, .flags = OPT_OR_ZERO, .help = "requests in all (0: 2048)" },
@@ -34,6 +37,11 @@ const struct opt stack_segment_table[] = {
 	OWNER_OPT(SEG(owner)),
 	{ 0 }
 };
+
+uint64_t stack_good_memory(uint64_t need_bytes)
+{
+	return (need_bytes + need_bytes / 8 + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+}
 
 int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
 			 struct xseg_error *err)

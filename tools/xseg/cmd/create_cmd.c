@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "peers/common/say/cache_cost.h"
+#include "peers/common/say/kv.h"
 #include "peers/common/options/stack.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/base/out.h"
@@ -14,6 +15,7 @@
 #define AT(field) offsetof(struct seg_create_opts, field)
 const struct opt seg_create_table[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory_bytes), .min = 4 << 20,
+	  .max = 1ull << 40,
 	  .flags = OPT_REQUIRED,
 	  .help = "memory for data, caches and their tables" },
 	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 32,
@@ -43,7 +45,7 @@ const struct opt seg_create_table[] = {
 /* What a cache of the given size takes out of a segment. */
 struct cache_plan {
 	uint64_t memory_bytes, objects, buckets;
-	struct cache_cost cost;			/* with that many objects */
+	struct cache_cost cost;			/* with that many objects; 0: no cache */
 	/* what one more object with a single bucket costs */
 	uint64_t sparse_bytes;
 };
@@ -71,7 +73,6 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 				   .segment_bytes = p->pages_bytes,
 				   .requests = p->nr_requests,
 				   .ports = 1 };
-	char cache[OUT_TEXT], arena[OUT_TEXT], memory[OUT_TEXT];
 
 	if (o->objects && !o->cache_bytes)
 		return tool_fail(TOOL_USAGE,
@@ -85,13 +86,7 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 	size.volumes = cached_nr_volumes(o->cache_bytes);
 	cache_cost(&size, &c->cost);
 	c->sparse_bytes = cached_sparse_object_bytes();
-	if (c->memory_bytes + c->cost.arena <= p->pages_bytes)
-		return TOOL_DONE;
-	return tool_fail(TOOL_USAGE,
-		"create: a cache of %s needs %s more for its tables, and --memory is %s; give the "
-		"segment more memory, or the cache less or fewer --objects",
-		out_size(c->memory_bytes, cache), out_size(c->cost.arena, arena),
-		out_size(o->memory_bytes, memory));
+	return TOOL_DONE;
 }
 
 /* What programs take of a segment: each a queue with the library's defaults. */
@@ -100,11 +95,8 @@ struct clients_plan {
 	uint64_t memory_bytes;
 };
 
-static int plan_clients(const struct seg_create_opts *o, const struct xseg_plan *p,
-			struct clients_plan *c)
+static int plan_clients(const struct seg_create_opts *o, struct clients_plan *c)
 {
-	char all[OUT_TEXT], memory[OUT_TEXT];
-
 	*c = (struct clients_plan){ .clients = o->clients,
 				    .ports = o->clients,
 				    .requests = o->clients * XSEG_QUEUE_DEPTH,
@@ -114,12 +106,32 @@ static int plan_clients(const struct seg_create_opts *o, const struct xseg_plan 
 			"create: %" PRIu32 " clients take a port each, and a segment has %u at "
 			"most; one 'xseg export' serves many NBD clients with 20 ports",
 			c->clients, XSEG_MAX_PORTS);
-	if (c->memory_bytes <= p->pages_bytes)
+	return TOOL_DONE;
+}
+
+/* One message for all that is asked for. */
+static int check_memory(const struct seg_create_opts *o, const struct xseg_plan *p,
+	const struct cache_plan *cache, const struct clients_plan *clients)
+{
+	uint64_t need = cache->memory_bytes + cache->cost.arena + clients->memory_bytes;
+	char given[OUT_TEXT], needs[OUT_TEXT], a[OUT_TEXT], b[OUT_TEXT], good[OUT_TEXT];
+	char parts[160] = "";
+	struct kv_text t;
+
+	if (need <= p->pages_bytes)
 		return TOOL_DONE;
+	kv_init(&t, parts, sizeof(parts));
+	if (cache->memory_bytes)
+		kv_add(&t, "the cache %s, its tables %s", out_size(cache->memory_bytes, a),
+			out_size(cache->cost.arena, b));
+	if (clients->clients)
+		kv_add(&t, "%s%" PRIu32 " clients %s", t.used ? ", " : "", clients->clients,
+			out_size(clients->memory_bytes, a));
+	opt_format_size(stack_good_memory(need), good, sizeof(good));
 	return tool_fail(TOOL_USAGE,
-		"create: %" PRIu32 " clients take %s of memory, and --memory is %s; give the "
-		"segment more",
-		c->clients, out_size(c->memory_bytes, all), out_size(o->memory_bytes, memory));
+		"create: --memory %s is too little, %s are needed (%s); give --memory %s, or ask "
+		"for less",
+		out_size(o->memory_bytes, given), out_size(need, needs), parts, good);
 }
 
 static json_t *clients_json(const struct clients_plan *c)
@@ -260,7 +272,9 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 		return tool_fail_errno(rc, &err, "see 'xseg create --help'", "create");
 	rc = plan_cache(o, &plan, &cache);
 	if (!rc)
-		rc = plan_clients(o, &plan, &clients);
+		rc = plan_clients(o, &clients);
+	if (!rc)
+		rc = check_memory(o, &plan, &cache, &clients);
 	if (rc)
 		return rc;
 	if (!o->dry_run)
