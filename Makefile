@@ -164,10 +164,18 @@ endif
 
 # ---- building -----------------------------------------------------------------------------------
 
-.PHONY: all programs libs tests
+# Why sosd is left out: in the words of tests/lib/deps.sh, if that has tried.
+NO_SOSD = $(shell sed 's/ (see above)//' $(WITHOUT_CEPH) 2>/dev/null || echo librados-dev is not there)
+define LEFT_OUT
+$(if $(HAVE_SOSD),,@echo '  sosd is left out: $(NO_SOSD) (`make deps` $(if $(wildcard $(WITHOUT_CEPH)),tries again,installs it))')
+$(if $(PLUGIN),,@echo '  the plug-in for nbdkit is left out: nbdkit-plugin-dev is not there (`make deps` installs it)')
+endef
+
+.PHONY: all left-out programs libs tests
 all: programs libs tests ## everything, into build/bin, build/lib and build/tests
-	$(if $(wildcard $(RADOS_HEADER)),,@echo '  sosd is left out: librados-dev is not there (`make deps` installs it)')
-	$(if $(PLUGIN),,@echo '  the plug-in for nbdkit is left out: nbdkit-plugin-dev is not there (`make deps` installs it)')
+	$(LEFT_OUT)
+left-out:
+	$(LEFT_OUT)
 libs: $(LIBXSEG) $(SHARED) $(ENGINE) $(PLUGIN) $(GUARD)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)

@@ -65,6 +65,21 @@ is "which is installed alone then" "$(tail -n 1 installed)" \
 NONE=gcc
 expect_err 1 "could not install: gcc" "one that is needed is an error" deps gcc "${goal[@]}"
 
+# ---- what a build says ----
+
+left_out()	# FILE WORD=VALUE...
+{
+	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" BUILD="$TMP/none" WITHOUT_CEPH="$1" \
+		left-out "${@:2}" | grep sosd
+}
+is "a build without librados says so" "$(left_out none RADOS_HEADER=/none)" \
+	"  sosd is left out: librados-dev is not there (\`make deps\` installs it)"
+NONE=librados-dev
+t "deps cannot install it" deps librados-dev --quiet --without="$TMP/without" rados ceph
+is "then a build says why" "$(left_out "$TMP/without" RADOS_HEADER=/none)" \
+	"  sosd is left out: $(sed 's/ (see above)//' without) (\`make deps\` tries again)"
+is "with librados nothing is left out" "$(left_out none RADOS_HEADER="$root/Makefile")" ""
+
 # ---- memory ----
 
 expect_err 1 "make demo needs 999999999 MiB .* are free in /dev/shm: enlarge it" \
