@@ -116,7 +116,7 @@ killed_again()
 t "at once again: it runs, or is being started" killed_again
 t "it serves again" wait_for 30 state_is cached running
 t "the log names the command" grep -qE \
-	'xseg: peer kill: process [0-9]+ of cached is killed$' "$TMP/xseg-$XSEG_SEGMENT.log"
+	"xseg: process [0-9]+ of cached is killed by 'xseg peer kill'\$" "$TMP/xseg-$XSEG_SEGMENT.log"
 t "and no lack of memory" eval "! grep -q 'memory ran out' '$TMP/xseg-$XSEG_SEGMENT.log'"
 
 # ---- off the path ----
