@@ -155,7 +155,7 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 		(unsigned long long)dirty * 4, object_of(k)->nr_objects);
 }
 
-static int head_damaged(const struct cached *k, struct xseg_error *err)
+static int head_damaged(struct xseg_error *err)
 {
 	return xseg_fail(err, -EPROTO,
 		"the tables that it left in the segment are damaged; start it under another name, "
@@ -176,7 +176,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 		return rc;
 	assert(base);
 	if (bytes < sizeof(h))
-		return head_damaged(k, err);
+		return head_damaged(err);
 	if (atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0) {
 		if (bytes < wanted)
 			/* a predecessor that wanted less died before it had written anything */
@@ -192,7 +192,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 			"the tables that it left in the segment are of another version of cached; "
 			"start that version, let it flush, and stop it");
 	if (!head_ok(&h, bytes))
-		return head_damaged(k, err);
+		return head_damaged(err);
 	set_tables(k, base, &h);
 	return arena_fits(k, err);
 }
