@@ -379,6 +379,8 @@ $(BUILD)/tests/cached_kill_test: private LDFLAGS += $(addprefix -Wl$(comma)--wra
 # In these an idle port polls when it is kicked (tests/rig/cached_rig.c).
 $(BUILD)/tests/cached_read_test $(BUILD)/tests/cached_resize_test: \
 		private LDFLAGS += -Wl,--wrap=peer_port_kick
+# This one is killed where a file gets its name.
+$(BUILD)/tests/stack_edit_test: private LDFLAGS += -Wl,--wrap=rename
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # In these no tick wakes a reactor, and in the last one nothing a client (tests/rig/no_tick.h).

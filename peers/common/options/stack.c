@@ -15,8 +15,6 @@
 #include "peers/common/options/stack_kind.h"
 #include "peers/common/options/stack_resolve.h"
 
-#define BOM "\xef\xbb\xbf"
-
 /* ---- [peer NAME] ------------------------------------------------------------------------- */
 
 #define PEER(field) offsetof(struct stack_peer, field)
@@ -412,8 +410,8 @@ int stack_read(const char *text, struct stack *stack, struct stack_errors *error
 {
 	struct reading in = { .stack = stack, .next = text, .errors = errors };
 
-	if (!strncmp(in.next, BOM, strlen(BOM)))
-		in.next += strlen(BOM);
+	if (!strncmp(in.next, STACK_BOM, strlen(STACK_BOM)))
+		in.next += strlen(STACK_BOM);
 	if (find_broken(&in) || ini_parse_stream(read_line, &in, on_key, &in) < 0)
 		return -ENOMEM;
 	stack_resolve(stack, errors);

@@ -29,6 +29,7 @@
 #define STACK_MAX_GROUPS  16
 #define STACK_TEXT_BYTES  (64u << 10)		/* of its text, less than that */
 #define STACK_NONE	  UINT32_MAX
+#define STACK_BOM	  "\xef\xbb\xbf"		/* its text may begin with one */
 
 /* [segment]; the same table serves `xseg create`. */
 struct stack_segment {

@@ -1,5 +1,6 @@
 /* stack_edit - see stack_edit.h. Lines are told apart as stack.c and inih tell them: a section
- * begins at the start of its line, a line that begins with a blank goes on with the key before.
+ * begins at the start of its line, a line that begins with a blank goes on with the key before. The
+ * text may begin with a byte order mark.
  */
 #include "peers/common/options/stack_edit.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "peers/common/options/opt.h"
+#include "peers/common/options/stack.h"
 
 #define LINE_MAX_BYTES 198
 
@@ -46,8 +48,9 @@ static bool is_key(const char *line, const char *key)
 	size_t len = strcspn(line, " \t=:\n");
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, line);
+	line += len + strspn(line + len, " \t");
 	return len && len < sizeof(name) && opt_same_name(name, key) &&
-	       strchr("=:", line[len + strspn(line + len, " \t")]);
+	       (*line == '=' || *line == ':');
 }
 
 /* Where the value of such a line begins, and where it ends: before a comment, and blanks. */
@@ -78,14 +81,15 @@ static bool next_value(const char **values, const char **value, int *len)
 	return true;
 }
 
-static bool put_line(FILE *out, const char *key, const char **values)
+/* end: how lines of the file end */
+static bool put_line(FILE *out, const char *key, const char **values, const char *end)
 {
 	const char *value;
 	int len;
 
 	if (!next_value(values, &value, &len))
 		return false;
-	fprintf(out, "%s = %.*s\n", key, len, value);
+	fprintf(out, "%s = %.*s%s", key, len, value, end);
 	return true;
 }
 
@@ -127,6 +131,7 @@ static const char *end_of_section(const char *section, const char **last)
 static void write_section(FILE *out, const char *section, const char *key, const char *values)
 {
 	const char *last, *end = end_of_section(section, &last), *line;
+	const char *line_end = strcspn(section, "\r") < strcspn(section, "\n") ? "\r\n" : "\n";
 	bool goes_on = false;
 
 	for (line = section; line < last; line += line_bytes(line)) {
@@ -140,8 +145,8 @@ static void write_section(FILE *out, const char *section, const char *key, const
 			replace_line(out, line, &values);
 	}
 	if (last > section && last[-1] != '\n' && *values)
-		fputc('\n', out);
-	while (put_line(out, key, &values))
+		fputs(line_end, out);
+	while (put_line(out, key, &values, line_end))
 		;
 	fwrite(last, 1, (size_t)(end - last), out);
 }
@@ -153,6 +158,8 @@ char *stack_edit_set(const char *text, const char *peer, const char *key, const 
 	size_t len;
 	FILE *out;
 
+	if (!strncmp(section, STACK_BOM, strlen(STACK_BOM)))
+		section += strlen(STACK_BOM);
 	while (*section && !is_section(section, peer))
 		section += line_bytes(section);
 	out = *section ? open_memstream(&new, &len) : NULL;

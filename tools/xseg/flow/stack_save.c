@@ -2,35 +2,18 @@
 #include "tools/xseg/flow/stack_save.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "peers/common/options/stack_edit.h"
+#include "peers/common/options/text_file.h"
 #include "peers/common/say/kv.h"
 
 #define LINE_BYTES 200
 
 /* ---- the file ---------------------------------------------------------------------------- */
-
-static int read_file(const char *path, char text[STACK_TEXT_BYTES])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), error = errno;
-	ssize_t len;
-
-	if (fd < 0)
-		return -error;
-	len = read(fd, text, STACK_TEXT_BYTES - 1);
-	error = errno;
-	close(fd);
-	if (len < 0)
-		return -error;
-	text[len] = '\0';
-	return 0;
-}
 
 static int refuse_changed(const char *what, const struct stack_record *record, const char *text)
 {
@@ -60,7 +43,7 @@ int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
 	text = malloc(STACK_TEXT_BYTES);
 	if (!text)
 		return tool_fail(TOOL_FAILED, "%s: no memory for the stack file; free some", what);
-	rc = read_file(record->path, text);
+	rc = text_file_read(record->path, text, STACK_TEXT_BYTES);
 	if (rc)
 		rc = tool_fail(TOOL_REFUSED,
 			"%s: the stack file %s: %s, so nothing can be saved; 'xseg reload "
@@ -70,59 +53,6 @@ int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
 		rc = refuse_changed(what, record, text);
 	free(text);
 	return rc;
-}
-
-/* With the owner, the group and the mode of the old one. */
-static int take_rights(int fd, const char *path)
-{
-	struct stat old, own;
-
-	if (stat(path, &old) || fstat(fd, &own))
-		return -errno;
-	if ((old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
-		fchown(fd, old.st_uid, old.st_gid))
-		return -errno;
-	return fchmod(fd, old.st_mode & 07777) ? -errno : 0;
-}
-
-static int sync_directory(const char *path)
-{
-	char above[PATH_MAX];
-	int fd, rc;
-
-	snprintf(above, sizeof(above), "%s", path);
-	*strrchr(above, '/') = '\0';
-	fd = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = fsync(fd) ? -errno : 0;
-	close(fd);
-	return rc;
-}
-
-/* path: absolute, of a regular file. 0 or -errno; the old file is there until the new one is. */
-static int replace_file(const char *path, const char *text)
-{
-	char temporary[PATH_MAX + 16];
-	size_t len = strlen(text);
-	int fd, rc;
-
-	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = take_rights(fd, path);
-	if (!rc && write(fd, text, len) != (ssize_t)len)
-		rc = errno ? -errno : -EIO;
-	if (!rc && fsync(fd))
-		rc = -errno;
-	if (close(fd) && !rc)
-		rc = -errno;
-	if (!rc && rename(temporary, path))
-		rc = -errno;
-	if (rc)
-		unlink(temporary);
-	return rc ? rc : sync_directory(path);
 }
 
 /* ---- saving ------------------------------------------------------------------------------ */
@@ -180,7 +110,7 @@ int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
 			what, record->path);
 		goto out;
 	}
-	rc = replace_file(record->path, text);
+	rc = text_file_replace(record->path, text);
 	if (rc) {
 		rc = tool_fail(TOOL_FAILED,
 			"%s: it is set, and not saved: %s cannot be replaced: %s; change it by "
