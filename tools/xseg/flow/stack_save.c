@@ -10,6 +10,7 @@
 #include "peers/common/options/stack_edit.h"
 #include "peers/common/options/text_file.h"
 #include "peers/common/say/kv.h"
+#include "tools/xseg/base/stack_lock.h"
 
 #define LINE_BYTES 200
 
@@ -33,8 +34,11 @@ int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
 	struct stack_record *record)
 {
 	char *text;
-	int rc;
+	int fd, rc = stack_lock(t, what, &fd);
 
+	if (rc)
+		return rc;
+	stack_unlock(fd);
 	if (!stack_record_get(seg, record) || !*record->path)
 		return tool_fail(TOOL_REFUSED,
 			"%s: segment %s does not know its stack file, so nothing can be saved; "
@@ -95,37 +99,63 @@ static char *edit(const char *text, const char *peer, const char *settings)
 	return now;
 }
 
+/* The record may have got other names since it was checked, and no other text. */
+static int look_again(struct xseg *seg, const char *what, struct stack_record *record)
+{
+	char *text = strdup(record->text);
+	int rc = TOOL_DONE;
+
+	if (!text)
+		return tool_fail(TOOL_FAILED, "%s: no memory for the stack file; free some", what);
+	if (!stack_record_get(seg, record) || strcmp(record->text, text) != 0)
+		rc = tool_fail(TOOL_REFUSED,
+			"%s: it is set, and not saved: another command has changed the stack "
+			"meanwhile; do this again",
+			what);
+	free(text);
+	return rc;
+}
+
+static int write_text(struct tool *t, struct xseg *seg, const char *what,
+	struct stack_record *record, const char *text)
+{
+	int rc = text_file_replace(record->path, text);
+
+	if (rc)
+		return tool_fail(TOOL_FAILED,
+			"%s: it is set, and not saved: %s cannot be replaced: %s; change it by "
+			"hand, or save as a user that may",
+			what, record->path, strerror(-rc));
+	snprintf(record->text, sizeof(record->text), "%s", text);
+	rc = stack_record_set(seg, record);
+	if (rc)
+		return tool_fail_errno(rc, NULL, "run 'xseg reload'",
+			"%s: the segment's copy of %s", what, record->path);
+	tool_say(t, "saved in %s", record->path);
+	return TOOL_DONE;
+}
+
 int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
 	struct stack_record *record, const char *peer, const char *settings)
 {
-	char *text = edit(record->text, peer, settings);
 	struct stack *stack = stack_create();
 	struct xseg_error err = { "no memory" };
-	int rc;
+	char *text = NULL;
+	int fd, rc = stack_lock(t, what, &fd);
 
-	if (!text || strlen(text) >= STACK_TEXT_BYTES || !stack || stack_parse(text, stack, &err)) {
+	if (!rc)
+		rc = look_again(seg, what, record);
+	if (!rc)
+		text = edit(record->text, peer, settings);
+	if (!rc && (!text || strlen(text) >= STACK_TEXT_BYTES || !stack ||
+			   stack_parse(text, stack, &err)))
 		rc = tool_fail(TOOL_FAILED,
 			"%s: it is set, and not saved: %s has no section of that peer that can be "
 			"changed; change it by hand",
 			what, record->path);
-		goto out;
-	}
-	rc = text_file_replace(record->path, text);
-	if (rc) {
-		rc = tool_fail(TOOL_FAILED,
-			"%s: it is set, and not saved: %s cannot be replaced: %s; change it by "
-			"hand, or save as a user that may",
-			what, record->path, strerror(-rc));
-		goto out;
-	}
-	snprintf(record->text, sizeof(record->text), "%s", text);
-	rc = stack_record_set(seg, record);
-	if (rc)
-		rc = tool_fail_errno(rc, NULL, "run 'xseg reload'",
-			"%s: the segment's copy of %s", what, record->path);
-	else
-		tool_say(t, "saved in %s", record->path);
-out:
+	if (!rc)
+		rc = write_text(t, seg, what, record, text);
+	stack_unlock(fd);
 	stack_destroy(stack);
 	free(text);
 	return rc;

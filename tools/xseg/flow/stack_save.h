@@ -13,7 +13,8 @@
 #include "tools/xseg/base/tool.h"
 
 /* The segment's stack, for a command that can do nothing without its file. TOOL_REFUSED: the
- * segment does not know the file, or the file is gone, or was changed since it was used. */
+ * segment does not know the file, or the file is gone, or was changed since it was used; or another
+ * command changes the stack (stack_lock.h). */
 int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
 	struct stack_record *record) XSEG_MUST_CHECK;
 /* Writes " KEY=VALUE..." of a peer into the file, and into the segment. record: as checked. */
