@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/options/stack_record.h"
 #include "peers/common/say/export_words.h"
 #include "peers/host/ended.h"
 #include "peers/host/nbdkit.h"
@@ -378,6 +379,19 @@ int exports_poll_ms(const struct supervisor *s, int ms)
 	return ms;
 }
 
+/* H5 */
+static void hold_stopped(struct supervisor *s)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	const struct stack *stack = s->units.stack;
+
+	if (record && stack_record_get(s->units.seg, record))
+		for (uint32_t i = 0; i < stack->nr_exports; i++)
+			if (stack_names_have(record->stopped, stack->exports[i].name))
+				s->exports.server[server_of(s, i) - s->exports.server].held = true;
+	free(record);
+}
+
 void exports_make(struct supervisor *s)
 {
 	const struct stack *stack = s->units.stack;
@@ -390,4 +404,5 @@ void exports_make(struct supervisor *s)
 		v->first = i;
 		v->id = nbdkit_id(s, i);
 	}
+	hold_stopped(s);
 }

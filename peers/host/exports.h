@@ -21,6 +21,9 @@
  *   H3  Servers end before peers are asked to stop, and after the first flush. One that has not
  *       ended END_MS later is killed.
  *   H4  The segment says which exports are stopped or have failed (SUPERVISOR_WORD_EXPORTS).
+ *   H5  A server that `xseg export stop` has stopped stays so under each later supervisor, until
+ *       `xseg export start`: the names of its exports are in the record of the stack
+ *       (stack_record.h). The command writes them before it gives the order.
  *
  * Contract: one thread, the supervisor's. Nothing blocks.
  */

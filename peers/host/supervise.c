@@ -526,14 +526,21 @@ static void delist(struct supervisor *s)
 		log_warn("%s: stays listed as stopped", me);
 }
 
-/* What the segment has of the same text stays: the path of its file, and who is to be restarted. */
+/* What the segment has of the same text stays: the path of its file, and who is to be restarted.
+ * Which exports are stopped stays in any case (H5). */
 static int keep_text(struct supervisor *s, const char *text)
 {
 	struct stack_record *record = calloc(1, sizeof(*record));
-	bool same = record && stack_record_get(s->units.seg, record) && !strcmp(record->text, text);
+	int rc = record ? 0 : -ENOMEM;
 
+	if (record &&
+		(!stack_record_get(s->units.seg, record) || strcmp(record->text, text) != 0)) {
+		snprintf(record->text, sizeof(record->text), "%s", text);
+		*record->path = *record->pending = '\0';
+		rc = stack_record_set(s->units.seg, record);
+	}
 	free(record);
-	return same ? 0 : xseg_stack_set(s->units.seg, text, strlen(text));
+	return rc;
 }
 
 /* The stack that is in the segment, or that of the text, which is there from then on. One that is

@@ -193,6 +193,7 @@ for turn in 1 2 3; do
 	t "its server is killed, and is there again ($turn)" kill_server
 done
 t "the client goes on" goes_on
+t "an export is stopped" xseg export stop once
 pid=$(field disk pid)
 supervisor=$(xseg --json status | jq .supervisor.pid)
 kill -9 "$supervisor"
@@ -200,7 +201,19 @@ t "also when the supervisor is killed" goes_on
 is "its server is the same" "$(field disk pid)" "$pid"
 is "an export whose server is there is served" "$(field disk state)" serving
 expect_err 4 "no supervisor" "nobody takes orders" xseg export restart disk --force
-t "another supervisor comes" xseg up stack.conf
+t "another supervisor comes" bash -c "xseg up stack.conf 2>said"
+is "an export that was stopped stays so" "$(field once state)" stopped
+t "which up says" grep -q "export once: it stays stopped, .*'xseg .*export start once'" said
+kill -9 "$(xseg --json status | jq .supervisor.pid)"
+cp stack.conf changed.conf
+sed -i '/^\[export once\]/,$s/^queues = 1/queues = 2/' changed.conf
+t "also with a changed file" xseg up changed.conf
+is "it stays so" "$(field once state)" stopped
+t "until it is started" xseg export start once
+is "then it serves" "$(field once state)" serving
+kill -9 "$(xseg --json status | jq .supervisor.pid)"
+t "nor does the next supervisor stop it" xseg up stack.conf
+t "it serves" wait_for 20 field_is once state serving
 is "the server is the same" "$(field disk pid)" "$pid"
 t "the supervisor watches it" grep -q "exports disk, safe, later runs already" "$log"
 t "which is killed, and is there again" kill_server
@@ -230,12 +243,14 @@ t "an export that the file has no more is ended" wait_for 20 bash -c \
 # ---- down, up, and a machine that begins anew ----
 
 t "a client connects" connected "$tcp/tcp"
+t "an export is stopped" xseg export stop later --force
 t "down ends a server with a client" bash -c "xseg down 2>said"
 t "it names the export" grep -q "lose their connections: tcp (1 client)" said
 echo >&9
 wait "$client"
 t "the socket is removed" test ! -e "$short/nbd.sock"
 t "the stack comes up again" xseg up stack.conf
+is "what was stopped before that is served" "$(field later state)" serving
 t "with its data" nbdcopy "$uri" copy
 supervisor=$(xseg --json status | jq .supervisor.pid)
 mapfile -t pids < <(xseg --json peer list | jq '.[].pid' | sort -u)

@@ -5,12 +5,15 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/options/stack_record.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stack_lock.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/text/export_text.h"
 
@@ -99,7 +102,7 @@ static int open_one(struct tool *t, const char *what, const char *name, struct o
 	int rc;
 
 	*o = (struct ordered){ .t = t };
-	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &o->seg);
+	rc = tool_attach(t, 0, &o->seg);
 	if (rc)
 		return rc;
 	rc = load(o->seg, &o->all);
@@ -112,11 +115,57 @@ static int open_one(struct tool *t, const char *what, const char *name, struct o
 	return rc;
 }
 
+/* The names of all exports of the server. False: there is no room for them. */
+static bool change_names(const struct ordered *o, bool stopped, struct stack_record *record)
+{
+	const struct exported *y;
+	bool fits = true;
+
+	for (y = o->all.export; y < o->all.export + o->all.nr; y++) {
+		if (y->e->server != o->x->e->server)
+			continue;
+		if (stopped)
+			fits &= stack_names_add(
+				record->stopped, sizeof(record->stopped), y->e->name);
+		else
+			stack_names_remove(record->stopped, y->e->name);
+	}
+	return !stopped || (fits && stack_record_fits(record));
+}
+
+/* H5 of peers/host/exports.h: for each supervisor that follows. */
+static int remember(const struct ordered *o, bool stopped)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	const char *what = o->launch.what;
+	int fd, rc = stack_lock(o->t, what, &fd);
+
+	if (!rc && (!record || !stack_record_get(o->seg, record)))
+		rc = tool_fail(TOOL_FAILED, "%s: the stack file cannot be read; do this again",
+			what);
+	if (!rc && !change_names(o, stopped, record))
+		rc = tool_fail(TOOL_FAILED,
+			"%s: segment %s has no room for the name beside its stack file, which has "
+			"nearly 64k; make that shorter",
+			what, o->t->segment);
+	if (!rc) {
+		rc = stack_record_set(o->seg, record);
+		rc = rc ? tool_fail_errno(rc, NULL, "do this again", "%s %s", what, o->x->e->name)
+			: TOOL_DONE;
+	}
+	stack_unlock(fd);
+	free(record);
+	return rc;
+}
+
 static int give_order(struct ordered *o, enum export_order order)
 {
 	uint32_t place = (uint32_t)(o->x - o->all.export);
-	int rc = proc_order_export(o->seg, &o->supervisor, order, place);
+	int rc = remember(o, order == EXPORT_STOP);
 
+	if (rc)
+		return rc;
+	rc = proc_order_export(o->seg, &o->supervisor, order, place);
 	if (rc)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process",
 			"the supervisor of segment %s", o->t->segment);

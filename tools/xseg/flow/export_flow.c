@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/options/stack_record.h"
 #include "peers/common/say/export_words.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
@@ -14,7 +16,8 @@
 
 /* ---- up ---------------------------------------------------------------------------------- */
 
-static uint32_t count_served(struct launch *l, const char **waiting)
+/* stopped: those that are not waited for, as `xseg export stop` has stopped them */
+static uint32_t count_served(struct launch *l, const char *stopped, const char **waiting)
 {
 	const struct stack *stack = l->stack;
 	struct exported x;
@@ -23,7 +26,7 @@ static uint32_t count_served(struct launch *l, const char **waiting)
 	*waiting = NULL;
 	for (uint32_t i = 0; i < stack->nr_exports; i++) {
 		exported_look(l->seg, &stack->exports[i], i, &x);
-		if (exported_is_served(&x))
+		if (exported_is_served(&x) || stack_names_have(stopped, stack->exports[i].name))
 			nr++;
 		else if (!*waiting)
 			*waiting = stack->exports[i].name;
@@ -31,7 +34,7 @@ static uint32_t count_served(struct launch *l, const char **waiting)
 	return nr;
 }
 
-static void note_missing(struct launch *l)
+static void note_missing(struct launch *l, const char *stopped)
 {
 	const struct stack *stack = l->stack;
 	struct exported x;
@@ -43,16 +46,21 @@ static void note_missing(struct launch *l)
 				"export %s: its volume is not there; 'xseg volume create %s --size "
 				"SIZE' makes it, and the export serves it then",
 				x.e->name, x.e->volume);
+		else if (!exported_is_served(&x) && stack_names_have(stopped, x.e->name))
+			tool_note(l->t,
+				"export %s: it stays stopped, as 'xseg export stop' has stopped "
+				"it; 'xseg export start %s' starts it",
+				x.e->name, x.e->name);
 	}
 }
 
-int export_flow_wait(struct launch *l)
+static int wait_served(struct launch *l, const char *stopped)
 {
 	uint32_t nr = l->stack->nr_exports, served;
 	const char *waiting;
 	int rc;
 
-	while ((served = count_served(l, &waiting)) < nr) {
+	while ((served = count_served(l, stopped, &waiting)) < nr) {
 		rc = launch_look_for_failure(l, waiting);
 		if (rc)
 			return rc;
@@ -66,8 +74,22 @@ int export_flow_wait(struct launch *l)
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
-	note_missing(l);
+	note_missing(l, stopped);
 	return TOOL_DONE;
+}
+
+int export_flow_wait(struct launch *l)
+{
+	struct stack_record *record = calloc(1, sizeof(*record));
+	int rc;
+
+	if (!record)
+		return tool_fail(TOOL_FAILED, "%s: no memory for the stack; free some", l->what);
+	if (!stack_record_get(l->seg, record))
+		*record->stopped = '\0';
+	rc = wait_served(l, record->stopped);
+	free(record);
+	return rc;
 }
 
 /* ---- one export -------------------------------------------------------------------------- */

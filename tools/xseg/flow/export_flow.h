@@ -11,7 +11,8 @@
 #include "tools/xseg/flow/launch.h"
 
 /* Waits until all exports of the stack are served, as launch_wait() does for peers. One whose
- * volume is not there is served, and is told of. */
+ * volume is not there is served, and is told of. One that `xseg export stop` has stopped is told
+ * of, too, and not waited for. */
 int export_flow_wait(struct launch *l);
 /* Ends all servers of exports in order, and waits for that. No supervisor may be there. */
 int export_flow_end(struct tool *t, struct xseg *seg);
