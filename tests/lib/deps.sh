@@ -38,8 +38,9 @@ check,demo,bench    jq                reads JSON output in the test and benchmar
 check,demo          e2fsprogs         a real file system inside a volume
 check,bench         procps            finds and ends processes in the test scripts
 check               groff-base        test of the manual pages
-check,bench         fio               the load generator to compare with, and that has an engine here
-deb                 debhelper         builds packages
+check,bench,deb     fio               the load generator to compare with, and that has an engine here
+deb                 build-essential   builds packages: needed by policy
+deb                 debhelper         the same
 deb                 dpkg-dev          the same
 deb                 dh-python         the same: the Python package
 deb                 fakeroot          the same, for a user who is not root
@@ -47,7 +48,7 @@ deb,long            lintian           looks for faults in packages
 long                debootstrap       a bare Debian to install packages in: tests/system/packages.sh
 long                systemd-container  the same: it boots that
 check               zsh               test of the completion of commands
-check,bench         dpkg-dev          unpacks the source of fio, for the headers of that engine
+check,bench,deb     dpkg-dev          unpacks the source of fio, for the headers of that engine
 bench               gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
