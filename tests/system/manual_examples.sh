@@ -85,6 +85,7 @@ elsewhere()
 	"xseg top") echo "xseg_tool.sh: needs a terminal" ;;
 	"xseg down --cancel") echo "down.sh: needs a stop that has not ended" ;;
 	*--salvage) echo "kvd_damage.sh: needs a log that is lost" ;;
+	"adduser "*) echo "packages.sh: it changes the users of the machine" ;;
 	ceph\ *) echo "readme_ceph.sh: needs a cluster" ;;
 	*) return 1 ;;
 	esac
