@@ -101,8 +101,6 @@ static int kvd_fit(const struct peer *p, struct xseg_error *err)
 			"a kvd has one thread for now; leave out threads=");
 	if (!k->opt.prefix[0] && check_prefix(p->name, err))
 		return -EINVAL;
-	if (!k->opt.size_bytes)
-		return xseg_fail(err, -EINVAL, "size= is missing: how large the log may get");
 	if (k->opt.zone_bytes % XSEG_PAGE_SIZE || k->opt.tail_bytes % XSEG_PAGE_SIZE)
 		return xseg_fail(err, -EINVAL, "zone_size and tail are whole pages of 4k");
 	if (kvd_cost(k, &cfg, &cost)) {

@@ -77,6 +77,7 @@ struct peer_class {
 	bool keeps;
 	bool one;				/* none beside it of its kind sends to the same */
 	bool dates;				/* it is told the date (peer_port.date_s) */
+	bool absent_is_answer;			/* -ENOENT is not counted as an error */
 
 	/* Whether options fit together that are right each by itself: of a struct that has nothing
 	 * but options, as a stack file's are looked at, and before init. NULL: they do. */

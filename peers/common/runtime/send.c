@@ -54,10 +54,12 @@ static void count_op(struct port_box *box, uint32_t op, uint64_t bytes)
 
 static void count_error(struct peer_port *pp, const struct xreq *r, int64_t result)
 {
-	/* who deletes an object needs not know whether it is there */
-	/* who deletes what is not there has what he wanted; who lists asks first whether one can */
-	if ((result != -ENOENT || r->op != XSEG_OP_DELETE) &&
-		(result != -EOPNOTSUPP || r->op != XSEG_OP_LIST))
+	bool absent = result == -ENOENT &&
+		(r->op == XSEG_OP_DELETE || r->op == XSEG_OP_INFO || r->op == XSEG_OP_COPY ||
+			pp->peer->cls->absent_is_answer);
+
+	/* a client asks first whether a store can list */
+	if (!absent && (result != -EOPNOTSUPP || r->op != XSEG_OP_LIST))
 		xseg_stats_add(pp->stats, PEER_STAT_ERRORS, 1);
 	if (result == -EPROTO)
 		xseg_stats_add(pp->stats, PEER_STAT_PROTO_ERRORS, 1);
