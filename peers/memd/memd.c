@@ -691,7 +691,7 @@ static const struct opt memd_opts[] = {
 	  .arg = "N", .help = "requests a second; 0: no limit" },
 	{ .name = "fail", .kind = OPT_LIST, .off = FIELD(fail), .flags = OPT_LIVE,
 	  .len = sizeof(((struct memd *)0)->fail), .arg = "FAULT", .check = check_fail,
-	  .help = "OP:PROBABILITY[@NTH]:ERRNO|short|stall=TIME; repeatable; empty clears" },
+	  .help = "OP:PROBABILITY[@NTH]:ERRNO|short|stall=TIME; empty clears" },
 	{ .name = "seed", .kind = OPT_U64, .off = FIELD(seed), .def = "1", .flags = OPT_LIVE,
 	  .arg = "N", .help = "seed of its random numbers" },
 	{ .name = "volatile", .kind = OPT_BOOL, .off = FIELD(is_volatile), .def = "no",

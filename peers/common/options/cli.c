@@ -231,6 +231,9 @@ const char *cli_limits(const struct opt *o, char *out, size_t size)
 	char low[32], high[32];
 
 	out[0] = '\0';
+	/* as the argument may say already: wait|fail */
+	if (o->kind == OPT_ENUM && strchr(cli_argument(o), '|'))
+		return out;
 	if (o->kind == OPT_ENUM) {
 		format_choices(o, out, size);
 		return out;
