@@ -87,7 +87,7 @@ static bool take_answers(struct mc_worker *w)
 		for (uint32_t i = 0; i < n; i++)
 			mc_op_back(done[i]->cookie);
 		any |= n > 0;
-	} while (n == EVENTS);
+	} while (n == EVENTS && w->queue);	/* the last one may have lost it */
 	if (any)
 		w->answered_ns = w->pp->now_ns;
 	return any;
