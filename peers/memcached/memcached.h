@@ -20,8 +20,9 @@
  * Invariants
  *   M1  Answers of a connection go out in the order of its commands.
  *   M2  Of two operations of one connection with the same key, of which one is a change, the later
- *       one is sent when the earlier one is back. The store does operations that are out together
- *       in any order.
+ *       one is sent when the earlier one is back, and the value that it may have borrowed was
+ *       answered: else that could be got again, and be the later one's. The store does operations
+ *       that are out together in any order.
  *   M3  A connection that does not send or read holds nothing that others wait for. Operations are
  *       its own. Its value is read into its own memory before an operation begins. A value that
  *       finds no room in its memory for answers is given back to the cache, and got again when
@@ -181,7 +182,7 @@ struct mc_conn {
 	bool filling;
 	uint32_t filling_bytes;
 	struct mc_op *pending;
-	/* operations that are not DONE, by hash: if there is none, none of a new one's key is */
+	/* operations that a later one may have to wait for (M2), by hash */
 	uint8_t nr_undone[MC_HASHES], nr_flushes;
 };
 
@@ -217,6 +218,7 @@ struct mc_worker {
 
 struct mc_listener {
 	int fd;
+	bool ended;				/* port 0's thread: nobody is accepted any more */
 	/* of a socket of the file system, which is removed at the end */
 	char path[108];
 	dev_t device;
@@ -279,7 +281,8 @@ uint32_t mc_stores_in(const struct memcached *mc, enum mc_store_state state);
 void mc_store_mind(struct memcached *mc, uint64_t now_ns);
 /* Takes the worker's queue, if there is a new one. False: the store is not open. */
 bool mc_store_take(struct mc_worker *w);
-/* The worker's queue is lost: kvd is gone. All of its operations are back. */
+/* The worker's queue is lost: kvd is gone. All of its operations are back, and none holds a value.
+ */
 void mc_store_lose(struct mc_worker *w);
 void mc_store_end(struct memcached *mc);
 
@@ -288,6 +291,9 @@ void mc_store_end(struct memcached *mc);
 int mc_listen_check(const char *text, struct xseg_error *err);
 /* All that the option names. -errno with a line in err. */
 int mc_listen_open(struct memcached *mc, struct xseg_error *err);
+/* Port 0's thread: nobody is accepted any more. Other workers may be looking at the sockets. */
+void mc_listen_end(struct memcached *mc);
+/* There are no workers any more. */
 void mc_listen_close(struct memcached *mc);
 /* Takes connections that wait, some at a time. Whether there were any. */
 bool mc_accept(struct mc_worker *w);
@@ -302,7 +308,6 @@ void mc_value_copy(struct mc_op *op, uint32_t from, uint8_t *to, uint32_t bytes)
 /* ---- conn.c ---- */
 
 #define MC_READ_MOST (64u << 10)	/* of a connection in a round, unless a value is awaited */
-
 
 int mc_conns_init(struct mc_worker *w, uint8_t *memory, struct xseg_error *err);
 void mc_conn_open(struct mc_worker *w, int fd);
@@ -321,6 +326,8 @@ bool mc_conn_lend(struct mc_op *op, const uint8_t *to);
 /* To the socket and from it, as far as it goes now. */
 void mc_conn_write(struct mc_conn *c);
 void mc_conn_read(struct mc_conn *c);
+/* There is room for what it would read. Else there is when its values are stored. */
+bool mc_conn_may_read(const struct mc_conn *c);
 /* It has no operation, nothing to be written, and is in no list. */
 void mc_conn_free(struct mc_conn *c);
 /* Of those that are silent memory goes back; those that are for too long are closed. */
@@ -352,7 +359,10 @@ struct mc_line {
 	struct mc_conn *conn;
 	const struct mc_command *command;
 	uint32_t nr;
-	struct { const char *at; uint32_t bytes; } word[MC_WORDS];
+	struct {
+		const char *at;
+		uint32_t bytes;
+	} word[MC_WORDS];
 	bool cut;				/* there were more words */
 	uint32_t blanks;			/* before the first one */
 	const char *end;			/* of the text */

@@ -24,14 +24,17 @@ static bool waits(enum mc_op_state state)
 	return state == MC_OP_WAITING || state == MC_OP_AGAIN;
 }
 
-static bool is_undone(enum mc_op_state state)
+/* M2: a change of the key may have to wait for it. A value that is borrowed may be got again. */
+static bool is_undone(const struct mc_op *op)
 {
-	return state != MC_OP_FREE && state != MC_OP_DONE;
+	return op->state != MC_OP_FREE && (op->state != MC_OP_DONE || op->holds);
 }
 
-static void note_undone(struct mc_op *op, int more)
+/* It may be another thing than it was. */
+static void note_undone(struct mc_op *op, bool was)
 {
 	uint8_t *n = &op->conn->nr_undone[op->hash % MC_HASHES];
+	int more = is_undone(op) - was;
 
 	*n = (uint8_t)(*n + more);
 	if (op->kind == MC_FLUSH)
@@ -47,13 +50,24 @@ static void set_state(struct mc_op *op, enum mc_op_state state)
 		[MC_OP_DONE] = 1 << MC_OP_FREE | 1 << MC_OP_AGAIN,
 		[MC_OP_AGAIN] = 1 << MC_OP_OUT | 1 << MC_OP_DONE,
 	};
+	bool was = is_undone(op);
 
 	assert(may[op->state] >> state & 1);
 	op->conn->nr_waiting += waits(state);
 	op->conn->nr_waiting -= waits(op->state);
-	if (is_undone(state) != is_undone(op->state))
-		note_undone(op, is_undone(state) ? 1 : -1);
 	op->state = state;
+	note_undone(op, was);
+}
+
+static void set_holds(struct mc_op *op, bool holds)
+{
+	struct mc_worker *w = op->conn->worker;
+	bool was = is_undone(op);
+
+	w->nr_held += holds;
+	w->nr_held -= op->holds;
+	op->holds = holds;
+	note_undone(op, was);
 }
 
 /* ---- the connection's ring, and requests of the queue ------------------------------------- */
@@ -121,7 +135,7 @@ void mc_ops_feed(struct mc_worker *w)
 /* M2. flush_all has all keys. */
 static bool is_before_it(const struct mc_op *a, const struct mc_op *op)
 {
-	if (a->state == MC_OP_DONE)
+	if (!is_undone(a))
 		return false;
 	if (a->kind == MC_FLUSH || op->kind == MC_FLUSH)
 		return true;
@@ -159,6 +173,17 @@ static void finish(struct mc_op *op)
 	mc_conn_ready(op->conn);
 }
 
+/* Of the queue, and with it all that is borrowed. */
+static void lose(struct mc_worker *w)
+{
+	for (uint32_t i = 0; i < w->mc->per_worker * MC_CONN_OPS && w->nr_held; i++)
+		if (w->op[i].holds) {
+			set_holds(&w->op[i], false);
+			w->op[i].io.result = -ENOTCONN;
+		}
+	mc_store_lose(w);
+}
+
 /* False: it waits for a request of the queue. */
 static bool send(struct mc_op *op)
 {
@@ -174,7 +199,7 @@ static bool send(struct mc_op *op)
 		op->io.result = rc;
 		finish(op);
 		if (rc == -ENOTCONN && w->queue && !w->nr_out)
-			mc_store_lose(w);
+			lose(w);
 		return true;
 	}
 	if (!w->nr_out++)
@@ -314,8 +339,7 @@ void mc_op_back(struct mc_op *op)
 	bool lost = op->io.result == -ENOTCONN;
 
 	w->nr_out--;
-	op->holds = op->io.op == XSEG_KV_GET && op->io.result >= 0;
-	w->nr_held += op->holds;
+	set_holds(op, op->io.op == XSEG_KV_GET && op->io.result >= 0);
 	if (goes_on(op)) {
 		/* only for another request */
 		set_state(op, MC_OP_WAITING);
@@ -324,7 +348,7 @@ void mc_op_back(struct mc_op *op)
 		finish(op);
 	}
 	if (lost && !w->nr_out && w->queue)
-		mc_store_lose(w);
+		lose(w);
 }
 
 static void release(struct mc_op *op)
@@ -334,8 +358,7 @@ static void release(struct mc_op *op)
 	if (!op->holds)
 		return;
 	xseg_kv_release(w->queue, &op->io);
-	op->holds = false;
-	w->nr_held--;
+	set_holds(op, false);
 }
 
 void mc_op_again(struct mc_op *op)

@@ -17,18 +17,30 @@
 
 #include "peers/common/log/log.h"
 #include "peers/memcached/memcached.h"
+#include "xtypes/xstate.h"
 
 #define AGAIN_NS 1000000000u
 #define GONE_NS	 5000000000u		/* without kvd for so long, what waits fails */
 
-static void set_store(struct mc_store *s, enum mc_store_state state)
-{
-	atomic_store_explicit(&s->state, state, memory_order_release);
-}
+#define TO(s) (1u << MC_STORE_##s)
+
+static const struct xstates states = {
+	.what = "store of a gateway",
+	XSTATE(MC_STORE_, CLOSED, TO(OPENING)),
+	XSTATE(MC_STORE_, OPENING, TO(OPEN) | TO(FAILED)),
+	XSTATE(MC_STORE_, OPEN, TO(CLOSED)),
+	XSTATE(MC_STORE_, FAILED, TO(CLOSED)),
+};
 
 static enum mc_store_state store_of(const struct mc_store *s)
 {
 	return atomic_load_explicit(&s->state, memory_order_acquire);
+}
+
+static void set_store(struct mc_store *s, enum mc_store_state state)
+{
+	xstate_check(&states, store_of(s), state);
+	atomic_store_explicit(&s->state, state, memory_order_release);
 }
 
 uint32_t mc_stores_in(const struct memcached *mc, enum mc_store_state state)
@@ -156,12 +168,6 @@ void mc_store_lose(struct mc_worker *w)
 {
 	struct memcached *mc = w->mc;
 
-	for (uint32_t i = 0; i < mc->per_worker * MC_CONN_OPS && w->nr_held; i++)
-		if (w->op[i].holds) {
-			w->op[i].holds = false;
-			w->op[i].io.result = -ENOTCONN;
-			w->nr_held--;
-		}
 	/* its descriptor goes with the queue, and leaves the epoll with that */
 	close_queue(&mc->store[w->pp->nr]);
 	w->queue = NULL;
