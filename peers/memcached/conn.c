@@ -275,6 +275,12 @@ static bool make_room(struct mc_conn *c, uint32_t bytes)
 	return c->in_to + bytes <= MC_IN_BYTES;
 }
 
+/* Not while values that are at the store take all of the memory. */
+bool mc_conn_may_read(const struct mc_conn *c)
+{
+	return !c->nr_in_place || c->in_to + MC_LINE_MAX <= MC_IN_BYTES;
+}
+
 /* How much more is wanted of what has begun. */
 static uint32_t wanted(const struct mc_conn *c)
 {

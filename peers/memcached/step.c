@@ -188,7 +188,7 @@ void mc_conn_step(struct mc_conn *c)
 		mc_ops_unstarve(c);
 		mc_conn_free(c);
 	} else if ((c->state == MC_CONN_OPEN && !is_full(c) &&
-			   (more || c->readable || c->eof)) ||
+			   (more || (c->readable && mc_conn_may_read(c)) || c->eof)) ||
 		(c->writable && c->out_from < c->out_to)) {
 		mc_conn_ready(c);
 	}

@@ -8,6 +8,9 @@ usage: memcached_trouble.py CASE SOCKET [ARGUMENT]
   without_kvd        the same, and the kvd is stopped for longer than commands wait
   kvd_killed N       the kvd is killed N times while clients have commands in flight
   killed N           the gateway is killed N times, and the supervisor starts it
+  lost               the kvd is gone for good while as many commands are in flight as may be
+  order              a get is answered late, and a later command changes its value
+  full               a kvd stands still while a client sends more values than there is room for
   stopped            the gateway stops while a value is half sent, and answers are not read
 
 The stack is that of XSEG_SEGMENT, its gateway is called gate. Ends with 0 if all was right.
@@ -15,6 +18,7 @@ The stack is that of XSEG_SEGMENT, its gateway is called gate. Ends with 0 if al
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -166,6 +170,58 @@ def without_kvd():
     until(put_and_got, half, b"late", LARGE)
 
 
+def lost():
+    clients = [connect(PATH) for _ in range(4)]
+    xseg("peer", "stop", "kvd", "--force")
+    for s in clients:
+        s.sendall(b"".join(b"mg lost%d v\r\n" % i for i in range(64)))
+    for s in clients:
+        got = ask(s, b"mn\r\n", b"MN\r\n").split(b"\r\n")[:-2]
+        assert len(got) == 64 and all(line.startswith(b"SERVER_ERROR ") for line in got), got
+    xseg("peer", "start", "kvd")
+    for s in clients:
+        until(put_and_got, s, b"a", b"1")
+
+
+def order():
+    s = connect(PATH)
+    assert ask(s, set_of(b"slow", LARGE)) == b"STORED\r\n"
+    for i in range(16):                 # the log's own memory has newer values then
+        assert ask(s, set_of(b"filler%d" % i, LARGE)) == b"STORED\r\n"
+    assert ask(s, set_of(b"quick", b"old")) == b"STORED\r\n"
+    xseg("cache", "flush", "cached")
+    xseg("cache", "drop", "cached")
+    xseg("peer", "set", "memd", "latency=2s")
+    began = time.monotonic()
+    got = ask(s, b"get slow\r\nget quick\r\n" + set_of(b"quick", b"new"), b"STORED\r\n")
+    took = time.monotonic() - began
+    xseg("peer", "set", "memd", "latency=0s")
+    assert took > 1, "the first value did not come from the store: %.3f s" % took
+    assert got == value_of(b"slow", LARGE) + value_of(b"quick", b"old") + b"STORED\r\n", got[-100:]
+    assert ask(s, b"get quick\r\n", b"END\r\n") == value_of(b"quick", b"new")
+
+
+def full():
+    pid, kvd = int(ARGS[0]), int(ARGS[1])
+    good, s = connect(PATH), connect(PATH)
+    value = LARGE[:900000]
+    sets = set_of(b"first", value) + set_of(b"second", value)
+    before = stat_of(good, "bytes_read")
+    os.kill(kvd, signal.SIGSTOP)
+    try:
+        sender = threading.Thread(target=s.sendall, args=(sets,))
+        sender.start()
+        until(lambda: stat_of(good, "bytes_read") - before > (1 << 20) + 60000)
+        had = ticks_of(pid)
+        time.sleep(2)
+        took = ticks_of(pid) - had
+    finally:
+        os.kill(kvd, signal.SIGCONT)
+    assert took <= 10, "%d ticks of 200 while the kvd stands still" % took
+    assert ask(s, b"", b"STORED\r\nSTORED\r\n") == b"STORED\r\n" * 2
+    sender.join()
+
+
 class Load(threading.Thread):
     """One connection with its own keys and 16 commands in flight: sets, gets and a counter.
 
@@ -308,4 +364,4 @@ def stopped():
     assert ask(good, b"get huge\r\n", b"END\r\n") == value_of(b"huge", LARGE)
 
 
-{f.__name__: f for f in (descriptors, stalled, without_kvd, kvd_killed, killed, stopped)}[CASE]()
+{f.__name__: f for f in (descriptors, stalled, without_kvd, lost, order, full, kvd_killed, killed, stopped)}[CASE]()

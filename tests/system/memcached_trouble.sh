@@ -1,6 +1,7 @@
 #!/bin/bash
 # memcached_trouble.sh - the gateway without descriptors, with its kvd or itself killed under load,
-# with uploads that stall, and stopped while they do.
+# with a kvd that is slow, stands still or is gone, with uploads that stall, and stopped while they
+# do.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
@@ -49,6 +50,10 @@ trouble "with commands in flight a kill of the kvd does each of them once" \
 	kvd_killed "$(bound 3 20)"
 trouble "a kill of the gateway loses nothing that was answered" killed "$(bound 3 20)"
 trouble "an upload that ends without a kvd gets an error, and its connection goes on" without_kvd
+trouble "commands that are in flight when the kvd is given up get errors, and connections go on" lost
+trouble "a get that is answered late has the value from before a later change" order
+trouble "the gateway sleeps while values that the store has not taken fill its memory" \
+	full "$(gate_pid)" "$(peer_field kvd pid)"
 trouble "a stop waits neither for half an upload nor for a client that does not read" stopped
 t "the segment is sound" wait_for 60 xseg check
 t "all stops" xseg down
