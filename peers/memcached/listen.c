@@ -232,22 +232,32 @@ int mc_listen_open(struct memcached *mc, struct xseg_error *err)
 }
 
 /* Another process may have put its socket there meanwhile. */
-static void unlink_own(struct mc_listener *l)
+static void unlink_own(const struct mc_listener *l)
 {
 	struct stat st;
 
 	if (l->path[0] && !lstat(l->path, &st) && st.st_dev == l->device &&
 		st.st_ino == l->inode)
 		unlink(l->path);
-	l->path[0] = '\0';
+}
+
+/* A descriptor that was closed could be another file's when a worker accepts from it. */
+void mc_listen_end(struct memcached *mc)
+{
+	for (struct mc_listener *l = mc->listener; l < mc->listener + mc->nr_listeners; l++) {
+		if (l->ended)
+			continue;
+		l->ended = true;
+		shutdown(l->fd, SHUT_RDWR);
+		unlink_own(l);
+	}
 }
 
 void mc_listen_close(struct memcached *mc)
 {
-	for (uint32_t i = 0; i < mc->nr_listeners; i++) {
+	mc_listen_end(mc);
+	for (uint32_t i = 0; i < mc->nr_listeners; i++)
 		close(mc->listener[i].fd);
-		unlink_own(&mc->listener[i]);
-	}
 	mc->nr_listeners = 0;
 }
 

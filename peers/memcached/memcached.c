@@ -336,14 +336,14 @@ static int memcached_init(struct peer *p, struct xseg_error *err)
 	return 0;
 }
 
-/* Port 0's thread closes the sockets, and each worker its connections, see end_connections(). */
+/* Port 0's thread ends the sockets, and each worker its connections, see end_connections(). */
 static bool memcached_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct memcached *mc = memcached_of(p);
 	uint32_t left = 0;
 
 	*left_bytes = 0;
-	mc_listen_close(mc);
+	mc_listen_end(mc);
 	for (uint32_t i = 0; i < p->nr_ports; i++) {
 		left += atomic_load_explicit(&mc->worker[i].nr_conns, memory_order_relaxed);
 		peer_port_kick(&p->ports[i]);
