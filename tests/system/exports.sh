@@ -265,6 +265,39 @@ server=$(field disk pid)
 t "down ends servers without a supervisor" xseg down
 t "they have ended" wait_for 20 bash -c "! grep -q nbdkit /proc/$server/cmdline"
 
+# ---- an upgrade ----
+
+mkdir -p new/bin new/lib
+cp "$BUILD"/bin/{xseg,xseg-host,volumed,cached,filed} new/bin
+cp "$BUILD"/lib/{nbdkit-xseg-plugin.so,xseg-nbdkit-guard.so} new/lib
+replace()		# FILE: another one of the same contents, as dpkg makes it
+{
+	cp "$1" "$1.new" && mv "$1.new" "$1"
+}
+printf '%s\n' "$peers" "[export disk]" "nbd = $short/nbd.sock" "queues = 2" "[export tcp]" \
+	"volume = disk" "nbd = 127.0.0.1:$port" "queues = 2" >upgrade.conf
+t "a stack comes up by programs of another folder" new/bin/xseg up upgrade.conf
+is "they are those that are there" "$(xseg --json export list | jq -c '[.[].replaced]')" '[false,false]'
+t "a client connects" connected "$tcp/tcp"
+t "the plug-in is replaced" replace new/lib/nbdkit-xseg-plugin.so
+is "which is seen" "$(xseg --json export list | jq -c '[.[].replaced]')" '[true,true]'
+before=$(field disk pid),$(field tcp pid)
+t "peer restart --replaced leaves servers alone" bash -c "xseg peer restart --replaced 2>said"
+is "and names them, each with the command that starts the new one" \
+	"$(grep -o 'export [a-z]*: its server\|[a-z]*restart [a-z]*\( --force\)\?. starts it anew' said | tr \' ' ' | xargs)" \
+	"export disk: its server restart disk starts it anew export tcp: its server restart tcp --force starts it anew"
+is "they are the same" "$(field disk pid),$(field tcp pid)" "$before"
+t "the list names them, too" bash -c "xseg export list 2>&1 >list | grep -q 'export tcp: .* cuts then: 1'"
+t "one of them is restarted" xseg export restart disk
+is "it runs the new plug-in" "$(xseg --json export list | jq -c '[.[].replaced]')" '[false,true]'
+echo >&9
+wait "$client"
+t "the library that guards it is replaced" replace new/lib/xseg-nbdkit-guard.so
+is "that counts, too" "$(field disk replaced)" true
+t "an export is stopped" xseg export stop disk
+is "nothing runs, so nothing is old" "$(field disk replaced)" null
+t "the stack stops" xseg down
+
 # ---- addresses that cannot be had ----
 
 start holder "$python" -c 'import socket, sys, time

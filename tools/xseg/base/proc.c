@@ -132,6 +132,34 @@ bool proc_is_replaced(uint32_t pid)
 	return path[0];
 }
 
+/* A line of /proc/PID/maps: code of a file that is gone. Data is no matter, as the segment's. */
+static bool is_old_code(char *line)
+{
+	static const char gone[] = " (deleted)\n";
+	size_t len = strlen(line), end = strlen(gone);
+	const char *rights = strchr(line, ' '), *path = strchr(line, '/');
+
+	return rights && path && rights[3] == 'x' && strncmp(path, "/dev/", 5) != 0 &&
+	       strncmp(path, "/memfd:", 7) != 0 && len > end && !strcmp(line + len - end, gone);
+}
+
+bool proc_maps_replaced(uint32_t pid)
+{
+	char path[64], *line = NULL;
+	bool replaced = false;
+	size_t room = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	in = fopen(path, "re");
+	while (in && !replaced && getline(&line, &room, in) > 0)
+		replaced = is_old_code(line);
+	free(line);
+	if (in)
+		fclose(in);
+	return replaced;
+}
+
 void proc_become_new(void)
 {
 	char path[PATH_MAX], args[4096], *argv[ARGS_MAX + 1] = { NULL };

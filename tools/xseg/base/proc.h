@@ -34,6 +34,9 @@ int proc_order_export(struct xseg *seg, const struct xseg_peer_info *supervisor,
 
 /* Whether the file of a process's program has been removed, or has another one in its place. */
 bool proc_is_replaced(uint32_t pid);
+/* The same of its program or of any library that it has loaded. False of a process that cannot be
+ * looked at, as another user's. */
+bool proc_maps_replaced(uint32_t pid);
 /* Becomes the program that is in that place now, with the arguments of this one. Returns if that
  * cannot be. */
 void proc_become_new(void);

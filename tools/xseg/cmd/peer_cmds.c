@@ -20,6 +20,7 @@
 #include "tools/xseg/flow/stack_save.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/text/clients_text.h"
+#include "tools/xseg/text/export_text.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
@@ -330,6 +331,19 @@ static int restart_named(struct tool *t, const char *name)
 	return t->json ? out_state(name, "running") : TOOL_DONE;
 }
 
+/* Their clients would lose their connections, so servers of exports are told of only. */
+static int note_exports(const struct tool *t, struct xseg *seg)
+{
+	struct exported_all all;
+	int rc = exported_load(seg, &all);
+
+	if (rc)
+		return tool_fail_errno(rc, NULL, "free some memory", "the stack file");
+	export_text_note_replaced(t, &all);
+	exported_fini(&all);
+	return TOOL_DONE;
+}
+
 static int restart_stack(struct tool *t, bool if_replaced)
 {
 	struct xseg *seg;
@@ -338,6 +352,8 @@ static int restart_stack(struct tool *t, bool if_replaced)
 	if (rc)
 		return rc;
 	rc = restart_all(t, seg, if_replaced);
+	if (!rc)
+		rc = note_exports(t, seg);
 	xseg_detach(seg);
 	return rc || !t->json ? rc : out_state(t->segment, "running");
 }

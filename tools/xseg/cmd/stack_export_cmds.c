@@ -53,6 +53,8 @@ int export_list(struct tool *t, const void *opts, int argc, char **argv)
 			    "'xseg export VOL --nbd SOCKET'");
 	else if (!rc)
 		rc = out_table_print(export_text_table(&all));
+	if (!rc && !t->json)
+		export_text_note_replaced(t, &all);
 	exported_fini(&all);
 	xseg_detach(seg);
 	return rc;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/tool.h"
 
 static json_t *one_json(const struct exported *x)
@@ -23,6 +24,8 @@ static json_t *one_json(const struct exported *x)
 	out_set_int(j, "clients", x->connections);
 	json_object_set_new(j, "since_s",
 		served ? json_integer((json_int_t)x->since_s) : json_null());
+	json_object_set_new(j, "replaced",
+		served ? json_boolean(proc_maps_replaced(x->peer.pid)) : json_null());
 	return j;
 }
 
@@ -33,6 +36,42 @@ json_t *export_text_json(const struct exported_all *all)
 	for (uint32_t i = 0; i < all->nr; i++)
 		json_array_append_new(array, one_json(&all->export[i]));
 	return array;
+}
+
+/* How many exports its server has; *clients: connections of all of them. */
+static uint32_t count_beside(
+	const struct exported_all *all, const struct exported *x, uint32_t *clients)
+{
+	const struct exported *y;
+	uint32_t nr = 0;
+
+	*clients = 0;
+	for (y = all->export; y < all->export + all->nr; y++)
+		if (y->e->server == x->e->server) {
+			nr++;
+			*clients += y->connections;
+		}
+	return nr;
+}
+
+void export_text_note_replaced(const struct tool *t, const struct exported_all *all)
+{
+	const struct exported *x;
+	uint32_t nr, clients;
+	char lose[64];
+
+	for (x = all->export; x < all->export + all->nr; x++) {
+		if (x->e->server != (uint32_t)(x - all->export) || !exported_is_served(x) ||
+			!proc_maps_replaced(x->peer.pid))
+			continue;
+		nr = count_beside(all, x, &clients);
+		snprintf(lose, sizeof(lose), "; connections that it cuts then: %" PRIu32, clients);
+		tool_note(t,
+			"export %s: its server, process %" PRIu32 ", still runs a program or a "
+			"library that was replaced; 'xseg export restart %s%s' starts it anew%s",
+			x->e->name, x->peer.pid, x->e->name, nr > 1 || clients ? " --force" : "",
+			clients ? lose : "");
+	}
 }
 
 struct out_table *export_text_table(const struct exported_all *all)
