@@ -108,6 +108,19 @@ fi
 is "and leaves nothing" "$(names)" "b big c d e large"
 t "the larger one goes" xseg volume remove big
 
+# Ctrl-C while volumed makes the volume of the copy: it is made a moment later, and goes.
+is_client() { xseg --json peer list | jq -e "any(.[]; .name == \"xseg.$1\")"; }
+freeze "$(peer_field filed pid)"
+start copy xseg volume copy b late
+t "a copy begins" wait_for 20 is_client "$started"
+sleep 0.5
+kill -INT "$started"
+sleep 0.5
+kill -CONT "$(peer_field filed pid)"
+wait "$started"
+is "it was interrupted" "$? $(grep -c 'interrupted: volume copy b' copy.log)" "3 1"
+is "and leaves nothing" "$(names)" "b c d e large"
+
 # One of which xseg is killed has a name that says so.
 xseg volume copy large g >/dev/null 2>&1 &
 kill -9 $!

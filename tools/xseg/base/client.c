@@ -373,6 +373,21 @@ int64_t client_tell(struct client *c, uint32_t peer, const char *fmt, ...)
 	return rc;
 }
 
+bool client_settle(struct client *c, uint64_t limit_ns, int64_t *result)
+{
+	uint64_t end = tool_now_ns() + limit_ns;
+
+	if (!c->call[CLIENT_PORT_ADMIN].r)
+		return false;
+	tool_clear_interrupt();
+	while (!call_poll(c, CLIENT_PORT_ADMIN, LOOK_EVERY_NS, result))
+		if (tool_interrupted() || tool_now_ns() >= end)
+			return false;
+	if (*result != -EHOSTDOWN)
+		copy_text(c);
+	return true;
+}
+
 int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)
 {
 	struct xseg_error reason = { "" };

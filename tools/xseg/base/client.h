@@ -64,6 +64,9 @@ int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 /* The same of a line that changes something: without --timeout for as long as that takes. */
 int64_t client_tell(struct client *c, uint32_t peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
+/* After -EINTR or -ETIMEDOUT: waits up to limit_ns for the answer that is still due, or until the
+ * next interrupt. True: *result and c->text are as they would have been. */
+bool client_settle(struct client *c, uint64_t limit_ns, int64_t *result);
 /* Prints "WHAT: reason; hint" for what client_ask() or a request returned; returns the exit
  * code. */
 int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)

@@ -169,6 +169,7 @@ int volume_rename(struct tool *t, const void *opts, int argc, char **argv)
 /* ---- copy -------------------------------------------------------------------------------- */
 
 #define PARTIAL ".partial"
+#define DROP_NS (5 * TOOL_SECOND)	/* for the end of a copy that is given up */
 
 #define AT(field) offsetof(struct volume_opts, field)
 const struct opt volume_copy_table[] = {
@@ -220,6 +221,39 @@ static int copy_check(struct copy *p, struct client *c, uint32_t peer, const cha
 	return TOOL_DONE;
 }
 
+/* Also after Ctrl-C, and when time is over: nobody wants a half of it. */
+static void copy_drop(struct copy *p, struct client *c, uint32_t peer)
+{
+	if (tool_out_of_time(c->t) && !tool_interrupted())
+		c->t->deadline_ns = tool_now_ns() + DROP_NS;
+	tool_clear_interrupt();
+	if (client_tell(c, peer, "volume remove %s force", p->partial) < 0)
+		tool_note(c->t, "volume copy: a part of the copy is in %s; remove it with 'xseg "
+			"volume remove %s'", p->partial, p->partial);
+	else
+		cache_volume_forget(c, peer, p->to.id);
+}
+
+/* Interrupted while volumed makes the volume: that would be there a moment later. */
+static int copy_unmake(struct copy *p, struct client *c, uint32_t peer, const char *src)
+{
+	const char *how = tool_interrupted() ? "interrupted" : "timed out";
+	int64_t late;
+
+	if (!client_settle(c, DROP_NS, &late))
+		return tool_fail(TOOL_LATER,
+			"%s: volume copy %s: volumed has not answered yet; if there is a volume %s "
+			"later, remove it with 'xseg volume remove %s'",
+			how, src, p->partial, p->partial);
+	if (late >= 0) {
+		volume_read(c->text, &p->made);
+		p->to.id = (uint32_t)p->made.id;
+		copy_drop(p, c, peer);
+	}
+	return tool_fail(
+		TOOL_LATER, "%s: volume copy %s: nothing was copied; run it again", how, src);
+}
+
 static int copy_make(struct copy *p, struct client *c, uint32_t peer, const char *src)
 {
 	uint64_t bytes = p->o->size_bytes ? p->o->size_bytes : p->v.size_bytes;
@@ -229,6 +263,8 @@ static int copy_make(struct copy *p, struct client *c, uint32_t peer, const char
 	if (rc == -EEXIST)
 		return is_there(p->partial,
 			"it is of a copy that runs, or was killed; wait, or remove it first");
+	if (rc == -EINTR || rc == -ETIMEDOUT)
+		return copy_unmake(p, c, peer, src);
 	if (rc < 0)
 		return client_fail(c, rc, "choose another name", "volume copy %s", src);
 	volume_read(c->text, &p->made);
@@ -238,17 +274,6 @@ static int copy_make(struct copy *p, struct client *c, uint32_t peer, const char
 	p->to.id = (uint32_t)p->made.id;
 	p->to.name = p->partial;
 	return TOOL_DONE;
-}
-
-/* Also after Ctrl-C: nobody wants a half of it. */
-static void copy_drop(struct copy *p, struct client *c, uint32_t peer)
-{
-	tool_clear_interrupt();
-	if (client_tell(c, peer, "volume remove %s force", p->partial) < 0)
-		tool_note(c->t, "volume copy: a part of the copy is in %s; remove it with 'xseg "
-			"volume remove %s'", p->partial, p->partial);
-	else
-		cache_volume_forget(c, peer, p->to.id);
 }
 
 static int copy_end(struct copy *p, struct client *c, uint32_t peer)
