@@ -67,6 +67,31 @@ t "when it is not, it is renamed" wait_for 20 xseg volume rename a c
 t "volumed is killed" xseg peer kill volumed
 is "the names are what they were" "$(names)" "b c"
 
+# A cache that does not serve is not told of a rename, nor is any if xseg is killed before.
+begin_spare()
+{
+	start spare cached --name=spare --downstream=filed --memory=8M
+	wait_for 20 state_is spare running
+}
+name_without_volumed()		# what the cache itself calls the volume
+{
+	xseg --quiet peer stop volumed
+	xseg --json cache status spare | jq -r '.volumes[0].name'
+	xseg --quiet peer start volumed
+}
+t "another cache waits to be plugged" begin_spare
+t "it has a setting of a volume" xseg cache set spare policy=write-through --volume b
+kill -9 "$started"
+wait "$started" 2>/dev/null
+t "it is dead, and the volume is renamed" xseg volume rename b other
+t "it comes back" begin_spare
+is "it has the old name" "$(name_without_volumed)" b
+expect_json '.volumes[0] | .name == "other" and .policy == "write-through"' \
+	"its status has the name that volumed has" xseg --json cache status spare
+is "which the cache has then, too" "$(name_without_volumed)" other
+t "it stops" xseg peer stop spare
+t "the volume gets its name back" xseg volume rename other b
+
 # ---- copy ----
 
 t "a copy is made" xseg volume copy b d

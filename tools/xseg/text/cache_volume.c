@@ -157,7 +157,26 @@ static json_t *volumes_json(struct client *c, uint32_t peer)
 	return array;
 }
 
-/* Puts the names of the volumes of that volumed in, which knows best. */
+/* A cache that was not told of a rename, as xseg was killed or the cache did not serve, is told
+ * now. */
+static void names_mend(struct client *c, uint32_t cache, const json_t *array)
+{
+	const char *now, *was;
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach((json_t *)array, i, v) {
+		now = out_text(v, "name");
+		was = out_text(v, "named");
+		if (json_object_get(v, "named") && *was && *now && strcmp(was, now) &&
+			client_ask(c, cache, "volume-set id=%" PRIu64 " name=%s", out_int(v, "id"),
+				now) < 0)
+			return;
+	}
+}
+
+/* Puts the names of the volumes of that volumed in, which knows best. What the cache calls them
+ * goes to the key "named". */
 static void names_put(struct client *c, uint32_t volumed, json_t *array)
 {
 	uint64_t from = 0, next = 0;
@@ -176,8 +195,10 @@ static void names_put(struct client *c, uint32_t volumed, json_t *array)
 				continue;
 			client_value(line, "name", name, sizeof(name));
 			json_array_foreach(array, i, v)
-				if (out_int(v, "id") == client_number(line, "id"))
+				if (out_int(v, "id") == client_number(line, "id")) {
+					out_set_text(v, "named", out_text(v, "name"));
 					out_set_text(v, "name", name);
+				}
 		}
 	} while (next > from);
 }
@@ -214,9 +235,12 @@ static void names_learn(struct client *c, const struct xseg_peer_info *cache, js
 	while ((p = view_peer_of_kind(&peers, "kvd", p)))
 		store_name_put(c, p, array);
 	view_peers_fini(&peers);
-	while (i-- > 0)
+	names_mend(c, cache->index, array);
+	while (i-- > 0) {
+		json_object_del(json_array_get(array, i), "named");
 		if (!*out_text(json_array_get(array, i), "name"))
 			json_array_remove(array, i);
+	}
 }
 
 /* The volume for which the store is full. */
