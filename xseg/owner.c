@@ -1,11 +1,11 @@
-/* owner - which owners' segments a process attaches.
+/* owner - which owners' segments a process attaches; and which users a segment lets in.
  *
  * The owner of a segment's file may change its mode and write all of it. He can read the data that
  * goes through, change it, and choose the programs that peers start. So a process trusts the owner
  * of a segment that it attaches. The name alone proves nothing: every user may make files in
  * /dev/shm.
  *
- * Contract: any thread; only looks. The environment is not read here.
+ * Contract: any thread; all but xseg_access_set() only look. The environment is not read here.
  *
  * Invariants:
  *   O1  An attach goes on only if one of these holds. The file's owner is the caller, is root, or
@@ -15,6 +15,7 @@
  *       root.
  *   O3  The check is of the descriptor that is mapped later, not of the name.
  *   O4  A text in the segment starts a program only if the caller owns the file (xseg_is_own()).
+ *   O5  While the group changes, only the owner may attach: no group gets the rights of the other.
  */
 #include <errno.h>
 #include <grp.h>
@@ -99,4 +100,32 @@ bool xseg_is_own(struct xseg *seg)
 	struct stat file;
 
 	return fstat(seg->fd, &file) == 0 && file.st_uid == geteuid();
+}
+
+/* O5. A group that cannot be had changes nothing. */
+static int set_access(int fd, uint32_t mode, int64_t group)
+{
+	struct stat file;
+	int rc = 0;
+
+	if (fstat(fd, &file))
+		return -errno;
+	if (group >= 0 && file.st_gid != (gid_t)group) {
+		if (fchmod(fd, mode & 0700))
+			return -errno;
+		if (fchown(fd, (uid_t)-1, (gid_t)group))
+			rc = -errno;
+	}
+	if (fchmod(fd, rc ? file.st_mode & 07777 : mode) && rc == 0)
+		rc = -errno;
+	return rc;
+}
+
+int xseg_access_set(struct xseg *seg, uint32_t mode, int64_t group)
+{
+	int rc = set_access(seg->fd, mode, group);
+
+	if (rc == 0 && seg->pool_fd >= 0)
+		rc = set_access(seg->pool_fd, mode, group);
+	return rc;
 }

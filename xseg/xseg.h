@@ -137,6 +137,10 @@ int xseg_user_find(const char *text, uint32_t *uid, struct xseg_error *err) XSEG
 int xseg_owner_of(const char *name, uint32_t *uid) XSEG_MUST_CHECK;
 /* The caller owns it, and so may start what its text says (xseg_stack_get()). */
 bool xseg_is_own(struct xseg *seg);
+/* Changes which users may attach: the mode of the segment's files, and, unless it is -1, their
+ * group. Processes that are attached stay so. -EPERM: the caller may not; 0 or another negative
+ * errno. */
+int xseg_access_set(struct xseg *seg, uint32_t mode, int64_t group) XSEG_MUST_CHECK;
 
 /* ---- locks of the segment ----
  *
