@@ -95,8 +95,7 @@ static int signal_peer(struct supervisor *s, const struct xseg_peer_info *info, 
 	return err;
 }
 
-/* The stop signal, once. */
-static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
+void stop_ask(struct supervisor *s, const struct xseg_peer_info *info)
 {
 	int err;
 
@@ -235,7 +234,7 @@ static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *
 	for (hops = 0; hops < XSEG_MAX_PORTS && living_upper(s, top.index, &upper); hops++)
 		top = upper;
 	if (hops && stack_find(s->units.stack, top.name) == STACK_NONE)
-		ask_to_stop(s, &top);
+		stop_ask(s, &top);
 	return hops > 0;
 }
 
@@ -251,7 +250,7 @@ static void stop_top(struct supervisor *s, uint32_t peer, const struct xseg_peer
 	if (rc < 0)
 		fail_flush(s, info, rc);
 	else if (rc == STOP_FLUSH_DONE)
-		ask_to_stop(s, info);
+		stop_ask(s, info);
 }
 
 /* Sees to the topmost peer that has not stopped; true when there is none. */

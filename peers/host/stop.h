@@ -49,5 +49,7 @@ void stop_note_death(struct supervisor *s);
 /* Whether the supervisor asked that incarnation to stop. */
 struct xseg_peer_info;
 bool stop_was_asked(const struct supervisor *s, const struct xseg_peer_info *info);
+/* Asks it to, once an incarnation. */
+void stop_ask(struct supervisor *s, const struct xseg_peer_info *info);
 
 #endif

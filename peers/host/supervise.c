@@ -265,6 +265,8 @@ static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_m
 		return false;
 	if (is_stopping(s))
 		return is_needed(s, u);
+	if (replace_holds(s, u))
+		return false;
 	return u->started || unit_below_serves(&s->units, u);
 }
 
@@ -272,7 +274,11 @@ static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_m
  * steps. */
 static void split_unit(struct supervisor *s, struct unit *u)
 {
-	const struct unit *elsewhere = units_split(&s->units, u);
+	const struct unit *elsewhere;
+
+	if (replace_holds(s, u))		/* that is where it comes together */
+		return;
+	elsewhere = units_split(&s->units, u);
 
 	if (elsewhere && !is_stopping(s))
 		log_info("%s: %s: in a process apart from the rest of the group", me,
@@ -370,7 +376,7 @@ static int poll_ms(const struct supervisor *s)
 	int ms = s->locks.nr ? HELD_MS : LOCKS_MS;
 	uint32_t i;
 
-	if (stop_is_on(s))
+	if (stop_is_on(s) || s->replace.nr)
 		return STARTING_POLL_MS;
 	for (i = 0; i < s->units.nr; i++) {
 		if (s->units.unit[i].state == UNIT_WAITING)
@@ -454,6 +460,7 @@ static int run(struct supervisor *s, int signals)
 			split_unit(s, &s->units.unit[i]);
 			step_unit(s, &s->units.unit[i], clock_ms());
 		}
+		replace_step(s);
 		exports_step(s, clock_ms());
 		tell_left(s);
 		look_at_locks(s, clock_ms());
@@ -598,6 +605,7 @@ int supervise(const char *segment, const char *text, int begun)
 	if (rc)
 		goto out_detach;
 	units_make(&s->units);
+	replace_make(s);
 	exports_make(s);
 	if (begun >= 0) {
 		/* nobody there: it has left */

@@ -63,6 +63,7 @@
  *   V13 The stack in the segment may get other options while the supervisor runs (xseg cache set
  *       --save, xseg reload). Each process is started with those that are there then. A stack of
  *       other peers, groups or exports is another supervisor's.
+ *   V14 replace.h says how peers get other places, kinds and processes, for that one.
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

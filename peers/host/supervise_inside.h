@@ -1,5 +1,5 @@
 /* supervise_inside - the part of the supervisor that its files share: supervise.c, stop.c,
- * exports.c and nbdkit.c. No other file includes it.
+ * exports.c, nbdkit.c and replace.c. No other file includes it.
  *
  * Contract: one thread.
  */
@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "peers/host/exports.h"
+#include "peers/host/replace.h"
 #include "peers/host/stop_flush.h"
 #include "peers/host/units.h"
 
@@ -22,6 +23,7 @@ struct supervisor {
 	const char *segment;
 	struct units units;
 	struct exports exports;
+	struct replace replace;
 	struct xseg_peer *self;
 	char directory[PATH_MAX]; /* where the programs are */
 	bool told_removed;
