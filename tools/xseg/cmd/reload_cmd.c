@@ -4,11 +4,14 @@
  *
  * Invariants
  *   R1  Nothing is changed before all that would be refused is refused.
- *   R2  The order is: live keys; peers that go; the segment's copy of the file, with the names of
- *       the peers that are to be restarted for it; the supervisor, if peers or exports come or go;
- *       restarts, each of which takes its name out. So a second reload does what is left, wherever
- *       the first one was killed.
- *   R3  What only down and up, or plug and unplug, can change is said, and stays.
+ *   R2  The order is: caches flush, if peers are to be replaced; live keys; caches that leave the
+ *       path; peers that go; the segment's copy of the file, with the names of the peers that are
+ *       to be restarted or replaced for it; another supervisor, if peers, processes or exports
+ *       change, which replaces (peers/host/replace.h); caches that enter the path; restarts, each
+ *       of which takes its name out. So a second reload does what is left, wherever the first one
+ *       was killed, and the supervisor ends what it has begun.
+ *   R3  What only down and up can change is said, and stays.
+ *   R4  One reload at a time (stack_lock.h).
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,20 +19,17 @@
 #include <string.h>
 
 #include "peers/common/say/kv.h"
-#include "peers/common/say/volume_users.h"
 #include "peers/common/say/words.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stack_lock.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/cmd/commands.h"
+#include "tools/xseg/cmd/reload.h"
 #include "tools/xseg/flow/ending.h"
-#include "tools/xseg/flow/launch.h"
+#include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/flow/restart.h"
-#include "tools/xseg/flow/stack_diff.h"
-#include "tools/xseg/flow/stack_save.h"
-
-#define WHAT "reload"
 
 #define AT(field) offsetof(struct reload_opts, field)
 const struct opt reload_table[] = {
@@ -39,60 +39,17 @@ const struct opt reload_table[] = {
 };
 #undef AT
 
-struct reloading {
-	struct tool *t;
-	struct xseg *seg;
-	struct stack_record *record, *before;
-	struct stack_file *file;
-	struct stack_diff *d;
-};
+static uint32_t count(const struct reloading *r, enum stack_diff_how how)
+{
+	return stack_diff_count(r->d, how);
+}
 
-/* ---- refusing ---------------------------------------------------------------------------- */
-
+/* A peer that goes by itself. Others go with those that are replaced. */
 static bool goes(const struct reloading *r, const char *name)
 {
-	for (uint32_t i = 0; i < r->d->nr; i++)
-		if (r->d->row[i].how == STACK_DIFF_REMOVE && !strcmp(r->d->row[i].peer, name))
-			return true;
-	return false;
-}
+	uint32_t at = route_plan_find(&r->d->plan, name);
 
-/* A peer that goes is used by nobody, but by peers that go, too. */
-static int may_go(struct reloading *r, const struct view_peers *peers, const char *name)
-{
-	const struct xseg_peer_info *info = view_peer_named(peers, name), *p;
-	char users[512];
-
-	if (!info || !view_peer_alive(info))
-		return TOOL_DONE;
-	for (p = peers->info; p < peers->info + peers->nr; p++)
-		if (view_sends_to(p, info) && !view_peer_is_client(p) && !goes(r, p->name))
-			return tool_fail(TOOL_REFUSED,
-				WHAT ": %s does not have %s, and %s sends to it; %s",
-				r->file->path, name, p->name,
-				strcmp(info->kind, "cached")
-					? "let that send to another peer by 'xseg down' and 'xseg "
-					  "up', or keep it in the file"
-					: "take it off the path with 'xseg unplug' first");
-	volume_users_of(r->seg, info->index, users, sizeof(users));
-	if (users[0])
-		return tool_fail(TOOL_REFUSED,
-			WHAT ": %s does not have %s, and these have its volumes open:%s; end them "
-			"first, or keep it in the file",
-			r->file->path, name, users);
-	return TOOL_DONE;
-}
-
-static int check_removed(struct reloading *r)
-{
-	struct view_peers peers = { 0 };
-	int rc = view_peers_need(r->seg, &peers);
-
-	for (uint32_t i = 0; !rc && i < r->d->nr; i++)
-		if (r->d->row[i].how == STACK_DIFF_REMOVE)
-			rc = may_go(r, &peers, r->d->row[i].peer);
-	view_peers_fini(&peers);
-	return rc;
+	return at != ROUTE_NONE && r->d->plan.node[at].goes && !r->d->plan.node[at].replaced;
 }
 
 /* ---- steps ------------------------------------------------------------------------------- */
@@ -128,7 +85,7 @@ static int set_live(struct reloading *r, struct client *c, const char *peer)
 		return code;
 	rc = client_tell(c, index, "set%s", settings);
 	if (rc < 0)
-		return client_fail(c, rc, "correct the file", WHAT ": %s", peer);
+		return client_fail(c, rc, "correct the file", RELOAD ": %s", peer);
 	tool_say(r->t, "%s: set%s", peer, settings);
 	return TOOL_DONE;
 }
@@ -146,7 +103,8 @@ static int set_all(struct reloading *r)
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; !rc && i < r->d->nr; i++)
-		if (r->d->row[i].how == STACK_DIFF_LIVE && strcmp(last, r->d->row[i].peer) != 0) {
+		if (r->d->row[i].how == STACK_DIFF_LIVE && *r->d->row[i].peer &&
+			strcmp(last, r->d->row[i].peer) != 0) {
 			last = r->d->row[i].peer;
 			rc = set_live(r, c, last);
 		}
@@ -172,7 +130,7 @@ static int stop_one(struct reloading *r, const char *name)
 	rc = proc_stop_peer(r->seg, &info);
 	if (rc && rc != -ESRCH)
 		return tool_fail_errno(
-			rc, NULL, "ask the owner of its process", WHAT ": stopping %s", name);
+			rc, NULL, "ask the owner of its process", RELOAD ": stopping %s", name);
 	rc = ending_wait_stopped(r->t, r->seg, &info);
 	if (!rc)
 		tool_say(r->t, "%s is stopped", name);
@@ -203,39 +161,86 @@ static int keep(struct reloading *r)
 	int rc = stack_record_set(r->seg, r->record);
 
 	return rc ? tool_fail_errno(rc, NULL, "do this again",
-			    WHAT ": the segment's copy of %s", r->file->path)
+			    RELOAD ": the segment's copy of %s", r->file->path)
 		  : TOOL_DONE;
 }
 
-/* R2. The file's text, its path, and who is to be restarted. */
-static int keep_file(struct reloading *r)
+/* Whether peers, processes or exports change, or nobody supervises, or a reload before this one was
+ * killed there. */
+static bool needs_supervisor(const struct reloading *r)
 {
-	const char *last = "", *peer;
-	char real[PATH_MAX];
-	struct kv_text t;
-
-	*r->before = *r->record;
-	kv_init(&t, r->record->pending, sizeof(r->record->pending));
-	r->record->pending[0] = '\0';
-	for (uint32_t i = 0; i < r->d->nr; i++) {
-		peer = r->d->row[i].peer;
-		if (r->d->row[i].how != STACK_DIFF_RESTART || !strcmp(last, peer))
-			continue;
-		kv_add(&t, "%s%s", t.used ? "," : "", peer);
-		last = peer;
-	}
-	snprintf(r->record->text, sizeof(r->record->text), "%s", r->file->text);
-	if (realpath(r->file->path, real))
-		snprintf(r->record->path, sizeof(r->record->path), "%s", real);
-	return keep(r);
+	return count(r, STACK_DIFF_ADD) || count(r, STACK_DIFF_REMOVE) || reload_replaces(r) ||
+	       count(r, STACK_DIFF_STACK) || !xseg_supervisor_alive(r->seg) ||
+	       stack_names_have(r->before->pending, XSEG_SUPERVISOR_KIND);
 }
 
-/* Whether peers or exports come or go, or nobody supervises. */
-static bool needs_supervisor(struct reloading *r)
+/* Those that are replaced begin with all options of the file. */
+static bool is_restarted(const struct reloading *r, const struct stack_diff_row *row)
 {
-	return stack_diff_count(r->d, STACK_DIFF_ADD) ||
-	       stack_diff_count(r->d, STACK_DIFF_REMOVE) ||
-	       stack_diff_count(r->d, STACK_DIFF_STACK) || !xseg_supervisor_alive(r->seg);
+	uint32_t at = route_plan_find(&r->d->plan, row->peer);
+
+	return row->how == STACK_DIFF_RESTART &&
+	       (at == ROUTE_NONE || !r->d->plan.node[at].replaced);
+}
+
+/* Also those that go by themselves, for the supervisor to forget them. */
+static bool add_replaced(struct reloading *r)
+{
+	const struct route_plan *plan = &r->d->plan;
+	struct stack_replaced replaced;
+	bool fits = true;
+
+	for (const struct route_node *n = plan->node; n < plan->node + plan->nr; n++) {
+		if (!n->replaced && !n->goes)
+			continue;
+		replaced = (struct stack_replaced){ .generation = n->generation,
+			.keeps_route = n->keeps_route };
+		memcpy(replaced.name, n->name, sizeof(replaced.name));
+		fits &= stack_replaced_add(
+			r->record->pending, sizeof(r->record->pending), &replaced);
+	}
+	return fits;
+}
+
+/* Exports that the file does not have are forgotten. */
+static void keep_stopped(struct reloading *r)
+{
+	const struct stack *file = r->file->stack;
+
+	*r->record->stopped = '\0';
+	for (uint32_t i = 0; i < file->nr_exports; i++)
+		if (stack_names_have(r->before->stopped, file->exports[i].name))
+			(void)stack_names_add(r->record->stopped, sizeof(r->record->stopped),
+				file->exports[i].name);
+}
+
+/* R2. The file's text, its path, and who is to be restarted and replaced. It is kept later. */
+static int make_record(struct reloading *r)
+{
+	struct stack_record *record = r->record;
+	char real[PATH_MAX];
+	bool fits = true;
+
+	*r->before = *record;
+	*record->pending = '\0';
+	for (uint32_t i = 0; i < r->d->nr; i++)
+		if (is_restarted(r, &r->d->row[i]))
+			fits &= stack_names_add(record->pending, sizeof(record->pending),
+				r->d->row[i].peer);
+	fits &= add_replaced(r);
+	if (needs_supervisor(r))
+		fits &= stack_names_add(
+			record->pending, sizeof(record->pending), XSEG_SUPERVISOR_KIND);
+	snprintf(record->text, sizeof(record->text), "%s", r->file->text);
+	if (realpath(r->file->path, real))
+		snprintf(record->path, sizeof(record->path), "%s", real);
+	keep_stopped(r);
+	if (fits && stack_record_fits(record))
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+		RELOAD ": %s has nearly 64k, and a segment has no room beside it for what is to be "
+		"done; make it shorter",
+		r->file->path);
 }
 
 /* The supervisor could not begin, as when the segment has no room for all peers: another one begins
@@ -248,8 +253,19 @@ static void put_back(struct reloading *r)
 	*r->record = *r->before;
 	if (stack && !keep(r) && !stack_parse(r->record->text, stack, NULL) &&
 		!launch_supervisor(&launch, r->t, r->seg, stack, r->record->text))
-		tool_note(r->t, WHAT ": the stack is the one from before");
+		tool_note(r->t, RELOAD ": the stack is the one from before");
 	stack_destroy(stack);
+}
+
+/* What the supervisor has done is nobody's to do any more. */
+static int keep_restarts(struct reloading *r)
+{
+	*r->record->pending = '\0';
+	for (uint32_t i = 0; i < r->d->nr; i++)
+		if (is_restarted(r, &r->d->row[i]))
+			(void)stack_names_add(r->record->pending, sizeof(r->record->pending),
+				r->d->row[i].peer);
+	return keep(r);
 }
 
 static int replace_supervisor(struct reloading *r)
@@ -257,16 +273,22 @@ static int replace_supervisor(struct reloading *r)
 	struct launch launch;
 	int rc;
 
-	if (!needs_supervisor(r))
+	if (!stack_names_have(r->record->pending, XSEG_SUPERVISOR_KIND))
 		return TOOL_DONE;
 	rc = ending_kill_supervisor(r->t, r->seg);
 	if (!rc)
 		rc = launch_supervisor(&launch, r->t, r->seg, r->file->stack, r->file->text);
 	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)
 		put_back(r);
-	launch.what = WHAT;
+	launch.what = RELOAD;
+	if (!rc)
+		rc = reload_wait_replaced(r, &launch);
 	if (!rc)
 		rc = launch_wait(&launch);
+	if (!rc)
+		rc = export_flow_wait(&launch);
+	if (!rc)
+		rc = keep_restarts(r);
 	if (!rc)
 		tool_say(r->t, "the supervisor has the stack of %s", r->file->path);
 	return rc;
@@ -289,7 +311,7 @@ static int restart_one(struct reloading *r, const char *name)
 static int restart_pending(struct reloading *r)
 {
 	char *rest = strdup(r->record->pending), *all = rest, *name;
-	int rc = rest ? TOOL_DONE : tool_fail(TOOL_FAILED, WHAT ": no memory; free some");
+	int rc = rest ? TOOL_DONE : tool_fail(TOOL_FAILED, RELOAD ": no memory; free some");
 
 	while (!rc && rest && *rest) {
 		name = strsep(&rest, ",");
@@ -319,16 +341,28 @@ static void forget_removed(struct reloading *r)
 
 static int apply(struct reloading *r)
 {
-	int rc = check_removed(r);
+	int rc = reload_check(r);
 
+	if (!rc)
+		rc = make_record(r);
+	if (!rc)
+		rc = reload_flush(r);
+	if (!rc)
+		rc = reload_rights(r);
 	if (!rc)
 		rc = set_all(r);
 	if (!rc)
+		rc = reload_unplug(r);
+	if (!rc)
 		rc = stop_removed(r);
 	if (!rc)
-		rc = keep_file(r);
+		rc = keep(r);
 	if (!rc)
 		rc = replace_supervisor(r);
+	if (!rc)
+		rc = reload_plug(r);
+	if (!rc)
+		rc = reload_verify(r);
 	if (!rc)
 		rc = restart_pending(r);
 	if (!rc)
@@ -345,43 +379,50 @@ static int show_json(struct reloading *r, bool applied)
 	out_set_text(j, "segment", r->t->segment);
 	out_set_text(j, "file", r->file->path);
 	out_set_bool(j, "applied", applied);
-	out_set_int(j, "left", stack_diff_count(r->d, STACK_DIFF_DOWN) +
-				       stack_diff_count(r->d, STACK_DIFF_ROUTE));
+	out_set_int(j, "left", count(r, STACK_DIFF_DOWN));
 	json_object_set_new(j, "differences", stack_diff_json(r->d));
 	return out_json(j);
 }
 
+/* R3 */
+static int refuse_left(struct reloading *r)
+{
+	char keys[128];
+	struct kv_text t;
+
+	kv_init(&t, keys, sizeof(keys));
+	keys[0] = '\0';
+	for (uint32_t i = 0; i < r->d->nr; i++)
+		if (r->d->row[i].how == STACK_DIFF_DOWN)
+			kv_add(&t, "%s%s", t.used ? ", " : "", r->d->row[i].key);
+	return tool_fail(TOOL_REFUSED,
+		RELOAD ": all of %s holds but %s of [segment], which cannot be changed while it "
+		"runs; use 'xseg down', then 'xseg up %s'",
+		r->file->path, keys, r->file->path);
+}
+
 static int show(struct reloading *r, bool dry)
 {
-	uint32_t down = stack_diff_count(r->d, STACK_DIFF_DOWN),
-		 route = stack_diff_count(r->d, STACK_DIFF_ROUTE);
+	int rc = TOOL_DONE;
 
 	if (r->t->json)
-		return show_json(r, !dry);
-	if (!r->d->nr)
+		rc = show_json(r, !dry);
+	else if (!r->d->nr)
 		tool_say(r->t, "segment %s is as %s says", r->t->segment, r->file->path);
 	else if (dry && !r->t->quiet)
-		return stack_diff_print(r->d);
-	if (!dry && down)
-		tool_note(r->t,
-			"%u of the differences need 'xseg down' and 'xseg up %s'; 'xseg reload "
-			"--dry-run' shows them",
-			down, r->file->path);
-	if (!dry && route)
-		tool_note(r->t,
-			"%u routes are others than in %s; 'xseg reload --dry-run' shows them, "
-			"'xseg plug' and 'xseg unplug' change them",
-			route, r->file->path);
-	return TOOL_DONE;
+		rc = stack_diff_print(r->d);
+	if (!rc && !dry && count(r, STACK_DIFF_DOWN))
+		rc = refuse_left(r);
+	return rc;
 }
 
 static int reload_file(struct reloading *r, const char *path, bool dry)
 {
 	int rc;
 
-	r->file = stack_file_read(r->t, WHAT, path, &rc);
+	r->file = stack_file_read(r->t, RELOAD, path, &rc);
 	if (!rc)
-		rc = stack_file_tell(r->file, WHAT, false);
+		rc = stack_file_tell(r->file, RELOAD, false);
 	if (!rc)
 		rc = stack_diff_make(r->t, r->seg, r->record, r->file, r->d);
 	if (!rc && !dry)
@@ -389,20 +430,23 @@ static int reload_file(struct reloading *r, const char *path, bool dry)
 	return rc ? rc : show(r, dry);
 }
 
-static int attach(struct reloading *r)
+/* R4 */
+static int attach(struct reloading *r, bool dry)
 {
 	int rc = tool_attach(r->t, 0, &r->seg);
 	struct xseg_peer_info supervisor;
 
+	if (!rc && !dry)
+		rc = stack_lock(r->t, RELOAD, &r->lock);
 	if (rc)
 		return rc;
 	if (!xseg_is_own(r->seg))
 		return tool_fail(TOOL_REFUSED,
-			WHAT ": another user made segment %s; that user can reload its stack",
+			RELOAD ": another user made segment %s; that user can reload its stack",
 			r->t->segment);
 	if (!stack_record_get(r->seg, r->record))
 		return tool_fail(TOOL_REFUSED,
-			WHAT ": segment %s holds no stack file; start one with 'xseg up "
+			RELOAD ": segment %s holds no stack file; start one with 'xseg up "
 			"STACK.conf'",
 			r->t->segment);
 	if (view_supervisor(r->seg, &supervisor) && peer_word_stopping(&supervisor))
@@ -414,21 +458,22 @@ int stack_reload(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct reload_opts *o = opts;
 	struct reloading r = { .t = t, .record = calloc(1, sizeof(*r.record)),
-		.before = calloc(1, sizeof(*r.before)), .d = calloc(1, sizeof(*r.d)) };
+		.before = calloc(1, sizeof(*r.before)), .d = calloc(1, sizeof(*r.d)), .lock = -1 };
 	char path[PATH_MAX] = "";
-	int rc = r.record && r.before && r.d ? attach(&r)
-				 : tool_fail(TOOL_FAILED, WHAT ": no memory; free some");
+	int rc = r.record && r.before && r.d ? attach(&r, o->dry_run)
+				 : tool_fail(TOOL_FAILED, RELOAD ": no memory; free some");
 
 	if (!rc)
 		snprintf(path, sizeof(path), "%s", argc ? argv[0] : r.record->path);
 	if (!rc && !*path)
 		rc = tool_fail(TOOL_USAGE,
-			WHAT ": segment %s does not know its stack file; name it, as in 'xseg "
+			RELOAD ": segment %s does not know its stack file; name it, as in 'xseg "
 			"reload STACK.conf'",
 			t->segment);
 	if (!rc)
 		rc = reload_file(&r, path, o->dry_run);
 	stack_file_drop(r.file);
+	stack_unlock(r.lock);
 	if (r.seg)
 		xseg_detach(r.seg);
 	free(r.record);

@@ -19,7 +19,8 @@ static const struct {
 	[STACK_DIFF_ADD] = { "add", "the peer is started" },
 	[STACK_DIFF_REMOVE] = { "remove", "the peer is stopped" },
 	[STACK_DIFF_STACK] = { "stack", "the supervisor takes it" },
-	[STACK_DIFF_ROUTE] = { "route", "xseg plug, unplug" },
+	[STACK_DIFF_ROUTE] = { "route", "plug, unplug" },
+	[STACK_DIFF_REPLACE] = { "replace", "stop and start of the peer" },
 	[STACK_DIFF_DOWN] = { "down", "xseg down, up" },
 };
 
@@ -146,15 +147,36 @@ static void compare_own(struct comparing *c, const struct stack_peer *p, const s
 			q->restart ? "yes" : "no");
 }
 
-static void compare_route(struct comparing *c, const struct stack_peer *q,
-	const struct xseg_peer_info *info)
+/* How that which differs of a peer's place, kind or process is applied. */
+static enum stack_diff_how how_of(const struct route_node *n)
 {
-	struct xseg_peer_info below = { .name = "" };
+	return n->replaced ? STACK_DIFF_REPLACE : STACK_DIFF_ROUTE;
+}
 
-	if (info->downstream != XSEG_NONE && !xseg_peer_get_info(c->seg, info->downstream, &below))
-		return;
-	if (strcmp(below.name, stack_downstream(q)) != 0)
-		add(c, STACK_DIFF_ROUTE, q, "", "downstream", below.name, q->downstream_name);
+/* at: the peer's node. One that is no cache gets its first route by itself. */
+static void compare_route(struct comparing *c, const struct stack_peer *q, uint32_t at)
+{
+	const struct route_plan *plan = &c->d->plan;
+	uint32_t now = route_plan_below(plan, at), want = plan->node[at].want;
+
+	if (now != want && (now != ROUTE_NONE || plan->node[at].cache))
+		add(c, how_of(&plan->node[at]), q, "", "downstream",
+			now == ROUTE_NONE ? "" : plan->node[now].name,
+			want == ROUTE_NONE ? "" : plan->node[want].name);
+}
+
+/* A peer that is replaced for what differs of others. */
+static void note_replaced(
+	struct comparing *c, const struct stack_peer *q, const struct route_node *n)
+{
+	const struct stack_diff *d = c->d;
+
+	for (uint32_t i = 0; i < d->nr; i++)
+		if (d->row[i].how == STACK_DIFF_REPLACE && !strcmp(d->row[i].peer, q->name))
+			return;
+	if (n->replaced)
+		add(c, STACK_DIFF_REPLACE, q, "", "", n->keeps_route ? "its process" : "its place",
+			"");
 }
 
 /* Who shares its process, as one text. */
@@ -171,59 +193,72 @@ static const char *group_of(const struct stack *stack, const struct stack_peer *
 	return text;
 }
 
-static bool is_pending(const struct stack_record *record, const char *name)
-{
-	const char *at = record->pending;
-	size_t len = strlen(name);
-
-	for (; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-		if (strcspn(at, ",") == len && !strncmp(at, name, len))
-			return true;
-	return false;
-}
-
-static void compare_peer(struct comparing *c, const struct stack_peer *p,
-	const struct stack_peer *q)
+static void compare_together(
+	struct comparing *c, const struct stack_peer *p, const struct stack_peer *q)
 {
 	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
-	uint32_t index = xseg_peer_find(c->seg, q->name);
-	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
-	bool answers = index != XSEG_NONE && xseg_peer_get_info(c->seg, index, &info) &&
-		       info.state == XSEG_PEER_LIVE && client_ask(c->c, index, "get") >= 0;
 
-	if (strcmp(p->kind, q->kind) != 0) {
-		add(c, STACK_DIFF_DOWN, q, "", "kind", p->kind, q->kind);
+	group_of(c->old, p, now, sizeof(now));
+	group_of(c->new, q, file, sizeof(file));
+	if (strcmp(now, file) != 0)
+		add(c, STACK_DIFF_REPLACE, q, "", "together", now, file);
+}
+
+/* p: as it was; at: its node */
+static void compare_peer(
+	struct comparing *c, const struct stack_peer *p, const struct stack_peer *q, uint32_t at)
+{
+	const struct route_node *n = &c->d->plan.node[at];
+	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
+	bool answers = xseg_peer_get_info(c->seg, n->peer, &info) && info.state == XSEG_PEER_LIVE &&
+		       client_ask(c->c, n->peer, "get") >= 0;
+
+	if (n->other_kind) {
+		add(c, STACK_DIFF_REPLACE, q, "", "kind", info.kind, q->kind);
 		return;
 	}
 	compare_keys(c, p, q, answers ? c->c->text : NULL);
 	compare_own(c, p, q);
-	if (index != XSEG_NONE)
-		compare_route(c, q, &info);
-	group_of(c->old, p, now, sizeof(now));
-	group_of(c->new, q, file, sizeof(file));
-	if (strcmp(now, file) != 0)
-		add(c, STACK_DIFF_DOWN, q, "", "together", now, file);
-	if (is_pending(c->record, q->name))
+	compare_route(c, q, at);
+	compare_together(c, p, q);
+	note_replaced(c, q, n);
+	if (stack_names_have(c->record->pending, q->name))
 		add(c, STACK_DIFF_RESTART, q, "", "", "not restarted yet", "");
+}
+
+/* What a reload that was killed had begun to replace, and the file does not have. */
+static void compare_left(struct comparing *c)
+{
+	struct stack_peer gone = { .name = "" };
+	const struct route_node *n;
+
+	for (n = c->d->plan.node; n < c->d->plan.node + c->d->plan.nr; n++) {
+		if (!n->goes || stack_find(c->old, n->name) != STACK_NONE)
+			continue;
+		memcpy(gone.name, n->name, sizeof(gone.name));
+		add(c, STACK_DIFF_REMOVE, &gone, "", "", "not stopped yet", "");
+	}
 }
 
 static void compare_peers(struct comparing *c)
 {
-	uint32_t i, at;
+	uint32_t i, was, at;
 
 	for (i = 0; i < c->new->nr_peers; i++) {
 		const struct stack_peer *q = &c->new->peers[i];
 
-		at = stack_find(c->old, q->name);
-		if (at == STACK_NONE)
+		was = stack_find(c->old, q->name);
+		at = route_plan_find(&c->d->plan, q->name);
+		if (was == STACK_NONE || !c->d->plan.node[at].there)
 			add(c, STACK_DIFF_ADD, q, "", "", "", q->kind);
 		else
-			compare_peer(c, &c->old->peers[at], q);
+			compare_peer(c, &c->old->peers[was], q, at);
 	}
 	for (i = 0; i < c->old->nr_peers; i++)
 		if (stack_find(c->new, c->old->peers[i].name) == STACK_NONE)
 			add(c, STACK_DIFF_REMOVE, &c->old->peers[i], "", "", c->old->peers[i].kind,
 				"");
+	compare_left(c);
 }
 
 /* ---- exports and the segment ------------------------------------------------------------- */
@@ -278,6 +313,7 @@ static void add_number(struct comparing *c, const char *key, uint32_t is, uint32
 static void compare_segment(struct comparing *c)
 {
 	static const char *const sizes[] = { "memory", "requests", "ports" };
+	static const char *const rights[] = { "mode", "group" };
 	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
 	const struct stack_segment *s = &c->new->segment;
 	struct xseg_info info;
@@ -290,7 +326,8 @@ static void compare_segment(struct comparing *c)
 		opt_get(o, &c->old->segment, now, sizeof(now));
 		opt_get(o, s, file, sizeof(file));
 		if (strcmp(now, file) != 0)
-			add(c, STACK_DIFF_DOWN, NULL, "segment", o->name, now, file);
+			add(c, is_one_of(o->name, rights, 2) ? STACK_DIFF_LIVE : STACK_DIFF_DOWN,
+				NULL, "segment", o->name, now, file);
 	}
 	if (!s->memory || stack_segment_config(s, &cfg, NULL) || xseg_plan(&cfg, &plan, NULL))
 		return;
@@ -323,12 +360,19 @@ int stack_diff_make(struct tool *t, struct xseg *seg, const struct stack_record 
 				      : tool_fail(TOOL_FAILED,
 						"program xseg-host: it does not tell the keys; "
 						"build or install it");
+	if (!rc && !route_plan_load(seg, old, file->stack, record->pending, &d->plan))
+		rc = tool_fail(TOOL_FAILED,
+			"segment %s has more than %u peers; stop some of those that were started "
+			"by hand",
+			t->segment, ROUTE_PLAN_NODES);
 	if (!rc) {
+		route_plan_make(&d->plan);
 		compare_segment(&c);
 		compare_peers(&c);
 		compare_exports(&c);
-		client_close(c.c);
 	}
+	if (c.c)
+		client_close(c.c);
 	stack_keys_drop(&c.keys);
 	stack_destroy(old);
 	return rc;

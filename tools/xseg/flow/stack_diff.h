@@ -1,7 +1,7 @@
 /* stack_diff - what differs between a stack that runs and a stack file.
  *
  * Live keys are compared with what the running peers say, all others with the text in the segment.
- * Routes are compared with the routes of the segment, and [segment] with its sizes.
+ * Routes and kinds are compared with those of the segment, and [segment] with its sizes.
  *
  * Contract: reports its errors (tool.h) and returns an exit code. Changes nothing.
  */
@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "peers/common/options/stack_record.h"
+#include "tools/xseg/base/route_plan.h"
 #include "tools/xseg/flow/stack_file.h"
 
 #define STACK_DIFF_MAX	  256
@@ -22,7 +23,8 @@ enum stack_diff_how {
 	STACK_DIFF_ADD,				/* a peer that is new */
 	STACK_DIFF_REMOVE,			/* a peer that the file does not have */
 	STACK_DIFF_STACK,			/* the supervisor's alone: it takes another text */
-	STACK_DIFF_ROUTE,			/* plug and unplug change that */
+	STACK_DIFF_ROUTE,			/* a cache is plugged or unplugged */
+	STACK_DIFF_REPLACE,			/* the peer is stopped, and begins elsewhere */
 	STACK_DIFF_DOWN,			/* needs down and up */
 	STACK_DIFF_NR
 };
@@ -37,6 +39,7 @@ struct stack_diff_row {
 struct stack_diff {
 	uint32_t nr;
 	struct stack_diff_row row[STACK_DIFF_MAX];
+	struct route_plan plan;			/* of routes, kinds and processes */
 };
 
 /* record: of the segment. */
