@@ -176,12 +176,12 @@ static void check_memory(const struct stack *stack, const struct room_need *need
 {
 	char given[32], needs[ROOM_NEED_TEXT], good[32];
 
-	opt_human_size(stack->segment.memory, given, sizeof(given));
+	opt_human_size(given_bytes, given, sizeof(given));
 	need_texts(stack, need, needs, good);
-	if (!stack->segment.memory)
+	if (!stack->segment.memory && stack->nr_peers)
 		stack_errors_add(errors, stack->segment_line, "memory",
 			"[segment] has no memory; add memory = %s", good);
-	else if (need->memory_bytes > given_bytes)
+	else if (stack->segment.memory && need->memory_bytes > given_bytes)
 		stack_errors_add(errors, stack->memory_line, "memory",
 			"memory: %s is too little, the peers need %s; set memory = %s, or give "
 			"them less",

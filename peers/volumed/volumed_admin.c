@@ -158,15 +158,24 @@ static bool same_limits(const struct vd_meta *a, const struct vd_meta *b)
 	return !memcmp(&a->limits, &b->limits, sizeof(a->limits));
 }
 
-static const char *change_name(const struct vd_meta *old, const struct vd_meta *next)
+static void log_change(
+	const struct peer_port *pp, const struct vd_meta *old, const struct vd_meta *next)
 {
+	char size[32];
+
+	opt_format_size(next->size_bytes, size, sizeof(size));
 	if (old->state == VD_FREE)
-		return "created";
-	if (next->state == VD_REMOVING)
-		return "being removed";
-	if (strcmp(old->name, next->name) != 0)
-		return "the new name of one";
-	return same_limits(old, next) ? "resized" : "given other limits";
+		log_info("%s: volume '%s' of %s is created", pp->peer->name, next->name, size);
+	else if (next->state == VD_REMOVING)
+		log_info("%s: volume '%s' of %s is being removed", pp->peer->name, next->name,
+			size);
+	else if (strcmp(old->name, next->name) != 0)
+		log_info("%s: volume '%s' is named '%s' now", pp->peer->name, old->name,
+			next->name);
+	else if (same_limits(old, next))
+		log_info("%s: volume '%s' is resized to %s", pp->peer->name, next->name, size);
+	else
+		log_info("%s: volume '%s' is given other limits", pp->peer->name, next->name);
 }
 
 static void wait_for_shrink(struct vd_admin *a, struct vd_volume *v, struct xreq *r)
@@ -185,8 +194,7 @@ static void change_done(struct peer_port *pp)
 
 	change_set(a, VD_CHANGE_IDLE);
 	vd_volume_become(pp, a->v, &vd->catalog.meta);
-	log_info("%s: volume '%s' of %" PRIu64 " bytes is %s", pp->peer->name, a->next.name,
-		 a->next.size_bytes, change_name(&old, &a->next));
+	log_change(pp, &old, &a->next);
 	if (a->next.state == VD_SHRINKING) {
 		wait_for_shrink(a, a->v, a->r);
 		return;

@@ -34,8 +34,8 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 	rc = stack_read_options(peer, cls->opts, scratch, errors);
 	missing = missing_of(peer, cls, scratch);
 	if (missing && !stack_errors_has(errors, peer->line, peer->last_line, missing))
-		stack_errors_add(errors, peer->line, missing, "peer '%s' needs %s =", peer->name,
-			missing);
+		stack_errors_add(errors, peer->line, missing, "peer '%s' needs %s =; add that",
+			peer->name, missing);
 	else if (!missing && !rc && cls->fit && cls->fit(scratch, &why))
 		stack_errors_add(errors, peer->line, "", "peer '%s': %.280s", peer->name, why.text);
 	free(scratch);
