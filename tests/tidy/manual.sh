@@ -8,6 +8,9 @@
 # the options of other programs in their text. bench-* programs are measuring tools of the
 # repository: no pages. `xseg COMMAND --help` is asked for every command that `xseg --help` lists,
 # if it is answered.
+#
+# A page's SEE ALSO names all pages of the project that its text names. The words of other tools
+# for which `xseg` says "did you mean" (main.c) are no commands, and mean commands.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 work=$(mktemp -d) || exit 1
@@ -77,6 +80,19 @@ for program in "${programs[@]}"; do
 				echo "$command: $page has no paragraph '.SS $command'; add it"
 		done >"$work/bad"
 		verdict "each command of $name has a paragraph in its manual page" "$work/bad"
+		sed -n '/^static const char \*known_elsewhere/,/^}/p' tools/xseg/main.c |
+			grep -oE '\{ "[a-z ]+", "[a-z -]+" \}' | tr -d '{}"' >"$work/elsewhere"
+		commands "$program" >"$work/commands"
+		{
+			[ -s "$work/elsewhere" ] || echo "main.c has no words of other tools"
+			while IFS=, read -r typed meant; do
+				grep -qxF -- "$(xargs <<<"$typed")" "$work/commands" &&
+					echo "$typed: it is a command"
+				grep -qxF -- "$(xargs <<<"$meant")" "$work/commands" ||
+					[[ $meant = *--version* ]] || echo "$meant: it is no command"
+			done <"$work/elsewhere"
+		} >"$work/bad"
+		verdict "each word of other tools means a command of $name" "$work/bad"
 	fi
 	if ! command -v groff >/dev/null 2>&1; then
 		skip "the options of $name are those of its manual page" "groff is not there"
@@ -106,7 +122,32 @@ if [ -x "$BUILD/bin/xseg-host" ]; then
 	verdict "xseg.conf.5 has the keys of stack files, as the tables have them" "$work/bad"
 fi
 
-pages=(docs/*.[1-8] peers/*/*.[1-8] tools/*/*.[1-8] bench/*/*.[1-8])
+pages=(docs/*.[1-8] peers/*/*.[1-8] tools/*/*.[1-8] bench/*/*.[1-8] debian/*.[1-8])
+
+# named PAGE: "NAME SECTION" of each page that it names, in the text (-) or behind SEE ALSO (+)
+named()
+{
+	sed 's/\\-/-/g; s/\\f[A-Z]//g; s/^\.\(B\|I\|BR\|IR\) //; s/"//g' "$1" |
+		awk '/^\.SH SEE ALSO/ { sign = "+" } { print (sign ? sign : "-") $0 }' |
+		grep -oE '^[-+]|[A-Za-z][A-Za-z0-9.@-]* ?\([1-8]\)' |
+		awk '/^[-+]$/ { sign = $0; next }
+			{ sub(/ ?\(/, " "); sub(/\)/, ""); print sign, $0 }' | sort -u
+}
+
+for page in "${pages[@]}"; do
+	basename "$page" | sed -E 's/\.([1-8])$/ \1/'
+done | sort -u >"$work/ours"
+for page in "${pages[@]}"; do
+	self=$(basename "$page" | sed -E 's/\.([1-8])$/ \1/')
+	named "$page" >"$work/named"
+	comm -23 <(sed -n 's/^- //p' "$work/named" | grep -vxF "$self" | sort -u) \
+		<(sed -n 's/^+ //p' "$work/named" | sort -u) | sort -u |
+		comm -12 - "$work/ours" | sed "s|^|$page: SEE ALSO lacks |" >"$work/bad"
+	grep -nE '[^ ] \.[A-Z]{1,2}( |$)' "$page" | grep -v '^[0-9]*:\.\\"' |
+		sed "s|^|$page: a request inside a line, which is shown as it is: |" >>"$work/bad"
+	verdict "$page has its requests at the begin of lines, and a whole SEE ALSO" "$work/bad"
+done
+
 for page in "${pages[@]}"; do
 	if command -v groff >/dev/null 2>&1; then
 		if groff -t -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 &&

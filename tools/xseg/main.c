@@ -159,7 +159,7 @@ static const struct command commands[] = {
 	{ "stat", stat_run, stat_table, sizeof(struct stat_opts), 0, 0, "",
 	  "prints counters and latencies of each peer, cache and volume" },
 	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "",
-	  "the same, live, on a terminal" },
+	  "shows counters and latencies live, on a terminal" },
 	{ "complete", complete, NULL, 0, 1, ANY, "-- WORD...",
 	  "prints how the last word of a command line may go on; for a shell" },
 };
@@ -253,6 +253,8 @@ static int print_command_help(const struct command *cmd)
 		printf("\noptions:\n");
 		cli_print_options(stdout, cmd->opts);
 	}
+	if (strstr(cmd->args, "STACK.conf"))
+		printf("\nxseg.conf(5) describes stack files.\n");
 	if (cmd->run == cache_set)
 		set_help_cache();
 	if (cmd->run == peer_set)
@@ -353,9 +355,27 @@ static const char *known_elsewhere(const char *typed)
 		{ "version", "--version" }, { "volume status", "volume info" },
 		{ "peer info", "peer list" }, { "peer stat", "stat" },
 		{ "cache stat", "cache status" },
-		/* no command of xseg does that alone */
-		{ "volume rename", "volume export' and 'volume import" },
-		{ "volume copy", "volume export' and 'volume import" },
+		{ "volume du", "volume list" }, { "volume df", "volume list" },
+		{ "volume limits", "volume get" }, { "volume map", "export" },
+		{ "volume snapshot", "volume copy" }, { "volume clients", "clients" },
+		{ "peer log", "status" }, { "peer add", "reload" }, { "peer remove", "reload" },
+		{ "cache policy", "cache set" }, { "cache mode", "cache set" },
+		{ "cache attach", "plug" }, { "cache detach", "unplug" }, { "cache add", "plug" },
+		{ "cache remove", "unplug" }, { "cache start", "peer start" },
+		{ "cache stop", "peer stop" }, { "cache invalidate", "cache drop" },
+		{ "config test", "config check" }, { "config validate", "config check" },
+		{ "config verify", "config check" }, { "kv cat", "kv get" },
+		{ "kv dump", "kv backup" }, { "kv load", "kv restore" },
+		{ "kv status", "kv info" }, { "kv check", "kv verify" }, { "du", "volume list" },
+		{ "df", "status" }, { "mv", "volume rename" }, { "cp", "volume copy" },
+		{ "rename", "volume rename" }, { "copy", "volume copy" },
+		{ "snapshot", "volume copy" }, { "attach", "plug" }, { "detach", "unplug" },
+		{ "map", "export" }, { "nbd", "export" }, { "serve", "export" },
+		{ "scrub", "check" }, { "fsck", "check" }, { "verify", "check" },
+		{ "validate", "config check" }, { "sync", "volume flush" }, { "show", "status" },
+		{ "log", "status" }, { "logs", "status" }, { "set", "cache set" },
+		{ "get", "cache get" }, { "drop", "cache drop" }, { "put", "kv put" },
+		{ "shutdown", "down" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

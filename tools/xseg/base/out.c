@@ -68,7 +68,7 @@ void out_set_int(json_t *object, const char *key, uint64_t value)
 
 void out_set_text(json_t *object, const char *key, const char *text)
 {
-	json_object_set_new(object, key, text ? json_string(text) : json_null());
+	json_object_set_new(object, key, text ? tool_json_text(text) : json_null());
 }
 
 void out_set_bool(json_t *object, const char *key, bool value)
@@ -281,6 +281,11 @@ const char *out_count(uint64_t n, char *buf)
 	static const char *const units[] = { "", "k", "M", "G", "T", NULL };
 
 	return scaled(n, units, 1000, buf);
+}
+
+const char *out_s(uint64_t n)
+{
+	return n == 1 ? "" : "s";
 }
 
 const char *out_percent(uint64_t part, uint64_t whole, char *buf)

@@ -51,6 +51,8 @@ const char *out_moment(uint64_t s, char *buf);
 /* When what is left will be done, if `done` of it took ns; "?" when nothing is done yet. */
 const char *out_eta(uint64_t ns, uint64_t done, uint64_t left, char *buf);
 const char *out_count(uint64_t n, char *buf);
+/* "" behind "1 volume", "s" behind "2 volume". */
+const char *out_s(uint64_t n);
 /* "97.3%", or "-" when there is no whole. */
 const char *out_percent(uint64_t part, uint64_t whole, char *buf);
 

@@ -159,9 +159,7 @@ void tool_errors_as_json(void)
 	errors_as_json = true;
 }
 
-/* A name in a message may be of any bytes, and JSON has UTF-8 only: then U+FFFD is for each byte
- * that is not ASCII. */
-static json_t *any_text(const char *text)
+json_t *tool_json_text(const char *text)
 {
 	json_t *j = json_string(text);
 	char utf8[3 * HINT_BYTES];
@@ -169,7 +167,7 @@ static json_t *any_text(const char *text)
 
 	if (j)
 		return j;
-	for (; *text; text++)
+	for (; *text && used + 4 <= sizeof(utf8); text++)
 		used += (size_t)snprintf(utf8 + used, sizeof(utf8) - used, "%.*s",
 			(unsigned char)*text < 0x80 ? 1 : 3,
 			(unsigned char)*text < 0x80 ? text : "\xef\xbf\xbd");
@@ -191,9 +189,9 @@ static void print_json_error(enum tool_exit code, char *line)
 		why += 2;
 	}
 	json_object_set_new(error, "code", json_integer(code));
-	json_object_set_new(error, "what", any_text(line));
-	json_object_set_new(error, "why", why ? any_text(why) : json_null());
-	json_object_set_new(error, "next", next ? any_text(next) : json_null());
+	json_object_set_new(error, "what", tool_json_text(line));
+	json_object_set_new(error, "why", why ? tool_json_text(why) : json_null());
+	json_object_set_new(error, "next", next ? tool_json_text(next) : json_null());
 	json_object_set_new(j, "error", error);
 	json_dumpf(j, stderr, JSON_COMPACT);
 	fputc('\n', stderr);

@@ -20,6 +20,7 @@
 #ifndef TOOLS_XSEG_TOOL_H
 #define TOOLS_XSEG_TOOL_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -95,6 +96,9 @@ const char *tool_hints(char *buf, size_t size, const char *text);
 /* From now on an error is one line of JSON: {"error": {"code", "what", "why", "next"}}, with null
  * for what the error does not say. */
 void tool_errors_as_json(void);
+/* A text of any bytes, as a file may be called; JSON has UTF-8 only. If it is not UTF-8, U+FFFD
+ * stands for each byte that is not ASCII, and a very long one is cut. */
+json_t *tool_json_text(const char *text);
 /* Prints "xseg: ..." as one line and returns code. */
 int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be

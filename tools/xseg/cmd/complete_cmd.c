@@ -24,6 +24,8 @@ struct completion {
 	const struct complete_tables *tables;
 	const struct command *cmd;		/* NULL: not known yet */
 	struct cli_group groups[3];
+	bool helps;				/* "help" stands before the command */
+	bool of_volume;				/* --volume stands on the line */
 	const char *plain[PLAIN_MAX];		/* the words that are no options, and no values */
 	int nr_plain, nr_command;		/* of these, the command's own */
 };
@@ -173,6 +175,17 @@ static void print_limits(const char *word)
 	}
 }
 
+/* What a cache has of a volume, whatever the cache says. */
+static void print_volume_keys(const char *word)
+{
+	char policy[] = "policy=write-back|write-through|write-around|pass-through",
+	     min[] = "min=", max[] = "max=";
+
+	print_key(policy, word);
+	print_key(min, word);
+	print_key(max, word);
+}
+
 /* ---- a command --------------------------------------------------------------------------- */
 
 /* The words of a command that are there, of nr plain ones: 0 if one is another. */
@@ -224,6 +237,8 @@ static void print_commands(const struct completion *c, const char *word)
 	char text[TOKEN_MAX];
 	size_t i;
 
+	if (!c->nr_plain && !c->helps)
+		complete_print("", "help", word);
 	for (i = 0; i < c->tables->nr; i++) {
 		second = strchr(all[i].words, ' ');
 		if (c->nr_plain == 1 && second &&
@@ -279,6 +294,10 @@ static void print_argument(struct completion *c, const char *word)
 		print_limits(word);
 		return;
 	}
+	if (!strncmp(at, "KEY=", 4) && c->of_volume) {
+		print_volume_keys(word);
+		return;
+	}
 	if (!strncmp(at, "KEY=", 4)) {
 		print_keys(c->t, c->plain[c->nr_command], word);
 		return;
@@ -290,9 +309,11 @@ static void print_argument(struct completion *c, const char *word)
 
 /* ---- the line ---------------------------------------------------------------------------- */
 
-static void note_global(struct completion *c, const char *option, const char *value)
+static void note_option(struct completion *c, const char *option, const char *value)
 {
-	if (!strcmp(option, "owner"))
+	if (!strcmp(option, "volume"))
+		c->of_volume = true;
+	else if (!strcmp(option, "owner"))
 		owner_use(value);
 	else if (!strcmp(option, "segment") && xseg_name_ok(value))
 		snprintf(c->t->segment, sizeof(c->t->segment), "%s", value);
@@ -302,17 +323,22 @@ static void note_global(struct completion *c, const char *option, const char *va
 static void read_line(struct completion *c, int argc, char **argv)
 {
 	const struct opt *awaited;
+	char option[TOKEN_MAX];
 	const char *value;
 	int i;
 
 	for (i = 0; i < argc; i++) {
 		awaited = complete_awaits(c->groups, argv[i]);
 		if (awaited && i + 1 < argc) {
-			note_global(c, awaited->name, argv[++i]);
+			note_option(c, awaited->name, argv[++i]);
 		} else if (argv[i][0] == '-') {
 			value = strchr(argv[i], '=');
-			if (!strncmp(argv[i], "--segment=", 10) || !strncmp(argv[i], "--owner=", 8))
-				note_global(c, argv[i][2] == 's' ? "segment" : "owner", value + 1);
+			snprintf(option, sizeof(option), "%.*s", (int)strcspn(argv[i], "="),
+				 argv[i]);
+			if (value && !strncmp(option, "--", 2))
+				note_option(c, option + 2, value + 1);
+		} else if (!c->nr_plain && !strcmp(argv[i], "help")) {
+			c->helps = true;
 		} else if (c->nr_plain < PLAIN_MAX) {
 			c->plain[c->nr_plain++] = argv[i];
 			find_command(c);
@@ -331,7 +357,7 @@ int complete_words(struct tool *t, const struct complete_tables *tables, int arg
 	read_line(&c, argc - 1, argv);
 	if (complete_option(c.groups, argc > 1 ? argv[argc - 2] : NULL, word, print_names, &c))
 		return TOOL_DONE;
-	if (c.cmd)
+	if (c.cmd && !c.helps)
 		print_argument(&c, word);
 	if (!c.cmd || c.nr_plain == 1)
 		print_commands(&c, word);

@@ -33,7 +33,7 @@
 
 #define AT(field) offsetof(struct reload_opts, field)
 const struct opt reload_table[] = {
-	{ .name = "dry_run", .kind = OPT_BOOL, .off = AT(dry_run),
+	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run),
 	  .help = "only name the differences, and how each would be applied" },
 	{ 0 },
 };
