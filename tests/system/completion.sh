@@ -61,6 +61,11 @@ is "keys that may be set" "$(words cache set cached dirty)" "dirty_age= dirty_hi
 is "of each peer its own" "$(words peer set memd lat)" latency=
 is "values of a key" "$(words cache set cached policy=write-)" \
 	"policy=write-around policy=write-back policy=write-through"
+is "of a volume in a cache its own" "$(words cache set cached --volume alpha "")" "max= min= policy="
+is "and their values" "$(words cache set cached --volume=alpha policy=p)" policy=pass-through
+is "help is offered" "$(words he)" help
+is "and the commands behind it" "$(words help volume rem)" remove
+is "but no names behind these" "$(words help volume remove "")" ""
 t "segments" eval 'xseg complete -- -s "" | grep -qx "$XSEG_SEGMENT"'
 is "names of the segment that is named" "$(XSEG_SEGMENT=none words -s "$XSEG_SEGMENT" volume info a)" alpha
 is "none where there is no segment" "$(XSEG_SEGMENT=none words volume info "" 2>&1)" ""

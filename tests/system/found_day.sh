@@ -37,10 +37,27 @@ expect_err 2 "did you mean 'kv put'" "a value is set" xseg kv set key
 expect_err 2 "did you mean 'volume remove'" "delete alone removes no segment" xseg delete disk
 expect_err 2 "did you mean 'peer restart'" "a peer is restarted" xseg restart cached
 expect_err 2 "did you mean 'volume list'" "volumes are a list" xseg volumes
+expect_err 2 "did you mean 'volume list'" "what volumes take is in it" xseg du disk
+expect_err 2 "did you mean 'volume rename'" "a name alone is a volume's" xseg mv disk other
+expect_err 2 "did you mean 'plug'" "a cache is attached" xseg cache attach cached
+expect_err 2 "did you mean 'config check'" "a file is validated" xseg config validate stack.conf
+expect_err 2 "did you mean 'cache set'" "a cache has a mode" xseg cache mode cached write-through
+expect_err 2 "did you mean 'status'" "show shows the stack" xseg show
 expect_err 2 "give the NAME of a peer, --all or --replaced" "restart needs a name" xseg peer restart
+expect_err 2 "set it in the stack file, and 'xseg reload'" "what is not live is in the file" \
+	xseg peer set filed iodepth=3
+expect_err 4 "add a .peer other. to the file, and 'xseg reload' starts it" "as is a new peer" \
+	xseg peer start other
+printf '[segment]\n' >empty.conf
+expect_err 2 "it has no .peer NAME. section" "a file without peers has one error" xseg up empty.conf
 expect_err 4 "is a directory|Is a directory" "a directory is no image" xseg volume import disk "$TMP"
 expect_err 4 "No such file" "a directory that is missing has the same code" \
 	xseg volume export disk "$TMP/none/file"
+expect_err 4 "/none/file: No such file" "by the name that was typed" \
+	xseg volume export disk "$TMP/none/file"
+t "objects that are not there" xseg volume copy disk copy
+expect_json '[.peers[].errors] | add == 0' "are no errors" xseg --json stat
+t "the copy goes" xseg volume remove copy
 expect_err 2 "serves on a Unix socket and on no port" "a port is no socket" \
 	xseg export disk --nbd 10809
 expect_err 2 "serves on a Unix socket and on no port" "nor is a host" \
@@ -62,6 +79,18 @@ is "beside a setting that stays" "$(xseg cache set cached policy= min=4M --volum
 expect_err 1 "memory=1.0T needs 1024G more than the cache has, and the segment has [0-9.]+M left" \
 	"sizes have the unit that a person takes" xseg cache set cached memory=1T
 
+# shellcheck disable=SC2046
+is "what volume get prints, volume set takes" \
+	"$(xseg volume set disk iops=500 burst=2s >/dev/null && xseg volume set disk $(xseg volume get disk))" \
+	"volume disk: limits 500 requests/s, burst 2.0s"
+# shellcheck disable=SC2046
+is "and without limits, too" \
+	"$(xseg volume set disk iops=none >/dev/null && xseg volume set disk $(xseg volume get disk))" \
+	"volume disk: limits none"
+cp stack.conf $'st\xe4ck.conf'
+expect_json '.file == "st\ufffdck.conf" and .ok' "a file's name that is not UTF-8 is in JSON, too" \
+	xseg --json config check $'st\xe4ck.conf'
+
 expect_json '.objects == 256 and .requests == 128 and .dirty_high == 70 and .dirty_low == 60' \
 	"what is counted is a number in JSON, and the one in force" \
 	xseg --json cache get cached
@@ -70,6 +99,11 @@ expect_json '.fixed == ["objects", "requests"]' "the keys that cannot be set are
 	xseg --json cache get cached
 is "and stand apart" "$(xseg cache get cached | sed '1,/^# not by .cache set./d' | paste -sd ' ')" \
 	"objects=256 requests=128"
+t "data is written" xbench --volume=disk --rw=write --bs=64k --size=4M
+t "and read without requests" xbench --volume=disk --rw=randread --size=4M --number_ios=5000 --data=direct
+is "the hits of 'cache status' are those of 'stat'" \
+	"$(xseg cache status cached | sed -n 's/^directly .* with them \(.*\) hits$/\1/p')" \
+	"$(xseg stat | sed -n '/^CACHE/,/^VOLUME/s/^cached *\([0-9.]*%\) .*/\1/p')"
 t "a part is beside its whole" eval \
 	"xseg cache status cached | grep -qE '^looked up [0-9]+ reads: [0-9]+ hits \(.*\), [0-9]+ misses, '"
 
@@ -87,6 +121,16 @@ is "they share a line" "$(xseg peer list | grep -c ' [0-9]* clients ')" 1
 t "each has one of its own with --all" eval \
 	"[ \$(xseg peer list --all | grep -c ' client ') -ge 3 ]"
 t "a line of an interval has the longest I/O" wait_for 30 grep -qE 'p99=[0-9.]+[num]?s +max=[0-9.]+[num]?s' lines.txt
+too_wide()
+{
+	local words
+	for words in status "volume list" "volume info disk" "cache status" "cache get cached" stat \
+		"peer list" "peer list --all" info clients "export list" check; do
+		# shellcheck disable=SC2086
+		xseg $words | grep -vF "$TMP" | awk -v w="$words" 'length($0) > 100 { print w ": " $0 }'
+	done
+}
+is "nothing that is shown is wider than 100 columns" "$(too_wide)" ""
 kill $load
 wait $load
 is "SIGTERM ends it" "$?" 3
@@ -119,6 +163,14 @@ t "the log names the command" grep -qE \
 	"xseg: process [0-9]+ of cached is killed by 'xseg peer kill'\$" "$TMP/xseg-$XSEG_SEGMENT.log"
 t "and no lack of memory" eval "! grep -q 'memory ran out' '$TMP/xseg-$XSEG_SEGMENT.log'"
 
+# ---- a store that is stopped ----
+
+t "the store is stopped under the cache" xseg peer stop filed --force
+is "status says once what to do" "$(xseg status | grep -E '^(store|files)')" \
+	"store       filed: stopped; 'xseg peer start filed' starts it"
+t "which is right" xseg peer start filed
+t "and its room is known again" eval "xseg status | grep -qE '^store +filed: .* free \('"
+
 # ---- off the path ----
 
 t "the cache leaves the path" xseg unplug cached
@@ -130,6 +182,7 @@ t "its volumes promise nothing" eval \
 	"xseg cache status cached --volume disk | grep -q \"holds again after 'xseg\""
 is "and their state says so" "$(xseg cache status cached --volume disk | head -1)" \
 	"volume    disk, in cache cached, off the path"
+is "counters of one line have commas" "$(xseg cache status | grep -cE '^ by .* [0-9]+ [a-z]+ [0-9]')" 0
 t "it is on the path again" xseg plug cached
 is "with the chain" "$(xseg status | grep '^chain')" "chain       volumed -> cached -> filed"
 

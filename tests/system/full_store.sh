@@ -67,8 +67,9 @@ expect_json '.store_full == "wait" and .full.volume == "big" and .full.ms >= 0 a
 	(.full.object | length > 0)' "the status says since when, and for what" \
 	xseg --json cache status cached
 is "also for people" \
-	"$(xseg cache status | grep -c 'the store is full since .*: no room for object .* of volume big')" 1
+	"$(xseg cache status | grep -cE 'the store is full since .* for volume big(, and .*)?:$')" 1
 is "and that of all" "$(xseg status | grep -c 'the store is full since ')" 1
+is "which says no more of flushes" "$(xseg status | grep -c 'fails flushes')" 0
 t "volumes are listed" xseg --timeout 20s volume list
 t "another volume is read" xbench --volume=small --rw=read --bs=4k --size=1M
 t "and discarded" xbench --volume=small --rw=trim --bs=64k --size=256k
@@ -137,8 +138,9 @@ for policy in write-back write-through; do
 	then=fail
 	[ $policy = write-through ] || then="wait when memory runs out"
 	t "$policy: and says what becomes of writes" grep -q \
-		"the store is full since .* of volume fill.*; new writes of it $then; make room" \
-		status.txt
+		"the store is full since .* for volume fill.*: new writes of it $then; make room" \
+		<(tr -s '\n ' ' ' <status.txt)
+	is "$policy: each thing once" "$(grep -c ' are free' status.txt)" 1
 	expect_json '.store.failing.error == "No space left on device" and .store.failing.ms >= 0 and
 		([.warnings[].kind] | contains(["low_space", "store_fails"]))' \
 		"$policy: the same for scripts" xseg --json status

@@ -42,10 +42,13 @@ expect_err 4 "copy exists; .*--force" "a file that is there is not replaced" xse
 echo old >copy
 t "but with --force" xseg kv get file copy --force
 t "which has the bytes again" cmp value copy
+errors() { json_of '.peers[] | select(.name == "values").errors' xseg --json stat; }
+before=$(errors)
 expect_err 4 "no key 'none'; 'xseg kv list'" "an absent key is 4" xseg kv get none
 expect_err 4 "no key 'none'" "for exists too" xseg kv exists none
 expect_err 4 "no key 'none'" "and for delete" xseg kv delete none
 expect_err 4 "no key 'none'" "and for info" xseg kv info none
+is "which counts as no error" "$(errors)" "$before"
 t "a key that is there exists" xseg kv exists greeting
 expect_err 4 "is there already" "--if-absent refuses it" \
 	bash -c 'echo other | xseg kv put greeting --if-absent'
@@ -128,6 +131,8 @@ is "and nothing is behind it" "$(ls -A outside)" ""
 
 # ---- the whole store ----
 
+is "info of one key begins with it" "$(xseg kv info sub/name | head -n 2 | paste -sd ' ')" \
+	"key      sub/name value    1 bytes"
 nr=$(xseg --json kv list | jq length)
 is "kv info counts the keys" "$(field_of keys kv info)" "$nr"
 is "and has the fields that scripts use" "$(xseg --json kv info | jq -c '[.keys, .live_bytes,

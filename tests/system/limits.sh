@@ -53,7 +53,7 @@ expect_json '.iops == 500 and .bandwidth_bytes == 10485760 and .burst_ns == 2000
 expect_json '.iops == 500 and .bandwidth_bytes == 10485760 and .burst_ns == 2000000000' \
 	"info has them, too" xseg --json volume info a
 t "also for people" shows 'limits   500 requests/s, 10.0M/s, burst 2.0s' xseg volume info a
-t "and so has get" shows 'bandwidth = 10M/s' xseg volume get a
+t "and so has get" shows 'bandwidth=10M/s' xseg volume get a
 expect_json '.[] | select(.name == "a") | .iops == 500' "and list" xseg --json volume list
 expect_err 2 "iops=N" "what is no limit is refused" xseg volume set a speed=3
 expect_err 2 "iops" "so is a value out of range" xseg volume set a iops=20000000

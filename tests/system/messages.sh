@@ -49,6 +49,18 @@ done
 is "live options are told of where there are some" \
 	"$(for peer in cached filed memd volumed; do $peer --help | grep -c "live)"; done | sed 's/[1-9].*/some/' | xargs)" \
 	"some 0 some 0"
+for program in xbench volumed cached filed memd kvd xseg-memcached; do
+	[ ! -x "$BUILD/bin/$program" ] || "$program" --help
+done | tr -s ' \n' ' ' | grep -oE -- '--[a-z_]+=[^[]*(repeatable|must be given|default:)[^[(]*\((repeatable|required)\)' >twice.txt
+is "no option says twice that it is repeatable, or has to be given" "$(cat twice.txt)" ""
+is "options of commands have dashes inside" "$(while read -r command; do
+		# shellcheck disable=SC2086
+		xseg $command --help
+	done <<<"$commands" | grep -oE '^  --[a-z-]+_[a-z_-]+')" ""
+is "choices are not told twice" "$(for program in cached kvd; do
+		[ ! -x "$BUILD/bin/$program" ] || "$program" --help
+	done | grep -E '^ +--[a-z_]+=[a-z]+\|' -A2 | grep -E ': [a-z]+, [a-z]+')" ""
+t "a help names the page of stack files" eval "xseg up --help | grep -qxF 'xseg.conf(5) describes stack files.'"
 version=$(xseg --version | cut -d ' ' -f 2)
 for program in xbench xseg-host volumed cached filed memd; do
 	is "$program has a version" "$("$program" --version)" "$program $version"

@@ -90,7 +90,15 @@ expect_json '.store.name == "filed" and .store.size_bytes > 0 and .store.free_by
 	.store.dir == "'"$TMP/objects"'" and (.rooms | length) == 1' \
 	"the status has the store's size, what is free, and what volumes may take" xseg --json status
 t "to people, too" eval \
-	"xseg status | grep -qE '^store +filed: .* of .* free \(.*%\), in $TMP/objects; objects take .*, volumes may take 24.0M\$'"
+	"xseg status | grep -A1 -E '^store +filed: .* of .* free \(.*%\), in $TMP/objects\$' |
+		grep -qE '^ +objects take .*, volumes may take 24.0M\$'"
+t "another volume is made" xseg volume create late --size 2M
+t "and written" load late --rw=write --size=2M
+t "and flushed" xseg volume flush late
+sleep 1.1			# a count is no older than that when it is asked for
+t "the status has a count of now, as a list has" eval \
+	'[ "$(xseg --json status | jq .store.used_bytes)" -ge $(($(volume zed used_bytes) + (2 << 20))) ]'
+t "it goes" xseg volume remove late
 expect_json '.volumes == 3 and .volumes_being_removed == 0' "there are three volumes" xseg --json status
 t "the sizes of all together are told where they are too much" eval \
 	"xseg volume create huge --size 8T 2>&1 | grep -q 'its 8.0T are more than the .* of its store, filed'"

@@ -57,6 +57,7 @@ t "another one gets the old name" xseg volume create a --size 1M
 t "and a setting" xseg cache set cached policy=write-around --volume a
 expect_json '.policy == "write-through"' "which takes none from the first" \
 	xseg --json cache status --volume b
+t "the log says so" grep -q "volume 'a' is named 'b' now$" "$TMP/xseg-$XSEG_SEGMENT.log"
 expect_err 4 "there is a volume 'a' already" "a name that is taken is refused" xseg volume rename b a
 expect_err 4 "no volume 'none'" "a volume that is not there, too" xseg volume rename none c
 expect_err 2 "a name is 1 to 63" "and a name that none may have" xseg volume rename b -- -c

@@ -100,14 +100,15 @@ static bool list_json(struct listing *l, const struct xseg_kv_entry *e)
 
 static bool list_line(const struct listing *l, const struct xseg_kv_entry *e)
 {
-	char *text = malloc(KEY_TEXT_BYTES(e->key_bytes));
+	char *text = malloc(KEY_TEXT_BYTES(e->key_bytes)), expires[OUT_TEXT];
 
 	if (!text)
 		return false;
 	key_text(e->key, e->key_bytes, text);
 	if (l->details)
-		printf("%12" PRIu64 "  %12" PRIu64 "  %10" PRIu32 "  %10" PRIu32 "  %s\n",
-			e->value_bytes, e->version, e->expiry, e->client, text);
+		printf("%12" PRIu64 "  %12" PRIu64 "  %19s  %10" PRIu32 "  %s\n",
+			e->value_bytes, e->version,
+			e->expiry ? out_moment(e->expiry, expires) : "-", e->client, text);
 	else
 		printf("%s\n", text);
 	free(text);
@@ -121,7 +122,7 @@ static int list_group(
 
 	for (uint32_t i = 0; i < nr; i++, l->nr++)
 		if (!(s->t->json ? list_json(l, &entry[i]) : list_line(l, &entry[i])))
-			return tool_fail(TOOL_FAILED, "%s: out of memory", s->what);
+			return tool_fail(TOOL_FAILED, "%s: out of memory; free some", s->what);
 	if (ferror(stdout))
 		return out_done();
 	return tool_out_of_time(s->t) ? tool_later("%s: more keys are there", s->what) : -1;
@@ -138,7 +139,7 @@ int kv_list(struct tool *t, const void *opts, int argc, char **argv)
 	(void)argv;
 	rc = kv_store_open(&s, t, "kv list", o->kvd);
 	if (!rc && o->details && !t->json)
-		printf("%12s  %12s  %10s  %10s  KEY\n", "VALUE BYTES", "VERSION", "EXPIRY",
+		printf("%12s  %12s  %19s  %10s  KEY\n", "VALUE BYTES", "VERSION", "EXPIRES",
 			"FLAGS");
 	if (!rc)
 		rc = kv_store_each(&s, o->prefix, (uint32_t)strlen(o->prefix), true, list_group,
@@ -167,10 +168,10 @@ static int show_done(const struct kv_store *s, const char *dir, const struct kv_
 		out_set_int(j, "skipped", d->skipped);
 		return out_json(j);
 	}
-	tool_say(s->t, "%" PRIu64 " values of %s are %s %s", d->keys, out_size(d->bytes, bytes),
-		done, dir);
+	tool_say(s->t, "%s %s: %" PRIu64 " value%s of %s", done, dir, d->keys, out_s(d->keys),
+		out_bytes(d->bytes, bytes));
 	if (d->skipped)
-		tool_note(s->t, skipped, s->what, d->skipped, dir);
+		tool_note(s->t, skipped, s->what, d->skipped, out_s(d->skipped), dir);
 	return TOOL_DONE;
 }
 
@@ -188,9 +189,9 @@ int kv_import(struct tool *t, const void *opts, int argc, char **argv)
 	if (!rc)
 		rc = kv_dir_import(&s, argv[0], &dir, &done);
 	if (!rc)
-		rc = show_done(&s, argv[0], &done, "put from",
-			o->flat ? "%s: %" PRIu64 " links and special files in %s were left out"
-				: "%s: %" PRIu64 " special files in %s were left out");
+		rc = show_done(&s, argv[0], &done, "imported from",
+			o->flat ? "%s: %" PRIu64 " name%s of %s left out: links and special files"
+				: "%s: %" PRIu64 " special file%s of %s left out");
 	kv_store_close(&s);
 	return rc;
 }
@@ -209,8 +210,8 @@ int kv_export(struct tool *t, const void *opts, int argc, char **argv)
 	if (!rc)
 		rc = kv_dir_export(&s, argv[0], &dir, &done);
 	if (!rc)
-		rc = show_done(&s, argv[0], &done, "files of",
-			"%s: %" PRIu64 " links that lead out of %s were left out");
+		rc = show_done(&s, argv[0], &done, "exported to",
+			"%s: %" PRIu64 " link%s left out that would lead out of %s");
 	kv_store_close(&s);
 	return rc;
 }
@@ -297,12 +298,13 @@ int kv_backup(struct tool *t, const void *opts, int argc, char **argv)
 		out_set_int(j, "bytes", done.bytes);
 		rc = out_json(j);
 	} else if (!rc && strcmp(argv[0], "-") != 0) {
-		tool_say(t, "%" PRIu64 " records, %s, are in %s", done.records,
-			out_size(done.bytes, bytes), argv[0]);
+		tool_say(t, "backed up to %s: %" PRIu64 " record%s of %s", argv[0], done.records,
+			out_s(done.records), out_bytes(done.bytes, bytes));
 	}
 	if (!rc && done.bad)
 		rc = tool_fail(TOOL_FAILED,
-			"kv backup: %" PRIu64 " damaged records were left out; %s", done.bad,
+			"kv backup: %" PRIu64 " damaged record%s left out; %s", done.bad,
+			out_s(done.bad),
 			o->salvage ? "the others can be restored"
 				   : "'xseg kv verify' shows which");
 	kv_store_close(&s);
@@ -333,7 +335,8 @@ int kv_restore(struct tool *t, const void *opts, int argc, char **argv)
 		out_set_int(j, "expired", done.expired);
 		rc = out_json(j);
 	} else if (!rc) {
-		tool_say(t, "%" PRIu64 " values are put from %s", done.keys, argv[0]);
+		tool_say(t, "restored from %s: %" PRIu64 " value%s", argv[0], done.keys,
+			out_s(done.keys));
 	}
 	kv_store_close(&s);
 	return rc;

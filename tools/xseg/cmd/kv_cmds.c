@@ -45,12 +45,12 @@ const struct opt kv_key_table[] = {
 const struct opt kv_put_table[] = {
 	OPT_KVD,
 	OPT_ENCODED,
-	{ .name = "if_absent", .kind = OPT_BOOL, .off = AT(if_absent),
+	{ .name = "if-absent", .kind = OPT_BOOL, .off = AT(if_absent),
 	  .help = "refuse (4) a key that is there already" },
 	{ .name = "ttl", .kind = OPT_TIME, .off = AT(ttl_ns), .min = TOOL_SECOND,
 	  .max = TTL_MAX_NS, .arg = "TIME",
 	  .help = "the value expires after that time, in whole seconds" },
-	{ .name = "client_flags", .kind = OPT_UINT, .off = AT(client), .max = UINT32_MAX,
+	{ .name = "client-flags", .kind = OPT_UINT, .off = AT(client), .max = UINT32_MAX,
 	  .arg = "N", .help = "a number that is kept with the value" },
 	{ .name = "stable", .kind = OPT_BOOL, .off = AT(stable),
 	  .help = "return when the value is on stable storage" },
@@ -92,7 +92,7 @@ static int read_key(const char *what, const char *word, const struct kv_opts *o,
 
 	key->data = malloc(len + 1);
 	if (!key->data)
-		return tool_fail(TOOL_FAILED, "%s: out of memory", what);
+		return tool_fail(TOOL_FAILED, "%s: out of memory; free some", what);
 	if (o->encoded)
 		n = key_text_decode(word, len, key->data);
 	else
@@ -341,7 +341,7 @@ static int delete_all(struct tool *t, const struct kv_opts *o)
 	if (n < 0)
 		rc = kv_store_fail(&s, n, "--all", 5);
 	if (!rc && in_s)
-		tool_say(t, "all values will be deleted in %u seconds", in_s);
+		tool_say(t, "all values will be deleted in %u second%s", in_s, out_s(in_s));
 	else if (!rc)
 		tool_say(t, "all values are deleted");
 	if (!rc && t->json)
@@ -386,6 +386,7 @@ static int info_of_key(struct kv_store *s, const struct kv_opts *o, const struct
 {
 	struct xseg_kv_io io = io_of(XSEG_KV_GET, key);
 	int64_t n = kv_store_run(s, &io);
+	char size[OUT_TEXT], left[OUT_TEXT], *text;
 
 	(void)o;
 	(void)file;
@@ -393,10 +394,14 @@ static int info_of_key(struct kv_store *s, const struct kv_opts *o, const struct
 		return kv_store_fail(s, n, key->data, key->bytes);
 	if (s->t->json)
 		return out_json(kv_item_json(&io.item, (uint64_t)n));
-	say_key(s, key, "");
-	printf("value    %" PRIu64 " bytes\nversion  %" PRIu64 "\n", (uint64_t)n, io.item.version);
-	if (io.item.expiry)
-		printf("expires  in %" PRIu32 " s\n", io.item.expiry - s->info.time_s);
+	text = malloc(KEY_TEXT_BYTES(key->bytes));
+	printf("key      %s\n", text ? key_text(key->data, key->bytes, text) : "?");
+	free(text);
+	printf("value    %s\nversion  %" PRIu64 "\n", out_bytes((uint64_t)n, size),
+		io.item.version);
+	if (io.item.expiry > s->info.time_s)
+		printf("expires  in %s\n",
+			out_time((io.item.expiry - s->info.time_s) * TOOL_SECOND, left));
 	printf("flags    %" PRIu32 "\n", io.item.client);
 	return out_done();
 }

@@ -364,7 +364,8 @@ int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
 
 	if (o->all + o->replaced + argc != 1)
 		return tool_fail(TOOL_USAGE,
-			"peer restart: give the NAME of a peer, --all or --replaced");
+			"peer restart: it needs one of these; give the NAME of a peer, --all or "
+			"--replaced");
 	return argc ? restart_named(t, argv[0]) : restart_stack(t, o->replaced);
 }
 

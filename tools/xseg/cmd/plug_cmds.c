@@ -92,7 +92,9 @@ static int find_place(struct plugging *p, const char *cache)
 	struct xseg_peer_info info;
 
 	if (xseg_peer_get_info(p->seg, p->cache, &info) && info.downstream != XSEG_NONE)
-		return tool_fail(TOOL_REFUSED, "plug %s: it is on the path already", cache);
+		return tool_fail(TOOL_REFUSED,
+			"plug %s: it is on the path already; 'xseg status' shows the chains",
+			cache);
 	p->lower = info.plug ? info.plug_lower : xseg_plug_was_above(p->seg, p->cache);
 	if (p->lower == XSEG_NONE)
 		p->lower = downstream_in_file(p, cache);
@@ -188,8 +190,7 @@ static int leave(struct plugging *p, const char *name)
 	if (rc)
 		return rc;
 	tool_say(p->t,
-		"%s is off the path; it runs on, empty, until 'xseg peer stop %s'; 'xseg plug %s' "
-		"puts it back",
+		"%s is off the path; 'xseg plug %s' puts it back, 'xseg peer stop %s' ends it",
 		name, name, name);
 	return p->t->json ? show_json(p, "drained") : TOOL_DONE;
 }

@@ -169,6 +169,7 @@ static void list_one(const char *name, void *arg)
 {
 	struct listing *l = arg;
 	struct xseg_error err = { "" };
+	const char *reason;
 	struct xseg *seg;
 	json_t *j;
 	int rc = owner_attach(name, XSEG_ATTACH_OBSERVER, &seg, &err);
@@ -183,12 +184,15 @@ static void list_one(const char *name, void *arg)
 	}
 	if (list_foreign(l, name, rc))
 		return;
-	out_table_row(l->table, "%s\tunusable\t-\t-\t-\t-\t%s", name, note_of(name, err.text));
+	reason = note_of(name, err.text);
 	j = json_object();
 	out_set_text(j, "name", name);
 	out_set_text(j, "state", "unusable");
-	out_set_text(j, "reason", note_of(name, err.text));
+	out_set_text(j, "reason", reason);
 	json_array_append_new(l->array, j);
+	/* what to do is told by every command on it */
+	out_table_row(l->table, "%s\tunusable\t-\t-\t-\t-\t%.*s", name,
+		(int)strcspn(reason, ";"), reason);
 }
 
 /* One whose file was removed, while its stack runs on. */
@@ -461,7 +465,7 @@ static void say_sound(const struct tool *t, const char *state, const struct chec
 
 static int fail_check(const struct tool *t, const struct checked *c)
 {
-	const char *s = c->left == 1 ? "" : "s";
+	const char *s = out_s(c->left);
 
 	if (!c->left && !c->damage.reason[0])
 		return tool_fail(TOOL_FAILED,

@@ -210,8 +210,8 @@ static int tell_running(struct upping *u)
 	if (!rc && d && d->nr)
 		rc = tool_fail(TOOL_REFUSED,
 			"up: segment %s has a stack that runs, and %s differs from it in %u "
-			"places; 'xseg reload %s' applies what can be",
-			u->t->segment, u->path, d->nr, u->path);
+			"place%s; 'xseg reload %s' applies what can be",
+			u->t->segment, u->path, d->nr, out_s(d->nr), u->path);
 	else if (!rc)
 		rc = launch_refuse(u->t, u->seg);
 	free(record);

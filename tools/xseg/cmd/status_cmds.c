@@ -21,11 +21,13 @@
 #include "tools/xseg/text/export_text.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/text/space_text.h"
+#include "tools/xseg/text/volume_use.h"
 #include "tools/xseg/base/proc.h"
 
 #define LOAD_NS (TOOL_SECOND / 2)
 #define LOOK_NS (TOOL_SECOND / 100)
 #define HELD_NS (TOOL_SECOND / 5) /* no work has a lock for so long */
+#define COUNT_NS (TOOL_SECOND / 2) /* for a store that counts the bytes of its objects */
 
 /* ---- gathering --------------------------------------------------------------------------- */
 
@@ -232,7 +234,8 @@ static json_t *files_json(const struct xseg_peer_info *p, const char *answer)
 }
 
 /* Asks all stores: for their room, and for what is said of a pool or of files only. */
-static void add_stores(json_t *j, struct asker *a, const struct view_peers *peers)
+static void add_stores(
+	json_t *j, const struct tool *t, struct asker *a, const struct view_peers *peers)
 {
 	json_t *rooms = json_array(), *pools = json_array(), *files = json_array();
 	const struct xseg_peer_info *p;
@@ -248,7 +251,7 @@ static void add_stores(json_t *j, struct asker *a, const struct view_peers *peer
 		if (!strcmp(p->kind, "filed"))
 			json_array_append_new(files, files_json(p, status));
 		json_array_append_new(rooms, space_json(peers, p, status,
-			status ? asker_ask(a, p, "usage") : NULL));
+			status ? volume_use_count(a, t, p, COUNT_NS) : NULL));
 		free(status);
 	}
 	json_object_set_new(j, "pools", pools);
@@ -327,7 +330,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	while ((p = view_peer_of_kind(peers, "cached", p)))
 		json_array_append_new(caches, cache_json(&a, seg, p));
 	json_object_set_new(j, "caches", caches);
-	add_stores(j, &a, peers);
+	add_stores(j, t, &a, peers);
 	while ((p = view_peer_of_kind(peers, "kvd", p)))
 		json_array_append_new(stores, store_json(&a, p));
 	json_object_set_new(j, "stores", stores);
@@ -456,19 +459,35 @@ static void print_caches(const json_t *j)
 	}
 }
 
-/* Why the figures of a peer are unknown. */
-static void print_unknown(const json_t *j, const char *name)
+static const char *state_of(const json_t *j, const char *name)
 {
 	json_t *peers = json_object_get(j, "peers"), *p;
 	size_t i;
 
 	json_array_foreach(peers, i, p)
-		if (!strcmp(out_text(p, "name"), name) &&
-			!strcmp(out_text(p, "state"), "stopped")) {
-			printf("stopped; 'xseg peer start %s' starts it\n", name);
-			return;
-		}
-	printf("unknown: it does not answer\n");
+		if (!strcmp(out_text(p, "name"), name))
+			return out_text(p, "state");
+	return "?";
+}
+
+static bool serves(const json_t *j, const char *name)
+{
+	return !strcmp(state_of(j, name), "running");
+}
+
+/* Why the figures of a peer are unknown. */
+static void print_unknown(const json_t *j, const char *name)
+{
+	const char *state = state_of(j, name);
+	char line[XSEG_NAME_MAX + 64];
+
+	if (!strcmp(state, "stopped"))
+		snprintf(line, sizeof(line), "stopped; 'xseg peer start %s' starts it", name);
+	else if (!serves(j, name))
+		snprintf(line, sizeof(line), "%s; 'xseg peer list' shows when it serves", state);
+	else
+		snprintf(line, sizeof(line), "unknown: it does not answer");
+	print_hint(line);
 }
 
 static const char *pool_text(const char *owner)
@@ -494,18 +513,28 @@ static void print_rooms(const json_t *j)
 	json_t *rooms = json_object_get(j, "rooms"), *room;
 	size_t i;
 
-	json_array_foreach(rooms, i, room)
-		space_print(room, !i);
+	json_array_foreach(rooms, i, room) {
+		printf("%-12s%s: ", i ? "" : "store", out_text(room, "name"));
+		if (serves(j, out_text(room, "name")))
+			space_print(room);
+		else
+			print_unknown(j, out_text(room, "name"));
+	}
 	space_warnings_print(json_object_get(j, "warnings"));
 }
 
+/* Of a store that does not serve, print_rooms() has said so. */
 static void print_pools(const json_t *j)
 {
 	json_t *pools = json_object_get(j, "pools"), *p;
+	const char *heading = "pool";
 	size_t i;
 
 	json_array_foreach(pools, i, p) {
-		printf("%-12s%s: ", i ? "" : "pool", out_text(p, "name"));
+		if (!serves(j, out_text(p, "name")))
+			continue;
+		printf("%-12s%s: ", heading, out_text(p, "name"));
+		heading = "";
 		if (json_is_string(json_object_get(p, "owner")))
 			printf("%s, prefix %s: %s\n", out_text(p, "pool"), out_text(p, "prefix"),
 			       pool_text(out_text(p, "owner")));
@@ -540,16 +569,20 @@ static void print_stores(const json_t *j)
 static void print_files(const json_t *j)
 {
 	json_t *files = json_object_get(j, "files"), *p, *attributes;
+	const char *heading = "files";
 	size_t i;
 
 	json_array_foreach(files, i, p) {
 		attributes = json_object_get(p, "attributes");
-		printf("%-12s%s: ", i ? "" : "files", out_text(p, "name"));
+		if (!serves(j, out_text(p, "name")))
+			continue;
+		printf("%-12s%s: ", heading, out_text(p, "name"));
+		heading = "";
 		if (!json_is_boolean(attributes))
 			print_unknown(j, out_text(p, "name"));
 		else if (json_is_true(attributes))
-			printf("swapped and short files are noticed, flipped bits by a file system "
-			       "with checksums only\n");
+			printf("swapped and short files are noticed, flipped bits are not "
+			       "(filed(8))\n");
 		else
 			printf("swapped and short files are NOT NOTICED: no user attributes in "
 			       "%s\n", out_text(p, "dir"));

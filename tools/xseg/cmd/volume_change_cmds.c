@@ -79,7 +79,7 @@ static int show_limits(const struct tool *t, const struct volume *v)
 		struct limits limits = { (uint32_t)v->iops, v->bandwidth_bytes, v->burst_ns };
 
 		opt_get(o, &limits, text, sizeof(text));
-		printf("%-9s = %s\n", o->name,
+		printf("%s=%s\n", o->name,
 			strcmp(text, "0") && strcmp(text, "0s") ? text : "none");
 	}
 	return out_done();

@@ -366,8 +366,8 @@ static void show_removing(
 static const char *left_text(const struct volume *v, char text[LEFT_TEXT])
 {
 	if (!v->objects_left && v->waits_for_requests)
-		snprintf(text, LEFT_TEXT, "and waits for %" PRIu64 " older requests",
-			v->waits_for_requests);
+		snprintf(text, LEFT_TEXT, "and waits for %" PRIu64 " older request%s",
+			v->waits_for_requests, out_s(v->waits_for_requests));
 	else
 		snprintf(text, LEFT_TEXT, "with %" PRIu64 " more to be deleted", v->objects_left);
 	return text;

@@ -223,9 +223,10 @@ static void clients_of_wait(struct xseg *seg, const struct ending_stall *s, char
 static void show_stopping(struct tool *t, struct xseg *seg, const struct ending_stall *s)
 {
 	char dirty[OUT_TEXT], users[USERS_TEXT];
+	uint32_t nr = count_alive(seg);
 
 	clients_of_wait(seg, s, users);
-	tool_progress(t, "stopping: %u peers left, %s dirty%s%s", count_alive(seg),
+	tool_progress(t, "stopping: %u peer%s left, %s dirty%s%s", nr, out_s(nr),
 		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty),
 		      users[0] ? ", these clients may keep lent data:" : "", users);
 }

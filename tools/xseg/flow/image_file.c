@@ -48,8 +48,11 @@ static int open_partial(struct image_file *f)
 	for (tries = 0; tries < TRIES; tries++) {
 		f->fd = open(f->partial, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
 			     mode);
+		/* then its directory is wanting, and nobody has typed the partial one */
 		if (f->fd < 0)
-			return fail(f, errno, f->partial, "name a file that can be written");
+			return fail(f, errno,
+				errno == ENOENT || errno == ENOTDIR ? f->name : f->partial,
+				"name a file that can be written");
 		if (flock(f->fd, LOCK_EX | LOCK_NB))
 			break;
 		if (is_same_file(f->fd, f->partial))

@@ -177,7 +177,7 @@ int kv_backup_write(struct kv_store *s, const char *file, bool force, struct kv_
 	*done = (struct kv_backup_done){ 0 };
 	rc = image_file_open(&f, s->what, s->info.kvd, file, force, 0);
 	if (!rc && !room)
-		rc = tool_fail(TOOL_FAILED, "%s: out of memory", s->what);
+		rc = tool_fail(TOOL_FAILED, "%s: out of memory; free some", s->what);
 	if (!rc)
 		rc = write_all(s, &f, MAGIC, sizeof(MAGIC));
 	done->bytes = sizeof(MAGIC);
@@ -327,7 +327,7 @@ static int read_all(struct source *f, struct kv_backup_done *done)
 		if (h.kind == LARGE && !pieces_at(f, &h, at, &next, &is_whole))
 			return not_whole(f, at);
 		if (is_whole && !note_newest(f, &h, at))
-			return tool_fail(TOOL_FAILED, "%s: out of memory", f->s->what);
+			return tool_fail(TOOL_FAILED, "%s: out of memory; free some", f->s->what);
 		done->records++;
 	}
 	done->bytes = f->bytes;

@@ -322,8 +322,8 @@ static int import_all(struct walk *w, int fd)
 			     ? import_entry(w, fd, e->d_name)
 			     : fail(w, ENOMEM, e->d_name);
 		if (!rc && tool_out_of_time(w->s->t))
-			rc = tool_later("%s %s: %" PRIu64 " values are in the store; run it again",
-				w->s->what, w->dir, w->done->keys);
+			rc = tool_later("%s %s: %" PRIu64 " value%s in the store; run it again",
+				w->s->what, w->dir, w->done->keys, out_s(w->done->keys));
 	}
 	closedir(d);
 	w->used = used;

@@ -233,7 +233,7 @@ int kv_store_each(struct kv_store *s, const void *prefix, uint32_t bytes, bool o
 	int rc = -1;
 
 	if (!scan.item.value)
-		return tool_fail(TOOL_FAILED, "%s: out of memory", s->what);
+		return tool_fail(TOOL_FAILED, "%s: out of memory; free some", s->what);
 	do {
 		result = kv_store_run(s, &scan);
 		if (result < 0)

@@ -194,9 +194,9 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 
 	if (peer == STACK_NONE)
 		return tool_fail(TOOL_REFUSED,
-			"%s: the stack file of segment %s has no peer of that name; to start it, "
-			"run 'xseg down', then 'xseg up STACK.conf' with a file that has it",
-			name, t->segment);
+			"%s: the stack file of segment %s has no peer of that name; add a [peer "
+			"%s] to the file, and 'xseg reload' starts it",
+			name, t->segment, name);
 	if (serves(seg, name, &info))
 		return tool_fail(
 			TOOL_REFUSED,

@@ -187,7 +187,7 @@ static int replace_supervisor(struct restart *r, bool if_replaced)
 	if (!rc)
 		rc = launch_supervisor(&launch, r->t, r->seg, r->stack, r->text);
 	if (!rc)
-		tool_say(r->t, "the supervisor is another one");
+		tool_say(r->t, "the supervisor runs again, as a new process");
 	return rc;
 }
 

@@ -1,6 +1,7 @@
 /* cache_text - see cache_text.h. */
 #include "tools/xseg/text/cache_text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,17 +254,18 @@ const char *cache_text_state(const json_t *status)
 							 out_text(status, "peer_state");
 }
 
-static void print_member(const char *label, json_t *value)
+static void print_member(const char *before, const char *label, json_t *value)
 {
 	char size[OUT_TEXT];
 	const char *unit = strrchr(label, '_');
 
 	if (json_is_string(value))
-		printf(" %s %s", label, json_string_value(value));
+		printf("%s %s %s", before, label, json_string_value(value));
 	else if (unit && !strcmp(unit, "_bytes"))
-		printf(" %s %s", label, out_size((uint64_t)json_integer_value(value), size));
+		printf("%s %s %s", before, label,
+			out_size((uint64_t)json_integer_value(value), size));
 	else
-		printf(" %s %" JSON_INTEGER_FORMAT, label, json_integer_value(value));
+		printf("%s %s %" JSON_INTEGER_FORMAT, before, label, json_integer_value(value));
 }
 
 /* One line for a group of counters: those that are not 0, and what all of them count. */
@@ -279,8 +281,8 @@ static void print_group(
 			continue;
 		if (!any)
 			printf("%-9s", heading);
+		print_member(any ? "," : "", key, value);
 		any = true;
-		print_member(key, value);
 	}
 	if (any)
 		printf(" %s\n", unit);
@@ -345,13 +347,13 @@ static void print_full(const json_t *s, const char *before)
 
 	if (!json_is_object(f))
 		return;
-	printf("%sthe store is full %s: no room for object %s%s%s", before,
-		since_ago_text(out_int(f, "ms"), since),
-		out_text(f, "object"), *volume ? " of volume " : "", volume);
+	printf("%sthe store is full %s for %s %s", before,
+		since_ago_text(out_int(f, "ms"), since), *volume ? "volume" : "object",
+		*volume ? volume : out_text(f, "object"));
 	if (others)
-		printf(", nor for %" PRIu64 " more volumes", others);
-	printf("; new writes of it %s; make room there, or remove a volume\n",
-		waits ? "wait when memory runs out" : "fail");
+		printf(", and for %" PRIu64 " more volume%s", others, out_s(others));
+	printf(":\n%*snew writes of it %s; make room there, or remove a volume\n",
+		(int)strlen(before), "", waits ? "wait when memory runs out" : "fail");
 }
 
 /* "flushes fail since 18:03:07 (12s): No space left on device; ..." */
@@ -389,8 +391,11 @@ static void print_flush_trouble(const json_t *s, const char *before)
 
 void cache_text_print_troubles(const json_t *s, const char *before)
 {
+	bool full = json_is_object(json_object_get(s, "full"));
+
 	print_full(s, before);
-	print_flush_trouble(s, before);
+	if (!full || out_int(json_object_get(s, "flushes_fail"), "errno") != ENOSPC)
+		print_flush_trouble(s, before);
 	print_trouble(s, "loads_fail", "the store fails loads", "its log says of which object",
 		before);
 }
@@ -413,7 +418,8 @@ void cache_text_print(const json_t *s)
 {
 	uint64_t hits = out_int(s, "hits"),
 		 looks = hits + out_int(s, "misses") + out_int(s, "partial");
-	char a[OUT_TEXT];
+	uint64_t direct = out_int(s, "direct_reads");
+	char a[OUT_TEXT], b[OUT_TEXT];
 
 	printf("cache     %s, %s, generation %" PRIu64 "\n", out_text(s, "name"),
 	       cache_text_state(s), out_int(s, "generation"));
@@ -426,9 +432,10 @@ void cache_text_print(const json_t *s)
 	       " partial; %" PRIu64 " reads bypassed\n",
 	       looks, hits, out_percent(hits, looks, a), out_int(s, "misses"),
 	       out_int(s, "partial"), out_int(s, "bypassed"));
-	if (out_int(s, "direct_reads"))
-		printf("directly  %" PRIu64 " reads of %s, without a request\n",
-			out_int(s, "direct_reads"), out_bytes(out_int(s, "direct_bytes"), a));
+	if (direct)
+		printf("directly  %" PRIu64 " reads of %s, without a request; with them %s hits\n",
+			direct, out_bytes(out_int(s, "direct_bytes"), a),
+			out_percent(hits + direct, looks + direct, b));
 	print_group(s, "bypassed", "bypassed_by", "reads");
 	printf("evicted   %" PRIu64 " buckets\n", out_int(s, "evicted"));
 	print_group(s, " by", "evicted_by", "buckets");

@@ -91,22 +91,27 @@ struct out_table *export_text_table(const struct exported_all *all)
 	return table;
 }
 
-/* Why it is not served, or is of no use. */
-static const char *advice(const char *state)
+#define ADVICE_MAX (2 * XSEG_NAME_MAX + 128)
+
+/* Why it is not served, or is of no use, and what to do. */
+static const char *advice(const json_t *x, char text[ADVICE_MAX])
 {
 	static const struct {
-		const char *state, *text;
+		const char *state, *before, *of, *after;
 	} says[] = {
-		{ "no volume", "; 'xseg volume create' makes it, and the export serves it then" },
-		{ "stopped", "; 'xseg export start' starts it" },
-		{ "failed", "; the log says why, and 'xseg export start' starts it" },
-		{ "dead", "; 'xseg up' starts it, with the stack" },
+		{ "no volume", "; 'xseg volume create ", "volume",
+		  " --size SIZE' makes it, and it is served then" },
+		{ "stopped", "; 'xseg export start ", "name", "' starts it" },
+		{ "failed", "; the log says why, and 'xseg export start ", "name", "' starts it" },
+		{ "dead", "; 'xseg up STACK.conf' starts it, with the stack", NULL, "" },
 	};
 
+	text[0] = '\0';
 	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)
-		if (!strcmp(says[i].state, state))
-			return says[i].text;
-	return "";
+		if (!strcmp(says[i].state, out_text(x, "state")))
+			snprintf(text, ADVICE_MAX, "%s%s%s", says[i].before,
+				says[i].of ? out_text(x, says[i].of) : "", says[i].after);
+	return text;
 }
 
 void export_text_print(const json_t *exports)
@@ -117,15 +122,15 @@ void export_text_print(const json_t *exports)
 	json_array_foreach((json_t *)exports, i, x) {
 		const char *state = out_text(x, "state");
 		uint64_t clients = out_int(x, "clients");
-		char line[128];
+		char text[ADVICE_MAX], line[ADVICE_MAX + XSEG_NAME_MAX];
 
 		printf("%-12s%s: ", i ? "" : "export", out_text(x, "name"));
 		if (!strcmp(state, "serving"))
 			printf("volume %s on %s%s, %" PRIu64 " client%s\n", out_text(x, "volume"),
 				out_text(x, "address"),
 				json_is_true(json_object_get(x, "read_only")) ? ", read-only" : "",
-				clients, clients == 1 ? "" : "s");
+				clients, out_s(clients));
 		else
-			printf("%s%s\n", state, tool_hints(line, sizeof(line), advice(state)));
+			printf("%s%s\n", state, tool_hints(line, sizeof(line), advice(x, text)));
 	}
 }

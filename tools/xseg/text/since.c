@@ -52,7 +52,10 @@ const char *since_text(uint64_t since_s, char text[SINCE_TEXT])
 const char *since_ago_text(uint64_t ms, char text[SINCE_TEXT])
 {
 	struct timespec now;
+	uint64_t now_ms;
 
+	/* in milliseconds, so that the moment stays the same while its age grows */
 	log_date(&now);
-	return tell(now.tv_sec - (time_t)(ms / 1000), ms, text);
+	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return tell((time_t)((now_ms > ms ? now_ms - ms : 0) / 1000), ms, text);
 }

@@ -13,6 +13,7 @@
 #include "tools/xseg/text/since.h"
 
 #define WARNING_MAX (PATH_MAX + 512)
+#define OLD_MS	    10000			/* of a count: then its age is told */
 
 /* ---- which ------------------------------------------------------------------------------- */
 
@@ -155,8 +156,8 @@ static void warn_space(const json_t *store, json_t *warnings)
 	}
 	if (dirty > left) {
 		snprintf(text, sizeof(text),
-			"%s are free, and %s of dirty data are still to be written there; %s",
-			out_bytes(left, a), out_size(dirty, b), what);
+			"%s of %s are free, and %s of dirty data are still to be written there; %s",
+			out_bytes(left, a), out_size(size, b), out_size(dirty, c), what);
 		warn(warnings, "dirty_exceeds_free", out_text(store, "name"), text);
 	}
 }
@@ -187,9 +188,10 @@ void space_warn(const json_t *store, json_t *warnings)
 	if (json_is_object(failing)) {
 		snprintf(text, sizeof(text),
 			"%s %s: %" PRIu64
-			" requests failed, the last a %s of %s; its log says more",
+			" request%s failed, the last a %s of %s; its log says more",
 			out_text(failing, "error"), since_ago_text(out_int(failing, "ms"), since),
-			out_int(failing, "requests"), out_text(failing, "op"),
+			out_int(failing, "requests"), out_s(out_int(failing, "requests")),
+			out_text(failing, "op"),
 			out_text(failing, "object"));
 		warn(warnings, "store_fails", out_text(store, "name"), text);
 	}
@@ -197,12 +199,11 @@ void space_warn(const json_t *store, json_t *warnings)
 
 /* ---- to people --------------------------------------------------------------------------- */
 
-void space_print(const json_t *store, bool first)
+void space_print(const json_t *store)
 {
+	const char *separator = "\n            ";
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
-	const char *separator = "; ";
 
-	printf("%-12s%s: ", first ? "store" : "", out_text(store, "name"));
 	if (json_is_integer(json_object_get(store, "size_bytes"))) {
 		printf("%s of %s free (%s)", out_size(out_int(store, "free_bytes"), a),
 			out_size(out_int(store, "size_bytes"), b),
@@ -216,6 +217,9 @@ void space_print(const json_t *store, bool first)
 		printf(", in %s", out_text(store, "dir"));
 	if (json_is_integer(json_object_get(store, "used_bytes"))) {
 		printf("%sobjects take %s", separator, out_size(out_int(store, "used_bytes"), a));
+		if (out_int(store, "used_age_ms") > OLD_MS)
+			printf(" (counted %s ago)",
+				out_time(out_int(store, "used_age_ms") * 1000000, a));
 		separator = ", ";
 	}
 	if (out_int(store, "volumes_bytes"))
@@ -224,11 +228,30 @@ void space_print(const json_t *store, bool first)
 	putchar('\n');
 }
 
+static bool is_of_kind(const json_t *warning, const char *kind)
+{
+	return !strcmp(out_text(warning, "kind"), kind);
+}
+
+/* Little is free, and another warning says that as well. */
+static bool is_told(const json_t *warnings, const json_t *warning)
+{
+	json_t *w;
+	size_t i;
+
+	json_array_foreach(warnings, i, w)
+		if (is_of_kind(w, "dirty_exceeds_free") &&
+			!strcmp(out_text(w, "of"), out_text(warning, "of")))
+			return is_of_kind(warning, "low_space");
+	return false;
+}
+
 void space_warnings_print(const json_t *warnings)
 {
 	json_t *w;
 	size_t i;
 
 	json_array_foreach(warnings, i, w)
-		printf("WARNING     %s: %s\n", out_text(w, "of"), out_text(w, "text"));
+		if (!is_told(warnings, w))
+			printf("WARNING     %s: %s\n", out_text(w, "of"), out_text(w, "text"));
 }

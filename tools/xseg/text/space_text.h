@@ -27,7 +27,8 @@ void space_add_volumes(json_t *store, uint64_t bytes);
  * is full: low_space, low_files, dirty_exceeds_free, store_fails. */
 void space_warn(const json_t *store, json_t *warnings);
 
-void space_print(const json_t *store, bool first);
+/* "12.0G of 40.0G free (30.0%), in DIR", and a line of what objects take. */
+void space_print(const json_t *store);
 void space_warnings_print(const json_t *warnings);
 
 #endif

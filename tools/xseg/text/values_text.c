@@ -27,10 +27,10 @@ static void print_log(const json_t *j)
 	uint64_t zones = out_int(j, "zones");
 
 	printf("log       %s of %s live, in %" PRIu64 " zone%s of %s together, %" PRIu64
-	       " zones free\n",
+	       " free\n",
 		out_bytes(out_int(j, "live_bytes"), a),
 		out_size(out_int(j, "size_bytes"), b), zones,
-		zones == 1 ? "" : "s", out_size(out_int(j, "log_bytes"), c),
+		out_s(zones), out_size(out_int(j, "log_bytes"), c),
 		out_int(j, "zones_free"));
 }
 
@@ -42,7 +42,7 @@ static void print_large(const json_t *j)
 	if (keys)
 		printf("large     %" PRIu64 " value%s of %s, in %" PRIu64
 		       " zones of their own\n",
-			keys, keys == 1 ? "" : "s", out_bytes(out_int(j, "large_bytes"), bytes),
+			keys, out_s(keys), out_bytes(out_int(j, "large_bytes"), bytes),
 			out_int(j, "large_zones"));
 }
 
@@ -119,7 +119,7 @@ static void print_opening(const json_t *j)
 	printf("index     %s of RAM, built in %s", out_size(out_int(j, "index_bytes"), index),
 		out_time(out_int(j, "opened_ns"), took));
 	if (out_int(j, "opened_by_scan"))
-		printf("; %" PRIu64 " zones without hints were read whole",
+		printf("; %" PRIu64 " without hints, which had to be read whole",
 			out_int(j, "opened_by_scan"));
 	putchar('\n');
 }

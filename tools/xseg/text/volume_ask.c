@@ -125,12 +125,14 @@ static void print(const struct volume *v, const json_t *j)
 	volume_use_print(j);
 	printf("state    %s", v->state);
 	if (v->objects_left)
-		printf(", %" PRIu64 " objects left to delete", v->objects_left);
+		printf(", %" PRIu64 " object%s left to delete", v->objects_left,
+			out_s(v->objects_left));
 	else if (v->waits_for_requests)
-		printf(", waits for %" PRIu64 " older requests", v->waits_for_requests);
+		printf(", waits for %" PRIu64 " older request%s", v->waits_for_requests,
+			out_s(v->waits_for_requests));
 	printf("\nlimits   %s", volume_limits_text(v, limits));
 	if (v->waiting)
-		printf(", %" PRIu64 " requests wait", v->waiting);
+		printf("; waiting: %" PRIu64, v->waiting);
 	printf("\n");
 }
 

@@ -29,12 +29,10 @@ static uint64_t pair_at(const json_t *j, size_t i)
 	return (uint64_t)json_integer_value(json_array_get(j, i));
 }
 
-/* Waits for the end of a count that runs, for VOLUME_USE_NS at most. Returns the last answer, or
- * NULL. */
-static char *wait_for_count(struct asker *a, const struct tool *t,
-	const struct xseg_peer_info *store)
+char *volume_use_count(struct asker *a, const struct tool *t, const struct xseg_peer_info *store,
+	uint64_t wait_ns)
 {
-	uint64_t end_ns = tool_now_ns() + VOLUME_USE_NS;
+	uint64_t end_ns = tool_now_ns() + wait_ns;
 	char counting[8], *answer;
 
 	while ((answer = asker_ask(a, store, "usage"))) {
@@ -96,7 +94,7 @@ static json_t *read_count(struct asker *a, const struct xseg_peer_info *store, u
 static void load_used(struct asker *a, const struct tool *t, const struct xseg_peer_info *store,
 	struct volume_use *u)
 {
-	char *answer = wait_for_count(a, t, store), error[128];
+	char *answer = volume_use_count(a, t, store, VOLUME_USE_NS), error[128];
 
 	if (answer && !client_number(answer, "count")) {
 		if (client_line(answer, "error", error, sizeof(error)))
@@ -282,7 +280,7 @@ void volume_use_print(const json_t *volume)
 		printf("used     %s in the store, in %" PRIu64 " object%s; counted %s ago\n",
 			out_bytes(out_int(volume, "used_bytes"), a),
 			out_int(volume, "used_objects"),
-			out_int(volume, "used_objects") == 1 ? "" : "s",
+			out_s(out_int(volume, "used_objects")),
 			out_time(out_int(volume, "used_age_ms") * 1000000, b));
 	else
 		printf("used     not known\n");

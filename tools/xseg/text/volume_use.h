@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "tools/xseg/base/asker.h"
 #include "tools/xseg/base/client.h"
 
 #define VOLUME_USE_NS	 (2 * TOOL_SECOND)
@@ -26,6 +27,11 @@ struct volume_use {
 	uint64_t age_ms;			/* of the count */
 	char why[VOLUME_USE_WHY];		/* `used` is not known; else "" */
 };
+
+/* Has a store count its objects, and waits so long for the end of that. Returns its last answer to
+ * "usage", or NULL. */
+char *volume_use_count(struct asker *a, const struct tool *t, const struct xseg_peer_info *store,
+	uint64_t wait_ns);
 
 void volume_use_load(const struct tool *t, struct xseg *seg, uint32_t volumed,
 	struct volume_use *u);
