@@ -146,7 +146,6 @@ static void start(struct supervisor *s, struct server *v, uint64_t now_ms)
 		rc = nbdkit_start(s, v->first, v->id, &v->child, &err);
 	v->since_ms = now_ms;
 	v->asked_ms = 0;
-	v->killed = false;
 	if (!rc) {
 		server_set(v, SERVER_RUNNING);
 		log_info("%s: started %s (pid %d), on %s", me, server_name(s, v), (int)v->child,
@@ -183,6 +182,7 @@ static void ask_to_end(struct supervisor *s, struct server *v, uint64_t now_ms)
 {
 	if (!v->asked_ms) {
 		v->asked_ms = now_ms;
+		v->killed = false;
 		log_info("%s: stopping %s", me, server_name(s, v));
 		signal_server(s, v, SIGTERM);
 	} else if (!v->killed && now_ms - v->asked_ms >= END_MS) {
@@ -252,7 +252,7 @@ static void step(struct supervisor *s, struct server *v, uint64_t now_ms)
 	if (v->state == SERVER_RUNNING) {
 		if (!alive)
 			server_ended(s, v, "died", now_ms);
-		else if (v->return_once || !is_wanted(s, v))
+		else if (v->asked_ms || v->return_once || !is_wanted(s, v))
 			ask_to_end(s, v, now_ms);
 		return;
 	}
@@ -285,13 +285,44 @@ static const struct server *server_of(const struct supervisor *s, uint32_t expor
 	return NULL;
 }
 
-/* H1: a server that an earlier stack had, or that has other settings now. */
+static bool signal_stranger(struct supervisor *s, const struct xseg_peer_info *info, int sig)
+{
+	int fd = xseg_peer_pidfd(s->units.seg, info);
+
+	if (fd < 0)
+		return false;
+	(void)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
+	close(fd);
+	return true;
+}
+
+static void end_stranger(struct supervisor *s, const struct xseg_peer_info *info, uint64_t now_ms)
+{
+	struct stranger *x = &s->exports.stranger[info->index];
+
+	/* one that has just begun says its settings in a moment */
+	if (x->generation != info->generation) {
+		*x = (struct stranger){ .generation = info->generation };
+	} else if (!x->asked_ms) {
+		if (!signal_stranger(s, info, SIGTERM))
+			return;
+		x->asked_ms = now_ms;
+		log_info("%s: stopping the server of export %s, which has other settings", me,
+			export_of_peer(info));
+	} else if (!x->killed && now_ms - x->asked_ms >= END_MS) {
+		x->killed = signal_stranger(s, info, SIGKILL);
+		log_warn("%s: the server of export %s, which has other settings, has not ended for "
+			 "%d s, and is killed",
+			me, export_of_peer(info), END_MS / 1000);
+	}
+}
+
+/* H1: servers that an earlier stack had, or that have other settings now. */
 static void end_strangers(struct supervisor *s, uint64_t now_ms)
 {
 	struct xseg *seg = s->units.seg;
 	struct xseg_peer_info info;
 	uint32_t i, index;
-	int fd;
 
 	if (s->exports.looked_ms && now_ms - s->exports.looked_ms < STRANGER_MS)
 		return;
@@ -301,21 +332,9 @@ static void end_strangers(struct supervisor *s, uint64_t now_ms)
 			!export_of_peer(&info))
 			continue;
 		index = stack_find_export(s->units.stack, export_of_peer(&info));
-		if (index != STACK_NONE &&
-			server_of(s, index)->id == info.user[EXPORT_WORD_SERVER])
-			continue;
-		/* one that has just begun says its settings in a moment */
-		if (s->exports.stranger_generation[i] != info.generation) {
-			s->exports.stranger_generation[i] = info.generation;
-			continue;
-		}
-		fd = xseg_peer_pidfd(seg, &info);
-		if (fd < 0)
-			continue;
-		log_info("%s: stopping the server of export %s, which has other settings", me,
-			export_of_peer(&info));
-		(void)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
-		close(fd);
+		if (index == STACK_NONE ||
+			server_of(s, index)->id != info.user[EXPORT_WORD_SERVER])
+			end_stranger(s, &info, now_ms);
 	}
 }
 

@@ -16,10 +16,10 @@
  *
  * Invariants
  *   H1  A server that runs when the supervisor begins is left alone and watched, if it was started
- *       with the settings that the stack has now. Else it is ended.
+ *       with the settings that the stack has now. Else it is ended, as in H3.
  *   H2  A socket is removed before a server is started only if nobody listens on it.
- *   H3  Servers end before peers are asked to stop, and after the first flush. One that has not
- *       ended END_MS later is killed.
+ *   H3  Servers end before peers are asked to stop, and after the first flush. One that was asked
+ *       to end, and has not END_MS later, is killed, also if it is wanted again meanwhile.
  *   H4  The segment says which exports are stopped or have failed (SUPERVISOR_WORD_EXPORTS).
  *   H5  A server that `xseg export stop` has stopped stays so under each later supervisor, until
  *       `xseg export start`: the names of its exports are in the record of the stack
@@ -61,12 +61,18 @@ struct server {
 	uint32_t backoff_ms;
 };
 
+/* A server of other settings (H1). */
+struct stranger {
+	uint32_t generation;			/* its client's, when it was seen first */
+	uint64_t asked_ms;			/* since when it is to end; 0: it was not asked */
+	bool killed;
+};
+
 struct exports {
 	uint32_t nr;
 	struct server server[STACK_MAX_EXPORTS];
-	uint64_t looked_ms;			/* for servers of other settings (H1) */
-	/* of such a one when it was seen first, by its client's place in the segment */
-	uint32_t stranger_generation[XSEG_MAX_PORTS];
+	uint64_t looked_ms;			/* for strangers */
+	struct stranger stranger[XSEG_MAX_PORTS];	/* by the client's place in the segment */
 };
 
 /* The stack is known. */

@@ -422,7 +422,7 @@ static void take_order(struct supervisor *s, uint32_t value)
 static bool take_signal(struct supervisor *s, const struct signalfd_siginfo *info)
 {
 	bool stops = s->phase == STOP_FLUSHING || s->phase == STOP_STOPPING;
-	uint32_t signo = info->ssi_signo;
+	int signo = (int)info->ssi_signo;
 
 	if (signo == SIGCHLD) {
 		reap(s);

@@ -28,8 +28,9 @@
 
 #define SUPERVISE_CANCEL_SIGNAL SIGUSR1 /* to a supervisor: it takes a stop back */
 /* To a supervisor, with a peer's place in the stack as its value: the process of that peer, which
- * is about to be stopped by the sender, is started again when it has ended. */
-#define SUPERVISE_RESTART_SIGNAL SIGUSR2
+ * is about to be stopped by the sender, is started again when it has ended. The kernel queues such
+ * a signal: of two that come together none is lost. */
+#define SUPERVISE_RESTART_SIGNAL (SIGRTMIN + 1)
 /* Or with supervise_order_pack() as its value: what is to be done with an export. */
 enum export_order { EXPORT_START = 1, EXPORT_STOP, EXPORT_RESTART };
 
