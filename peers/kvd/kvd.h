@@ -211,6 +211,8 @@ struct kvd_ahead {
 	} known[PEER_TAKE];
 };
 
+#define KVD_SEEN 2048u				/* twice KV_BATCH_MAX and a little */
+
 /* Of the request that is being looked at. */
 struct kvd_now {
 	uint8_t *batch, *value;			/* a batch; a value that is made */
@@ -219,6 +221,7 @@ struct kvd_now {
 	struct alog_put *put;
 	struct alog_place *at;
 	uint8_t *key, *record;			/* of a query; of a record from the tail */
+	uint16_t seen[KVD_SEEN];		/* by identity: the change's number + 1; 0: none */
 	struct kvd_ahead ahead;
 };
 

@@ -18,7 +18,6 @@
 #include "peers/kvd/kvd.h"
 #include "xtypes/xcrc.h"
 
-#define SEEN_SLOTS 2048u			/* twice KV_BATCH_MAX and a little */
 #define ONE_BYTES  ((uint32_t)(sizeof(struct kv_batch) + sizeof(struct kv_change)))
 #define LEFT_LEAST 256u				/* bytes of a value that is not copied here */
 
@@ -199,15 +198,15 @@ static int check(struct kvd *k, struct kvd_work *w, uint32_t nr)
 }
 
 /* B2 */
-static bool has_twins(const struct kvd *k, uint32_t nr)
+static bool has_twins(struct kvd *k, uint32_t nr)
 {
-	static uint16_t seen[SEEN_SLOTS];	/* number + 1; the thread's, which is one */
 	const struct kvd_work *w = k->now.work;
+	uint16_t *seen = k->now.seen;
 	uint32_t at;
 
-	memset(seen, 0, sizeof(seen));
+	memset(seen, 0, sizeof(k->now.seen));
 	for (uint32_t i = 0; i < nr; i++) {
-		for (at = w[i].id[0] % SEEN_SLOTS; seen[at]; at = (at + 1) % SEEN_SLOTS)
+		for (at = w[i].id[0] % KVD_SEEN; seen[at]; at = (at + 1) % KVD_SEEN)
 			if (w[seen[at] - 1].id[0] == w[i].id[0] &&
 				w[seen[at] - 1].id[1] == w[i].id[1])
 				return true;
