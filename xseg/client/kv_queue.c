@@ -486,9 +486,10 @@ static int check_prepared(const struct xseg_kv_queue *q, const struct xseg_kv_io
 	return check(q, &full);
 }
 
-static bool is_of(const struct xseg_kv_queue *q, const struct kv_slot *s)
+/* A slot of this queue's. It is not, if a copy of the operation was sent or released. */
+static bool is_kept(const struct xseg_kv_queue *q, const struct kv_slot *s)
 {
-	return s >= q->slots && s < q->slots + q->depth;
+	return s >= q->slots && s < q->slots + q->depth && s->state == KV_SLOT_KEPT;
 }
 
 static bool is_same(const struct xseg_kv_io *io, const struct xseg_kv_io *prepared)
@@ -506,7 +507,7 @@ static int submit_prepared(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 
 	if (q->client.lost || xs_is_forked(q->client.seg))
 		return -ENOTCONN;
-	if (!is_of(q, s) || !is_same(io, &s->prepared))
+	if (!is_kept(q, s) || !is_same(io, &s->prepared))
 		return -EINVAL;
 	rc = check_prepared(q, io);
 	if (rc)
@@ -587,7 +588,7 @@ void xseg_kv_release(struct xseg_kv_queue *q, struct xseg_kv_io *io)
 {
 	struct kv_slot *s = io->own.slot;
 
-	if ((io->state != OP_LENT && io->state != OP_KEPT) || !is_of(q, s))
+	if ((io->state != OP_LENT && io->state != OP_KEPT) || !is_kept(q, s))
 		return;
 	op_set(io, OP_REST);
 	io->own.slot = NULL;

@@ -385,9 +385,10 @@ static void io_begin(struct xseg_queue *q, struct xseg_io *io)
 	q->nr_ios++;
 }
 
-static bool is_of(const struct xseg_queue *q, const struct slot *s)
+/* A slot of this queue's. It is not, if a copy of the I/O was sent or released. */
+static bool is_kept(const struct xseg_queue *q, const struct slot *s)
 {
-	return s >= q->slots && s < q->slots + q->depth;
+	return s >= q->slots && s < q->slots + q->depth && s->state == SLOT_KEPT;
 }
 
 /* What was prepared is in its slot, and its data is where it was to be written for that range. */
@@ -397,7 +398,7 @@ static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 
 	if (q->client.lost || xs_is_forked(q->client.seg))
 		return -ENOTCONN;
-	if (!is_of(q, s) || !is_seen(io) ||
+	if (!is_kept(q, s) || !is_seen(io) ||
 		io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE | XSEG_IO_ONCE) ||
 		io->offset != s->r->offset || io->size != s->r->size)
 		return -EINVAL;
@@ -456,7 +457,7 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 {
 	struct slot *s = io->own.slot;
 
-	if ((io->state != IO_LENT && io->state != IO_KEPT) || !is_of(q, s))
+	if ((io->state != IO_LENT && io->state != IO_KEPT) || !is_kept(q, s))
 		return;
 	io_set(io, IO_REST);
 	io->own.slot = NULL;

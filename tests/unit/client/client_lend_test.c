@@ -273,6 +273,28 @@ static void what_was_prepared_is_submitted_as_it_was_or_not_at_all(void **state)
 	clientrig_expect(g, 0, 65536, 1);
 }
 
+/* It may be moved, and has one owner: it is not sent twice, nor free while it is out. */
+static void of_what_was_prepared_one_copy_is_submitted(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 4096, .size = 4096
+	}, moved, *done[2];
+	struct iovec piece[2];
+
+	assert_int_equal(xseg_io_prepare(g->q, &io, piece, 2), 1);
+	clientrig_fill(piece[0].iov_base, 4096, 4096, 1);
+	moved = io;
+	assert_int_equal(xseg_queue_submit(g->q, &moved), 0);
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
+	xseg_io_release(g->q, &io);
+	assert_int_equal(xseg_queue_wait(g->q, done, 2, 60 * CLIENTRIG_SECOND), 1);
+	assert_ptr_equal(done[0], &moved);
+	assert_int_equal(moved.result, 4096);
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
+	clientrig_expect(g, 4096, 4096, 1);
+}
+
 static void what_was_prepared_may_still_become_fua(void **state)
 {
 	struct clientrig *g = *state;
@@ -543,6 +565,7 @@ int main(void)
 		CLIENT_TEST(a_slot_that_was_lent_pages_serves_other_ios_too),
 		CLIENT_TEST(what_was_prepared_and_not_submitted_changes_nothing),
 		CLIENT_TEST(what_was_prepared_is_submitted_as_it_was_or_not_at_all),
+		CLIENT_TEST(of_what_was_prepared_one_copy_is_submitted),
 		CLIENT_TEST(what_was_prepared_may_still_become_fua),
 		CLIENT_TEST(no_more_is_prepared_than_the_depth),
 		CLIENT_TEST(a_queue_ends_with_loans_and_gifts),

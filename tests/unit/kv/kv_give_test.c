@@ -150,6 +150,24 @@ static void another_operation_than_the_prepared_one_is_refused(void **state)
 	expect(g, "key", 5000, 5);
 }
 
+/* It may be moved, and has one owner: it is not sent twice, nor free while it is out. */
+static void of_a_prepared_operation_one_copy_is_sent(void **state)
+{
+	struct kvrig *g = *state;
+	struct xseg_kv_io io = put_of("key", 5000), moved, *done[2];
+
+	prepare(g, &io, 8);
+	moved = io;
+	assert_int_equal(xseg_kv_submit(g->q, &moved), 0);
+	assert_int_equal(xseg_kv_submit(g->q, &io), -EINVAL);
+	xseg_kv_release(g->q, &io);
+	assert_int_equal(xseg_kv_wait(g->q, done, 2, 20 * KVRIG_SECOND), 1);
+	assert_ptr_equal(done[0], &moved);
+	assert_int_equal(moved.result, 0);
+	assert_int_equal(xseg_kv_submit(g->q, &io), -EINVAL);
+	expect(g, "key", 5000, 8);
+}
+
 static void what_cannot_be_given_is_refused(void **state)
 {
 	struct kvrig *g = *state;
@@ -283,6 +301,7 @@ int main(void)
 		KV_TEST(less_than_was_prepared_may_be_given),
 		KV_TEST(a_condition_and_a_key_may_be_set_later),
 		KV_TEST(another_operation_than_the_prepared_one_is_refused),
+		KV_TEST(of_a_prepared_operation_one_copy_is_sent),
 		KV_TEST(what_cannot_be_given_is_refused),
 		KV_TEST(all_requests_may_be_prepared_and_no_more),
 		KV_TEST(the_large_room_is_one),
