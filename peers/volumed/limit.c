@@ -152,12 +152,13 @@ static void pay(struct peer_port *pp, struct vd_limit *l, const struct xreq *r)
 
 /* ---- who waits --------------------------------------------------------------------------- */
 
-static void waiting_add(struct peer_port *pp, struct vd_limit *l, int by)
+/* more: one that has not waited before. */
+static void waiting_add(struct peer_port *pp, struct vd_limit *l, int by, bool more)
 {
 	uint32_t nr = atomic_load_explicit(&l->nr_waiting, memory_order_relaxed);
 
 	atomic_store_explicit(&l->nr_waiting, nr + (uint32_t)by, memory_order_relaxed);
-	vd_volume_count_wait(pp, volume_of(vd_of(pp), l), by > 0);
+	vd_volume_count_wait(pp, volume_of(vd_of(pp), l), more);
 }
 
 static void client_add(struct peer_port *pp, struct vd_limit *l, struct xreq *oldest)
@@ -184,13 +185,13 @@ static void nr_limits_add(struct vd_port *port, uint32_t by)
 }
 
 /* Behind the others of its client. */
-static void wait_begin(struct peer_port *pp, struct vd_limit *l, struct xreq *r)
+static void wait_begin(struct peer_port *pp, struct vd_limit *l, struct xreq *r, bool again)
 {
 	struct vd_port *port = vd_port_of(pp);
 	struct xreq *oldest = l->first;
 
 	r->next = NULL;
-	waiting_add(pp, l, 1);
+	waiting_add(pp, l, 1, !again);
 	while (oldest && oldest->origin != r->origin)
 		oldest = context_of(pp, oldest)->wait.next;
 	if (oldest) {
@@ -239,7 +240,7 @@ static struct xreq *wait_end(struct peer_port *pp, struct vd_limit *l)
 		client_add(pp, l, r->next);
 	}
 	r->next = NULL;
-	waiting_add(pp, l, -1);
+	waiting_add(pp, l, -1, false);
 	return r;
 }
 
@@ -272,7 +273,7 @@ static void take_home(struct peer_port *pp, struct vd_volume *v, struct xreq *r)
 
 	times_renew(pp, l);
 	if (l->first || due_of(l) > pp->now_ns) {
-		wait_begin(pp, l, r);
+		wait_begin(pp, l, r, false);
 		return;
 	}
 	pay(pp, l, r);
@@ -327,7 +328,7 @@ static struct xreq *take_all(struct peer_port *pp, struct vd_limit *l)
 		*last = oldest;
 		last = &context_of(pp, oldest)->wait.newest->next;
 	}
-	waiting_add(pp, l, -(int)atomic_load_explicit(&l->nr_waiting, memory_order_relaxed));
+	waiting_add(pp, l, -(int)atomic_load_explicit(&l->nr_waiting, memory_order_relaxed), false);
 	return all;
 }
 
@@ -339,7 +340,7 @@ static void limit_look(struct peer_port *pp, struct vd_limit *l)
 	for (; r; r = next) {
 		next = r->next;
 		if (held_again(pp, r))
-			wait_begin(pp, l, r);
+			wait_begin(pp, l, r, true);
 	}
 	l->due_ns = due_of(l);
 }

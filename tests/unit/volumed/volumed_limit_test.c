@@ -385,6 +385,61 @@ static void a_kill_loses_no_request_that_waits_and_no_limit(void **state)
 	assert_int_equal(ended_with(20, 4096), 20);
 }
 
+/* A write over two objects. The first part is done, the other at the store. */
+static struct xreq *begin_split_write(uint32_t id)
+{
+	struct xreq *w, *rest;
+	uint64_t next;
+
+	hold_writes = true;
+	w = send_io(XSEG_OP_WRITE, id, 0, 8192, 0);
+	while (!held || !held->next)
+		step();
+	rest = held->next;
+	held->next = NULL;
+	hold_writes = false;
+	peer_port_round(&store->ports[0], now, 32, &next);
+	hold_writes = true;
+	held = rest;
+	steps(5);
+	return w;
+}
+
+/* A cut of the volume may wait for it (S6 of split.c). The successor gets others first. */
+static void what_a_predecessor_has_begun_does_not_wait(void **state)
+{
+	uint32_t id = create("vol", "64M");
+	struct xreq *before[20], *w;
+
+	(void)state;
+	assert_true(admin("volume set vol iops=1") > 0);
+	for (uint32_t i = 0; i < 20; i++)
+		before[i] = xseg_req_alloc(port);
+	w = begin_split_write(id);
+	for (uint32_t i = 0; i < 20; i++) {
+		before[i]->op = XSEG_OP_READ;
+		before[i]->volume = id;
+		before[i]->size = 4096;
+		before[i]->nr_pages = 1;
+		before[i]->page[0] = pages[0];
+		assert_int_equal(
+			xseg_req_submit(port, before[i], xseg_peer_find(seg, "volumed")), 0);
+	}
+	send_reads(id, 20);
+	steps(20);
+	assert_int_equal(nr_done(20), 0);
+	volumed_close(XSEG_CLOSE_ABANDON);
+	hold_writes = false;
+	steps(20);
+	volumed_open(1, "4M", "64");
+	assert_int_equal(result_of(w), 8192);
+	assert_true(nr_done(20) <= 1);
+	assert_true(admin("volume set vol iops=0") > 0);
+	assert_int_equal(ended_with(20, 4096), 20);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(result_of(before[i]), 4096);
+}
+
 /* No successor may come. */
 static void nothing_waits_in_a_volumed_that_stops(void **state)
 {
@@ -561,6 +616,10 @@ static void what_waits_and_the_limits_are_counted(void **state)
 	assert_int_equal(counter("waiting"), 10);
 	assert_int_equal(counter("waited"), 10);
 	assert_int_equal(counter("reads"), 3);	/* what waits has not been done */
+	assert_true(admin("volume set vol iops=50") > 0);
+	assert_true(admin("volume set vol iops=100") > 0);
+	assert_true(counter("waiting") >= 8);
+	assert_int_equal(counter("waited"), 10);	/* once each, though limits have changed */
 	volumed_restart();
 	assert_int_equal(counter("limit_iops"), 100);
 	assert_true(admin("volume set vol iops=0 bandwidth=0") > 0);
@@ -588,6 +647,7 @@ int main(void)
 		T(a_removal_ends_what_waits),
 		T(a_shrink_ends_what_waits_beyond_the_new_size),
 		T(a_kill_loses_no_request_that_waits_and_no_limit),
+		T_SMALL(what_a_predecessor_has_begun_does_not_wait),
 		T(nothing_waits_in_a_volumed_that_stops),
 		T(a_successor_does_a_set_once_and_answers_it),
 		T_THREADS(what_waits_goes_on_by_the_thread_of_another_port),
