@@ -638,7 +638,7 @@ void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
 
 void xseg_req_unlend(struct xport *port, struct xreq *r)
 {
-	r->flags &= (uint8_t)~(XSEG_REQ_LOAN | XSEG_REQ_DIRECT);
+	r->flags = (uint8_t)(r->flags & ~(XSEG_REQ_LOAN | XSEG_REQ_DIRECT));
 	/* relaxed: its next holder gets it by the offer, and nobody else reads its meaning */
 	__atomic_store_n(&port->seg->reqs[r->index].flags, r->flags, __ATOMIC_RELAXED);
 }

@@ -193,7 +193,7 @@ uint64_t nbdkit_id(const struct supervisor *s, uint32_t first)
 	build(s, first, &a);
 	args_add(&a, "%u", e->connections);
 	for (int i = 0; i < a.nr; i++)
-		for (const char *c = a.arg[i]; ; c++) {
+		for (const char *c = a.arg[i];; c++) {
 			hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
 			if (!*c)
 				break;

@@ -237,11 +237,11 @@ static int make_record(struct kvd *k, struct kvd_work *w, struct kvd_job *j, str
 	if (w->c.kind == KV_PUT) {
 		plain_put(w, put);
 		put->rec.version = m->version;
-	}
-	else if (w->c.kind == KV_COMMIT)
+	} else if (w->c.kind == KV_COMMIT) {
 		kvd_commit_make(k, w, put);
-	else if (kvd_needs_value(w->c.kind) && kvd_record_ok(k, j->read, true, &old))
+	} else if (kvd_needs_value(w->c.kind) && kvd_record_ok(k, j->read, true, &old)) {
 		rc = kvd_value_make(k, w, j->read, &old, put, &m->number);
+	}
 	m->bytes += xrecord_bytes(put->rec.key_bytes, put->rec.value_bytes);
 	m->nr++;
 	m->added += !w->known && w->c.kind != KV_DELETE_ALL;

@@ -35,8 +35,8 @@
 #define PERCENT	    100u
 /* As many pages as a version had that knew no reads ahead, so it can be followed by this one. */
 #define READ_PAGES  1316u
-_Static_assert(KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES +
-		KVD_AHEAD_READS * KVD_AHEAD_PAGES <= READ_PAGES, "the pages of kvd's own reads");
+_Static_assert(READ_PAGES >= KVD_BIG_READS * KVD_BIG_PAGES + KVD_SMALL_READS * KVD_SMALL_PAGES +
+		KVD_AHEAD_READS * KVD_AHEAD_PAGES, "the pages of kvd's own reads");
 
 /* ---- what it needs ---- */
 

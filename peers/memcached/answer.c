@@ -376,11 +376,11 @@ static bool meta_debug(struct mc_op *op)
 	return true;
 }
 
+typedef uint32_t stats_fn(struct mc_worker *w, uint8_t *to, uint32_t room);
+
 static bool stats(struct mc_op *op)
 {
-	static uint32_t (*const made[])(struct mc_worker *w, uint8_t *to, uint32_t room) = {
-		mc_stats_text, mc_settings_text, mc_conns_text,
-	};
+	static stats_fn *const made[] = { mc_stats_text, mc_settings_text, mc_conns_text };
 	uint8_t *to = mc_conn_room(op->conn, MC_GETS_MAX);
 
 	if (!to)

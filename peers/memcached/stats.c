@@ -157,17 +157,18 @@ uint32_t mc_conns_text(struct mc_worker *w, uint8_t *to, uint32_t room)
 int64_t mc_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
 	struct memcached *mc = memcached_of(pp->peer);
+	char list[sizeof(mc->opt.listen)], *next = list, *text;
 	struct kv_text t;
 
 	(void)r;
 	if (strcmp(line, "status"))
 		return -ENOSYS;
+	memcpy(list, mc->opt.listen, sizeof(list));
 	kv_init(&t, out, size);
 	kv_add(&t, "kvd=%s\nconnections=%" PRIu64 "\nconnections_max=%u\nstore=%s\n",
 		mc->peer.downstream_name, sum_of(mc, MS_CONNECTIONS), mc->opt.connections,
 		mc_stores_in(mc, MC_STORE_OPEN) == mc->peer.nr_ports ? "open" : "opening");
-	for (char list[sizeof(mc->opt.listen)], *next = memcpy(list, mc->opt.listen, sizeof(list)),
-	     *text; (text = strsep(&next, "\n"));)
+	while ((text = strsep(&next, "\n")))
 		kv_add(&t, "listen=%s\n", text);
 	return (int64_t)t.used;
 }

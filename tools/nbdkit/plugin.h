@@ -31,7 +31,8 @@ struct refresh {
 	int rc;					/* of the last one that has ended */
 };
 
-/* Its settings do not change once nbdkit has read its command line. */
+/* Its settings do not change once nbdkit has read its command line. (export is a word of C++.) */
+/* clang-format off */
 struct export {
 	const char *name;			/* NULL: it has none, and is alone */
 	const char *volume_name, *volumed;
@@ -57,6 +58,7 @@ struct export {
 
 	_Atomic int failing; /* the last I/O's error, so that what goes on failing is said once */
 };
+/* clang-format on */
 
 /* ---- exports.c --------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ static int check_volume(const char *text, struct xseg_error *err)
 }
 
 #define AT(field) offsetof(struct cache_opts, field)
+/* clang-format off */
 #define CACHE_VOLUME_OPTS \
 	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, \
 	  .arg = "VOL", .check = check_volume, \
@@ -34,6 +35,7 @@ static int check_volume(const char *text, struct xseg_error *err)
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
 	  .arg = "NAME", .check = cli_check_name, \
 	  .help = "the volume's volumed, if there are several" }
+/* clang-format on */
 
 const struct opt cache_volume_table[] = { CACHE_VOLUME_OPTS, { 0 } };
 const struct opt cache_set_table[] = {
