@@ -111,12 +111,12 @@ static void a_list_has_a_line_for_each_value(void **state)
 				  "objects = 2\n";
 
 	(void)state;
-	expect_edit(two, "fail", "c\nd", "[peer cached]\nfail = c ; x\nmemory = 1M\nfail = d\n"
+	expect_edit(two, "fail", "1\n2", "[peer cached]\nfail = 1 ; x\nmemory = 1M\nfail = 2\n"
 		"objects = 2\n");
-	expect_edit(two, "fail", "c", "[peer cached]\nfail = c ; x\nmemory = 1M\nobjects = 2\n");
+	expect_edit(two, "fail", "1", "[peer cached]\nfail = 1 ; x\nmemory = 1M\nobjects = 2\n");
 	expect_edit(two, "fail", "", "[peer cached]\nmemory = 1M\nobjects = 2\n");
-	expect_edit(two, "fail", "c\nd\ne", "[peer cached]\nfail = c ; x\nmemory = 1M\nfail = d\n"
-		"objects = 2\nfail = e\n");
+	expect_edit(two, "fail", "1\n2\n3", "[peer cached]\nfail = 1 ; x\nmemory = 1M\nfail = 2\n"
+		"objects = 2\nfail = 3\n");
 }
 
 static void a_value_that_goes_on_is_replaced_as_a_whole(void **state)
@@ -220,7 +220,8 @@ static void check_values(const char *text, const struct peer_model model[3], uin
 			for (unsigned o = 0; o < stack->peers[i].nr_options; o++)
 				if (!strcmp(stack->peers[i].option[o].key, keys[k])) {
 					nr++;
-					found = (unsigned)atoi(stack->peers[i].option[o].value);
+					found = (unsigned)strtoul(
+						stack->peers[i].option[o].value, NULL, 10);
 				}
 			if (nr != (model[i].value[k] != 0) || found != model[i].value[k])
 				fail_msg("seed %llu: p%u %s is %u (%u times), not %u in:\n%s",
