@@ -205,6 +205,32 @@ wait "$first"
 is "the first one ends well" "$?" 0
 t "then others work" xseg reload cached.conf
 
+# ---- a cache that dies while it is replaced ----
+
+# It goes back to its old place, flushes there, and is replaced then. Where it has stopped before it
+# could be killed, nothing has to be done.
+t "there is dirty data" xbench --volume=disk --rw=write --bs=64k --size=16M --verify=crc32c \
+	--verify_state="$TMP/state" --output=/dev/null
+log=$TMP/xseg-$XSEG_SEGMENT.log
+asked()			# how often cached was to be replaced
+{
+	grep -c "cached is replaced, as asked" "$log"
+}
+before=$(asked) filed=$(peer_field filed pid) victim=$(peer_field cached pid)
+start reload xseg reload other.conf
+until [ "$(asked)" -gt "$before" ] || ! kill -0 "$started" 2>/dev/null; do :; done
+kill -STOP "$filed"
+sleep 0.5
+[ "$(peer_field cached pid)" != "$victim" ] || kill -KILL "$victim"
+sleep 0.5
+kill -CONT "$filed"
+wait "$started"
+is "reload ends well" "$?" 0
+is "it has its new place" "$(path)" "cached other"
+t "and goes back" xseg reload cached.conf
+t "nothing is lost" xbench --volume=disk --rw=write --bs=64k --size=16M --verify=crc32c \
+	--verify_only --verify_state="$TMP/state" --output=/dev/null
+
 # ---- kills ----
 
 # A reload that is killed anywhere, and one whose supervisor is: the next one ends it.

@@ -29,6 +29,8 @@ int reload_flush(struct reloading *r);
 /* The mode and the group of the segment. */
 int reload_rights(struct reloading *r);
 int reload_unplug(struct reloading *r);
+/* Refuses if a peer is another incarnation than the one that is to be replaced. */
+int reload_check_same(struct reloading *r);
 /* Waits until the supervisor has replaced all that was to be. */
 int reload_wait_replaced(struct reloading *r, struct launch *launch);
 int reload_plug(struct reloading *r);

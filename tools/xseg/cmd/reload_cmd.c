@@ -348,6 +348,8 @@ static int apply(struct reloading *r)
 	if (!rc)
 		rc = reload_flush(r);
 	if (!rc)
+		rc = reload_check_same(r);
+	if (!rc)
 		rc = reload_rights(r);
 	if (!rc)
 		rc = set_all(r);

@@ -194,6 +194,21 @@ int reload_plug(struct reloading *r)
 
 /* ---- what the supervisor replaces -------------------------------------------------------- */
 
+int reload_check_same(struct reloading *r)
+{
+	const struct route_plan *plan = &r->d->plan;
+	struct xseg_peer_info info;
+
+	for (const struct route_node *n = plan->node; n < end_of(plan); n++)
+		if (n->replaced && (!xseg_peer_get_info(r->seg, n->peer, &info) ||
+					   info.generation != n->generation))
+			return tool_fail(TOOL_FAILED,
+				RELOAD ": %s was started anew meanwhile, and nothing is replaced; "
+				"do this again",
+				n->name);
+	return TOOL_DONE;
+}
+
 /* The peer that is to be replaced and is not yet; false: there is none. */
 static bool find_waiting(struct reloading *r, struct xseg_peer_info *info)
 {
