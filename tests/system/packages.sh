@@ -1,11 +1,11 @@
 #!/bin/bash
 # packages.sh - the Debian packages, on a bare Debian that is booted. They are built, and lintian finds
-# no fault. They are installed, and a stack runs as a service. Its data outlives a kill of all its
-# processes, a reboot, a power cut, and an upgrade under I/O. An upgrade to programs of another
-# layout leaves the old ones running. After a purge nothing is left but the stores.
+# no fault. They are installed, and a stack runs as a service, which exports a volume by NBD. Its data
+# outlives a kill of all its processes, a reboot, a power cut, and an upgrade under I/O. An upgrade to
+# programs of another format leaves the old ones running. After a purge nothing is left but the stores.
 #
 # Environment: PACKAGES, a directory with packages of version 0.1.0 in old, 0.1.0+1 in new, and 0.1.0+2
-#   of another layout in other, where they have been built already.
+#   of another format in other, where they have been built already.
 # tags: long
 # timeout: 120
 # shellcheck source=tests/lib/system.sh
@@ -13,7 +13,7 @@
 . "$root/tests/lib/booted.sh"
 missing=$(booted_missing)
 [ -z "$missing" ] || skip_all "$missing"
-need dpkg-buildpackage lintian fakeroot
+need dpkg-buildpackage lintian fakeroot jq
 
 # build DIR [VERSION]: the packages, into DIR
 build()
@@ -27,28 +27,37 @@ build()
 		mkdir -p "$1" && mv "$BUILD"/deb/*.deb "$1")
 }
 
-# Package xseg, its programs changed so that they lay a segment out in another way.
-other_layout()	# FROM TO VERSION
+# Packages xseg and xseg-nbdkit, whose cached has tables of another format. Nothing else in the segment
+# is different.
+other_format()	# FROM TO VERSION
 {
-	local deb
+	local package tree
 	if [ -d "${PACKAGES:-}/other" ]; then
 		mkdir -p "$2" && cp "$PACKAGES"/other/*.deb "$2"
 		return
 	fi
-	mkdir -p "$TMP/sources" "$TMP/new"
+	mkdir -p "$TMP/sources" "$2"
 	(cd "$root" && tar -c --exclude=./.git --exclude='./build*' .) | tar -x -C "$TMP/sources" &&
-		sed -i 's/sizeof(struct xs_super),/sizeof(struct xs_super) + 1,/' \
-			"$TMP/sources/xseg/layout.c" &&
+		sed -i 's/XSEG_FORMAT_CACHED = /&1 + /' "$TMP/sources/xseg/arenas.h" &&
 		make -C "$TMP/sources" -j"$(nproc)" LTO= CFLAGS=-O1 BUILD=build RADOS_HEADER=/nonexistent \
-			build/bin/{xseg,xbench,xseg-host,volumed,cached,filed,kvd,xseg-memcached,memd} || return 1
-	for deb in "$1"/xseg_*.deb; do
-		dpkg-deb -R "$deb" "$TMP/new" &&
-			sed -i "s/^Version: .*/Version: $3/" "$TMP/new/DEBIAN/control" || return 1
+			build/bin/{xseg,xbench,xseg-host,volumed,cached,filed,kvd,xseg-memcached,memd} \
+			build/lib/{nbdkit-xseg-plugin.so,xseg-nbdkit-guard.so} || return 1
+	for package in xseg xseg-nbdkit; do
+		dpkg-deb -R "$1/${package}"_[0-9]*.deb "$TMP/new-$package" &&
+			sed -i "s/^Version: .*/Version: $3/; s/xseg (= [^)]*)/xseg (= $3)/" \
+				"$TMP/new-$package/DEBIAN/control" || return 1
 	done
-	install -m 755 "$TMP"/sources/build/bin/{xseg,xbench} "$TMP/new/usr/bin" &&
+	tree=$TMP/new-xseg
+	install -m 755 "$TMP"/sources/build/bin/{xseg,xbench} "$tree/usr/bin" &&
 		install -m 755 "$TMP"/sources/build/bin/{xseg-host,volumed,cached,filed,kvd,xseg-memcached,memd} \
-			"$TMP/new/usr/libexec/xseg" &&
-		mkdir -p "$2" && dpkg-deb --root-owner-group -b "$TMP/new" "$2"
+			"$tree/usr/libexec/xseg" || return 1
+	tree=$TMP/new-xseg-nbdkit
+	install -m 755 "$TMP/sources/build/lib/nbdkit-xseg-plugin.so" "$tree"/usr/lib/*/nbdkit/plugins &&
+		install -m 755 "$TMP/sources/build/lib/xseg-nbdkit-guard.so" "$tree/usr/libexec/xseg" ||
+		return 1
+	for package in xseg xseg-nbdkit; do
+		dpkg-deb --root-owner-group -b "$TMP/new-$package" "$2" || return 1
+	done
 }
 
 # readme WORDS: the command with these words in README.md that is to be run by sudo
@@ -100,20 +109,51 @@ is_there()
 		--number_ios=$(($1 * 16)) --verify_only --verify_state=/root/state
 }
 
-# Copies an image to the volume `image` and back through its export by NBD, until the file `end` is there.
+# nbd_rounds NAME URI [URI]: a user of the group xseg copies an image by the first, and back by the last,
+# until the file `end` is there
 nbd_rounds()
 {
 	local n=0
 	until [ -e end ]; do
-		in_it sh -c 'nbdcopy /root/image.raw "$1" && nbdcopy "$1" /root/copy.raw &&
-			cmp /root/image.raw /root/copy.raw' - 'nbd+unix:///?socket=/tmp/image.sock' || return 1
-		echo $((++n)) >rounds
+		as_guest sh -c 'nbdcopy /srv/image.raw "$1" && nbdcopy "$2" "$3" &&
+			cmp /srv/image.raw "$3"' - "$2" "${3:-$2}" "/tmp/$1.raw" || return 1
+		echo $((++n)) >"rounds.$1"
 	done
 }
 
-nbd_goes_on()	# ROUNDS
+# goes_on NAME [ROUNDS]: there were more
+goes_on()
 {
-	[ "$(cat rounds)" -gt "$1" ]
+	[ "$(cat "rounds.$1")" -gt "${2:-0}" ]
+}
+
+# goes_on_now NAME: one more round begins and ends
+goes_on_now()
+{
+	local rounds
+	rounds=$(cat "rounds.$1")
+	wait_for 60 goes_on "$1" $((rounds + 1))
+}
+
+# export_field EXPORT FIELD, of the exports of the service
+export_field()
+{
+	admin --json export list | jq -r ".[] | select(.name == \"$1\") | .$2"
+}
+
+serves()	# EXPORT
+{
+	[ "$(export_field "$1" state)" = serving ]
+}
+
+unix="nbd+unix:///disk0?socket=/run/xseg/disk/nbd.sock"
+tcp=nbd://127.0.0.1:10809/disk0-tcp
+
+# An image is on the volume disk0: by the socket, and by TCP.
+has_image()
+{
+	as_guest sh -c 'for uri; do nbdcopy "$uri" /tmp/copy.raw && cmp /srv/image.raw /tmp/copy.raw ||
+		exit 1; done' - "$unix" "$tcp"
 }
 
 is_active()
@@ -146,6 +186,17 @@ old_programs()
 	processes xseg sh -c 'readlink "$0/exe"' | grep '(deleted)'
 }
 
+# The same of plug-ins.
+old_plugins()
+{
+	processes xseg sh -c 'grep -o "nbdkit-xseg-plugin.so.*(deleted)" "$0/maps"'
+}
+
+main_pid()
+{
+	in_it systemctl show -p MainPID --value xseg@disk
+}
+
 t "the packages are built, and lintian finds no fault" build "$TMP/packages/old" || finish
 for package in xseg libxseg1 libxseg-dev python3-xseg xseg-nbdkit; do
 	t "there is $package" eval 'ls "$TMP/packages/old/${package}_"*.deb'
@@ -160,6 +211,25 @@ before=$(files | grep -v '^./packages')
 # ---- install ----
 
 t "apt's lists are fetched" in_it apt-get -q update
+t "package xseg is installed alone" in_it sh -c \
+	'apt-get -q install -y --no-install-recommends /packages/xseg_*.deb'
+cat >"$TMP/debian/etc/xseg/lone.conf" <<'END'
+[segment]
+memory = 96M
+[peer memd]
+memory = 16M
+[peer volumed]
+downstream = memd
+[export v]
+nbd = /run/xseg/lone/nbd.sock
+queues = 1
+END
+expect_exit 1 "then a service with an export does not start" in_it systemctl start xseg@lone
+t "and says which package is missing" wait_for 20 eval \
+	"in_it journalctl -u xseg@lone | grep -q 'install the package xseg-nbdkit'"
+t "it is given up" in_it sh -c \
+	'systemctl stop xseg@lone; rm /etc/xseg/lone.conf; systemctl reset-failed xseg@lone || true'
+is "no segment is left" "$(in_it sh -c 'ls /dev/shm')" ""
 t "all packages are installed, as README.md says" in_it sh -c "$(readme 'apt install' |
 	sed 's|\./build/deb|/packages|; s/apt install/& -q -y --no-install-recommends/')"
 is "only commands for users are in the path" \
@@ -168,17 +238,32 @@ is "only commands for users are in the path" \
 t "the unit is right" in_it systemd-analyze verify --man=no xseg@disk.service
 t "and lets the service do little beside its work" \
 	in_it systemd-analyze security --no-pager --threshold=20 xseg@disk.service
+is "its supervisor starts a peer again that the kernel has killed for its memory" \
+	"$(in_it systemctl show -p OOMPolicy --value xseg@disk)" continue
 t "users complete its commands" in_it test -e /usr/share/bash-completion/completions/xseg \
 	-a -e /usr/share/zsh/vendor-completions/_xseg
 
 # ---- a service ----
 
 t "one stack file" in_it sh -c "$(readme 'cp ')"
-sed -i 's/^memory = 1G/memory = 160M/; s/^memory = 512M/memory = 64M/' "$TMP/debian/etc/xseg/disk.conf"
-in_it useradd --groups xseg guest
+sed -i 's/^memory = 1G/memory = 208M/; s/^memory = 512M/memory = 64M/' "$TMP/debian/etc/xseg/disk.conf"
+cat >>"$TMP/debian/etc/xseg/disk.conf" <<'END'
+
+[export disk0]
+nbd = /run/xseg/disk/nbd.sock
+mode = 0660
+queues = 4
+
+[export disk0-tcp]
+volume = disk0
+nbd = 127.0.0.1:10809
+queues = 2
+END
+t "a user joins the group, as the manual page says" in_it sh -c "useradd guest && $(sed -n \
+	's/^adduser libvirt\\-qemu/adduser guest/p' "$root/debian/xseg@.8")"
 t "and the service is enabled and started" in_it sh -c "$(readme systemctl)"
 is "it is active" "$(is_active xseg@disk)" active
-is "all five processes are of the user xseg" "$(processes xseg echo | wc -l)" 5
+is "all seven processes are of the user xseg" "$(processes xseg echo | wc -l)" 7
 t "a volume is made" in_it sh -c "$(readme 'volume create v')"
 t "and one for a load" admin volume create w --size 64M
 load 5
@@ -190,9 +275,52 @@ t "the log is rotated" in_it sh -c 'apt-get -q install -y --no-install-recommend
 t "a process is killed" admin peer kill cached
 t "the rotated log goes on" wait_for 20 in_it grep -q "process of cached was killed" /var/log/xseg/xseg-disk.log
 t "so does the journal" wait_for 20 eval "in_it journalctl -u xseg@disk | grep -q 'process of cached was killed'"
-expect_exit 1 "another user may not" in_it setpriv --reuid=nobody --clear-groups xseg -s disk info
+expect_exit 4 "another user may not" in_it setpriv --reuid=nobody --clear-groups xseg -s disk info
 t "python3-xseg reads the volume" in_it python3 -c 'import xseg
 with xseg.Volume("v", segment="disk", owner="xseg") as v: v.pread(4096, 0)'
+
+# ---- exports ----
+
+t "clients of NBD are installed" in_it apt-get -q install -y --no-install-recommends libnbd-bin
+t "a volume is made for a guest" admin volume create disk0 --size 8M
+t "it is exported" wait_for 20 serves disk0
+t "also by TCP" wait_for 20 serves disk0-tcp
+is "the socket is of the group xseg" "$(in_it stat -c '%U %G %a' /run/xseg/disk/nbd.sock)" "xseg xseg 660"
+is "so is its directory" "$(in_it stat -c '%U %G %a' /run/xseg/disk)" "xseg xseg 750"
+in_it dd if=/dev/urandom of=/srv/image.raw bs=1M count=8 status=none
+t "a user of the group writes an image" as_guest nbdcopy --flush /srv/image.raw "$unix"
+t "and reads it, also by TCP" has_image
+expect_exit 1 "another user may not connect to the socket" \
+	in_it setpriv --reuid=nobody --clear-groups nbdinfo --size "$unix"
+server=$(export_field disk0 pid)
+is "its server is as confined as the peers" \
+	"$(in_it grep -hE '^(CapBnd|NoNewPrivs|Seccomp):' "/proc/$server/status" | tr -d '[:space:]')" \
+	"CapBnd:0000000000000000NoNewPrivs:1Seccomp:2"
+t "the server is killed" in_it sh -c "kill -KILL $server"
+is_another()
+{
+	serves disk0 && [ "$(export_field disk0 pid)" != "$server" ]
+}
+t "there is another one" wait_for 20 is_another
+t "which has the image" has_image
+
+# ---- another stack file ----
+
+before_pid=$(main_pid)
+server=$(export_field disk0 pid)
+cp "$TMP/debian/etc/xseg/disk.conf" disk.conf
+printf '\n[export late]\nvolume = disk0\nnbd = /run/xseg/disk/late.sock\nqueues = 1\n' \
+	>>"$TMP/debian/etc/xseg/disk.conf"
+t "reload takes another export from the stack file" in_it systemctl reload xseg@disk
+t "it is served" wait_for 20 serves late
+is "the service is the same" "$(main_pid)" "$before_pid"
+is "so is the server of the others" "$(export_field disk0 pid)" "$server"
+echo nonsense >>"$TMP/debian/etc/xseg/disk.conf"
+expect_exit 1 "a wrong stack file is refused" in_it systemctl reload xseg@disk
+is "the service is still active" "$(is_active xseg@disk)" active
+cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
+t "reload takes the export away" in_it systemctl reload xseg@disk
+is "it is gone" "$(export_field late state)" ""
 
 # ---- the packages' own tests ----
 
@@ -213,6 +341,7 @@ t "data is written that is dirty then" write_dirty 32
 t "all processes of the service are killed" in_it systemctl kill --signal=KILL xseg@disk
 t "it is started again" wait_for 60 eval '[ "$(restarts)" = 1 ] && is_active xseg@disk'
 t "with the dirty data" is_there 32
+t "its exports serve" has_image
 
 cat >"$TMP/debian/etc/xseg/slow.conf" <<'END'
 [segment]
@@ -245,63 +374,99 @@ t "the machine is switched off" booted_end
 t "and on" booted_start "$TMP/debian"
 is "the service is active by itself" "$(is_active xseg@disk)" active
 t "and has what was written" is_there 32
+t "its exports serve" has_image
 t "data is written" write_dirty 24
 t "and flushed" admin volume flush v
 t "the power is cut: all is killed, and the segment is gone" booted_cut
 t "it comes back" booted_start "$TMP/debian"
 is "the service is active by itself" "$(is_active xseg@disk)" active
 t "and has what was flushed" is_there 24
+t "its exports serve" has_image
 
 # ---- upgrade ----
 
 t "the packages are built anew" build "$TMP/packages/new" 0.1.0+1
 mkdir "$TMP/debian/packages/new"
 cp "$TMP"/packages/new/*.deb "$TMP/debian/packages/new"
-in_it dd if=/dev/urandom of=/root/image.raw bs=1M count=8 status=none
-t "a volume is made for an image" admin volume create image --size 8M
+t "a volume is made for an export by hand" admin volume create image --size 8M
 start export as_guest xseg -s disk --owner xseg export image --nbd /tmp/image.sock
 export_pid=$started
 t "it is exported" wait_for 60 in_it test -S /tmp/image.sock
 load 60
 t "there is a load" wait_for 60 loads
-start nbd nbd_rounds
+start nbd nbd_rounds image "nbd+unix:///?socket=/tmp/image.sock"
 nbd=$started
-t "and one by NBD" wait_for 60 nbd_goes_on 0
+start own nbd_rounds own "$unix" "$tcp"
+own=$started
+t "and one by NBD" wait_for 60 goes_on image
+t "and one by the exports of the service" wait_for 60 goes_on own
+server=$(export_field disk0 pid)
+sed 's/^queues = 4/queues = 3/' disk.conf >"$TMP/debian/etc/xseg/disk.conf"
 t "they are installed under it" in_it sh -c 'apt-get -q install -y --no-install-recommends /packages/new/*.deb'
 is "each process runs the new program" "$(old_programs)" ""
 is "the service was not restarted" "$(restarts)" 0
+is "systemd has the new unit" "$(in_it systemctl show -p NeedDaemonReload --value xseg@disk)" no
+is "a change of the stack file waits for a reload: the server is the same" \
+	"$(export_field disk0 pid)" "$server"
+cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
 t "the load goes on" loads
-rounds=$(cat rounds)
-t "so does the one by NBD" wait_for 60 nbd_goes_on $((rounds + 1))
+t "so does the one by NBD" goes_on_now image
+t "so does the one by the exports" goes_on_now own
 touch end
 wait "$nbd"
-is "which got back what it had written each time" "$?" 0
+is "the load by NBD got back what it had written each time" "$?" 0
+wait "$own"
+is "so did the one by the exports" "$?" 0
 wait "$load"
 is "no I/O failed, and all of it is right" "$?" 0
 processes guest sh -c '[ "$(cat "$0/comm" 2>/dev/null)" != xseg ] || kill -INT "${0#/proc/}"'
 wait "$export_pid"
 is "the export ends well" "$?" 0
 
-# ---- another layout ----
+t "needrestart is installed" in_it apt-get -q install -y --no-install-recommends needrestart
+t "it finds that the exports have an old plug-in" eval \
+	'in_it needrestart -b -r l | grep -q "^NEEDRESTART-SVC: xseg@disk.service"'
+before_pid=$(main_pid)
+in_it needrestart -r a >needrestart.log 2>&1
+is "it restarts services" "$?" 0
+t "but defers this one, whose clients would lose their volumes" eval \
+	"sed -n '/deferred/,\$p' needrestart.log | grep -q xseg@disk.service"
+is "it is the same" "$(main_pid)" "$before_pid"
+t "the exports are restarted" eval \
+	'admin export restart disk0 --force && admin export restart disk0-tcp --force'
+is "each has the new plug-in" "$(old_plugins)" ""
+t "and serves" has_image
 
-t "xseg-ceph, which needs the same version, is removed" in_it sh -c 'dpkg --purge $(dpkg-query -f "\${Package}\n" -W "xseg-*")'
+# ---- another format ----
+
+t "xseg-ceph, which needs the same version, is removed" in_it sh -c \
+	'dpkg-query -f "\${Package}\n" -W "xseg-*" | grep -v nbdkit | xargs -r dpkg --purge'
 t "data is written that is dirty then" write_dirty 24
-t "there are programs of another layout" \
-	other_layout "$TMP/packages/new" "$TMP/debian/packages/other" 0.1.0+2
+t "there are programs of another format" \
+	other_format "$TMP/packages/new" "$TMP/debian/packages/other" 0.1.0+2
 load 30
 t "there is a load again" wait_for 60 loads
-before_pid=$(in_it systemctl show -p MainPID --value xseg@disk)
-in_it dpkg -i --force-depends --force-breaks /packages/other/xseg_0.1.0+2_amd64.deb >other.log 2>&1
+rm end rounds.own
+start own nbd_rounds own "$unix" "$tcp"
+own=$started
+t "and one by the exports of the service" wait_for 60 goes_on own
+before_pid=$(main_pid)
+in_it sh -c 'dpkg -i --force-depends --force-breaks /packages/other/*.deb' >other.log 2>&1
 t "the upgrade says that the old ones run on, and what to do" \
 	grep -q "xseg@disk.service goes on with the programs of before.*systemctl restart" other.log
+t "the load by the exports goes on" goes_on_now own
+touch end
+wait "$own"
+is "and got back what it had written each time" "$?" 0
 wait "$load"
 is "no I/O failed, and all of it is right" "$?" 0
 is "the service is active" "$(is_active xseg@disk)" active
-is "with the old processes" "$(in_it systemctl show -p MainPID --value xseg@disk)" "$before_pid"
+is "with the old processes" "$(main_pid)" "$before_pid"
 t "restart starts the new ones" in_it systemctl restart xseg@disk
 is "then it is active" "$(is_active xseg@disk)" active
-is "each process runs the new program" "$(old_programs)" ""
+is "each process runs the new program" "$(old_programs)$(old_plugins)" ""
 t "and has what was dirty" is_there 24
+t "its exports serve" has_image
 
 # ---- remove, purge ----
 
@@ -314,19 +479,23 @@ in_it apt-get -q remove -y xseg >remove.log 2>&1
 is "a remove that would lose the data is refused" "$?" 100
 t "which is said, with what to do" grep -q "xseg.slow .*could not be written.*destroy --force" remove.log
 t "the data is given up" in_it xseg -s slow --owner xseg destroy --force
+t "xseg-nbdkit, which went before that, is installed again" in_it sh -c \
+	'dpkg -i /packages/other/xseg-nbdkit_*.deb'
 t "the other service goes on" in_it systemctl start xseg@disk
-in_it sh -c 'dpkg -L xseg libxseg1 | while read -r f; do [ -d "$f" ] || echo "$f"; done' >owned
+in_it sh -c 'dpkg -L xseg libxseg1 xseg-nbdkit | while read -r f; do [ -d "$f" ] || echo "$f"; done' >owned
 t "it is removed while that runs" in_it apt-get -q remove -y xseg
 is "nothing of it runs" "$(processes xseg echo)" ""
 is "no segment is left: the stop was in order" "$(in_it sh -c 'ls /dev/shm')" ""
 t "the stack file is still there" in_it test -e /etc/xseg/disk.conf
-t "it is installed again" in_it dpkg -i --force-depends /packages/other/xseg_0.1.0+2_amd64.deb
+t "it is installed again" in_it sh -c 'dpkg -i --force-depends /packages/other/*.deb'
 t "the service is started again" in_it systemctl start xseg@disk
 t "and has its data" is_there 24
-t "it is purged while that runs" in_it sh -c 'dpkg --purge xseg libxseg1'
+t "its exports serve" has_image
+t "it is purged while that runs" in_it sh -c 'dpkg --purge xseg-nbdkit xseg libxseg1'
 is "none of its files is left" "$(in_it sh -c 'while read -r f; do [ ! -e "$f" ] || echo "$f"; done' <owned)" ""
 is "nothing is left but the store" "$(files | grep -v '^./packages')" \
 	"$(printf '%s\n' "$before" ./var/lib/xseg | sort | sed '/^$/d')"
-t "which is the user's" in_it test -d /var/lib/xseg/disk
+is "systemd knows no unit of it" "$(in_it systemctl list-units --all --full --no-legend 'xseg@*')" ""
+t "the store is the user's" in_it test -d /var/lib/xseg/disk
 t "it ends" booted_end
 finish
