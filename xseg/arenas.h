@@ -1,9 +1,9 @@
 /* arenas - the formats of the tables that a peer leaves to its next process.
  *
  * After an upgrade the next process is of another build. So each format has a number here, and all
- * numbers are in the stamp of the segment (layout_stamp()): a program never finds a format that it does
- * not know. Raise the number with every change of a format. A change of sizes or offsets in the segment
- * itself is in the stamp anyway.
+ * numbers are in the stamp of the segment (layout_stamp()): a program never finds a format that it
+ * does not know. Raise the number with every change of a format. A change of sizes or offsets in
+ * the segment itself is in the stamp anyway.
  *
  * Contract: constants only; any room.
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	XSEG_FORMAT_CACHED = 11,	/* life/arena.c: objects, chunks, slots, settings of volumes */
+	XSEG_FORMAT_CACHED = 11,	/* life/arena.c: objects, chunks, slots, settings */
 	XSEG_FORMAT_FILED  = 1,		/* filed_marks.c */
 	XSEG_FORMAT_KVD	   = 2,		/* life.c */
 	XSEG_FORMAT_MEMD   = 1,		/* memd_store.c */

@@ -220,8 +220,8 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info);
 uint64_t xseg_huge_bytes(struct xseg *seg);
 /* false: somebody truncated the file: to touch what is gone is a SIGBUS */
 bool xseg_is_whole(struct xseg *seg);
-/* Somebody has removed its name, as 'xseg down' does at its end. Peers that are attached may run on;
- * nobody else can attach any more. False of a private segment, and in a forked child. */
+/* Its name was removed, as 'xseg down' does at its end. Peers that are attached may run on; nobody
+ * else can attach any more. False of a private segment, and in a forked child. */
 bool xseg_is_removed(struct xseg *seg);
 const char *xseg_name(struct xseg *seg);
 

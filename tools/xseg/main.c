@@ -404,7 +404,8 @@ static int unknown_command(int argc, char **argv)
 		near = nearest_command(typed);
 	}
 	if (near && !strcmp(near, argv[0]))
-		return tool_fail(TOOL_USAGE, "'%s' is given as one word; leave the quotes out", near);
+		return tool_fail(TOOL_USAGE,
+			"'%s' is given as one word; leave the quotes out", near);
 	if (near)
 		return tool_fail(TOOL_USAGE,
 				 "unknown command '%s'; did you mean '%s'? 'xseg --help' lists all",

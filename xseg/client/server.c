@@ -128,8 +128,8 @@ int xs_server_look(struct xs_server *s, struct xseg_error *err)
 	if (!xseg_is_removed(s->seg))
 		return fail_stopped(s, s->name, err);
 	return xseg_fail(err, -ENOTCONN,
-		"segment '%s' was removed, as 'xseg down' does; start its stack with 'xseg -s %s up "
-		"STACK.conf', then begin anew",
+		"segment '%s' was removed, as 'xseg down' does; start its stack with 'xseg -s %s "
+		"up STACK.conf', then begin anew",
 		xseg_name(s->seg), xseg_name(s->seg));
 }
 

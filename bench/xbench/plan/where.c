@@ -325,8 +325,8 @@ bool xb_where_is_lost(const struct xb_where *w, struct xseg_error *err)
 						!xseg_peer_is_gone(w->seg, &info)))
 		return false;
 	xseg_fail(err, 0,
-		"segment '%s' was removed, as 'xseg down' does; start its stack with 'xseg -s %s up "
-		"STACK.conf', and run xbench again",
+		"segment '%s' was removed, as 'xseg down' does; start its stack with 'xseg -s %s "
+		"up STACK.conf', and run xbench again",
 		xseg_name(w->seg), xseg_name(w->seg));
 	return true;
 }

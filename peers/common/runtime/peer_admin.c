@@ -161,8 +161,8 @@ static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg
 		if (!(o->flags & OPT_LIVE))
 			return xseg_fail(
 				err, -EINVAL,
-				"%s cannot be changed while the peer runs; set it in the stack file, "
-				"and 'xseg reload' restarts the peer",
+				"%s cannot be changed while the peer runs; set it in the stack "
+				"file, and 'xseg reload' restarts the peer",
 				o->name);
 		if (!note(s, o, p, peer_box(p)->scratch))
 			return xseg_fail(

@@ -387,7 +387,8 @@ static int kill_one(const struct one_peer *p, bool force, char *others, size_t s
 			info->name, info->pid, others);
 	rc = proc_signal_named(p->seg, info, SIGKILL);
 	if (!rc && view_supervisor(p->seg, &supervisor))
-		proc_log_note(supervisor.pid, "xseg: process %u of %s%s is killed by 'xseg peer kill'",
+		proc_log_note(supervisor.pid,
+			"xseg: process %u of %s%s is killed by 'xseg peer kill'",
 			info->pid, info->name, others);
 	if (rc == -EPROTO)
 		return proc_fail_named(p->seg, info, "peer kill");

@@ -690,7 +690,9 @@ void ending_name_clients(struct tool *t, struct xseg *seg)
 		tool_note(t, "down: clients of these exports lose their connections:%s", users);
 	volume_users_left(seg, users, sizeof(users));
 	if (users[0])
-		tool_note(t, "down: these have volumes open, and get errors when it has stopped:%s", users);
+		tool_note(t,
+			"down: these have volumes open, and get errors when it has stopped:%s",
+			users);
 }
 
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)

@@ -181,8 +181,8 @@ int stack_file_tell(const struct stack_file *f, const char *what, bool makes)
 	each_error(f, makes, tell_line, &telling);
 	if (f->errors.nr_more)
 		tool_fail(TOOL_USAGE,
-			"%s: %s: %" PRIu32 " more error%s; correct those above first", what, f->path,
-			f->errors.nr_more, out_s(f->errors.nr_more));
+			"%s: %s: %" PRIu32 " more error%s; correct those above first", what,
+			f->path, f->errors.nr_more, out_s(f->errors.nr_more));
 	return f->errors.nr || (makes && f->room.nr) ? TOOL_USAGE : TOOL_DONE;
 }
 
