@@ -193,7 +193,7 @@ static void an_arena_that_does_not_fit_is_refused_and_takes_nothing(void **state
 	for (unsigned i = 0; i < 4; i++) {
 		bytes = sizes[i];
 		assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -ENOMEM);
-		assert_non_null(strstr(err.text, "--memory"));
+		assert_non_null(strstr(err.text, "with more memory"));
 		assert_int_equal(free_extents(), NR_EXTENTS);
 	}
 	bytes = 0;
