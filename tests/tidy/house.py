@@ -49,13 +49,40 @@ def strip(text):
                   flags=re.S)
 
 
+CALL = re.compile(r"(?<![.>\w])([a-z]\w+)\s*\(")
+
+
+def functions_named(text):
+    """The names that may be those of functions: called, or a value; no member, label or field. All
+    names of a file at once, since a search for each of them takes a hundred times as long."""
+    values = re.findall(r"[=,(&?:]\s*([a-z]\w+)\b", text)
+    no_labels = re.findall(r"(?<![.>\w])([a-z]\w+)\b(?!\s*[:=])", text)
+    return (set(CALL.findall(text)) | set(values)).intersection(no_labels)
+
+
+def called_inline(text):
+    """What a header calls within braces, and not only declares."""
+    depth = 0
+    inside = []
+    for part in re.split(r"([{}])", text):
+        if part in ("{", "}"):
+            depth += 1 if part == "{" else -1
+        elif depth > 0:
+            inside.append(part)
+    return set(CALL.findall(" ".join(inside)))
+
+
+def is_test(path):
+    return path.startswith("tests/")
+
+
 class Tree:
     def __init__(self, root):
         self.root = root
         self.files = sorted(str(p.relative_to(root)) for f in FOLDERS
                             for p in (root / f).rglob("*.[ch]"))
-        self.text = {f: strip((root / f).read_text()) for f in self.files}
-        self.tags = run_ctags([str(root / f) for f in self.files])
+        self.text = {f: strip((root / f).read_text()) for f in self.files if not is_test(f)}
+        self.tags = run_ctags([str(root / f) for f in self.text])
         self.static = collections.defaultdict(set)      # by file
         self.external = collections.defaultdict(list)   # function: files
         for t in self.tags:
@@ -64,7 +91,7 @@ class Tree:
             f = str(pathlib.Path(t["path"]).relative_to(root))
             if "file" in t or re.search(r"\bstatic\b", t["pattern"]) or f.endswith(".h"):
                 self.static[f].add(t["name"])
-            if f.endswith(".h") or ("file" not in t and not f.startswith("tests/")):
+            if f.endswith(".h") or "file" not in t:
                 self.external[t["name"]].append(f)
         self.uses = self.find_uses()
         self.drop_upcalls()
@@ -87,33 +114,15 @@ class Tree:
         """(user, used): the functions that user names."""
         uses = collections.defaultdict(set)
         for f, text in self.text.items():
-            if f.startswith("tests/"):
-                continue
-            for name in set(re.findall(r"\b[a-z]\w+\b(?!\s*:)", text)):
+            names = functions_named(text)
+            if f.endswith(".h"):
+                names &= called_inline(text)
+            for name in names:
                 to = next((t for t in self.external.get(name, ()) if may_see(f, t)), None)
                 if not to or to == f or name in self.static[f]:
                     continue
-                if f.endswith(".h") and not self.is_used_inline(text, name):
-                    continue
-                if not re.search(r"(?<![.>\w])%s\b(?!\s*[:=])" % name, text):
-                    continue
-                if not re.search(r"(?<![.>\w])%s\s*\(|[=,(&?:]\s*%s\b" % (name, name), text):
-                    continue
                 uses[f, to].add(name)
         return uses
-
-    @staticmethod
-    def is_used_inline(text, name):
-        """Whether a header names it anywhere but in a declaration: within braces."""
-        depth = 0
-        for match in re.finditer(r"[{}]|(?<![.>\w])%s\s*\(" % name, text):
-            if match[0] == "{":
-                depth += 1
-            elif match[0] == "}":
-                depth -= 1
-            elif depth:
-                return True
-        return False
 
 
 def cycles(edges):
@@ -188,10 +197,11 @@ def floor_of(path, floors):
 
 def find_includes(tree):
     """(user, used, "") for each header of ours that a file includes."""
+    known = set(tree.files)
     for f in tree.files:
         for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', (tree.root / f).read_text(), re.M):
             beside = f.rsplit("/", 1)[0] + "/" + name
-            yield f, beside if beside in tree.text else name, "includes"
+            yield f, beside if beside in known else name, "includes"
 
 
 def check_rooms(tree, floors):
@@ -229,8 +239,7 @@ def findings(tree):
     for t in tree.tags:
         if t["kind"] == "member" and t.get("scopeKind") == "struct":
             f = str(pathlib.Path(t["path"]).relative_to(tree.root))
-            if not f.startswith("tests/"):
-                members[f, t["scope"]] += 1
+            members[f, t["scope"]] += 1
     for (f, name), nr in sorted(members.items()):
         if name not in OPTION_TABLES and nr > MEMBERS_MAX:
             yield "structure", f"{f}: struct {name} has {nr} members; {MEMBERS_MAX} are the most"

@@ -26,9 +26,11 @@ else
 	ok "house.py ran to its end"
 fi
 
-# An upward include, an upward call without one, and a room without a floor, planted into a copy.
-mkdir -p "$work/tree"
-cp -r xtypes xseg peers tools bench tests "$work/tree" 2>/dev/null
+# An upward include, an upward call without one, and a room without a floor, planted into a copy of
+# the two lowest floors.
+mkdir -p "$work/tree/tests/tidy" "$work/tree/peers"
+cp -r xtypes xseg "$work/tree"
+cp tests/tidy/floors "$work/tree/tests/tidy"
 echo '#include "peers/cached/flush/flush.h"' >>"$work/tree/xtypes/xlist.c"
 printf 'void planted(void);\nvoid planted(void) { xseg_peer_close(0, 0); }\n' >>"$work/tree/xtypes/xpool.c"
 mkdir "$work/tree/peers/planted"
