@@ -17,7 +17,7 @@ set -u
 by_form seconds 0.6 0.05
 by_form set_mib 256 16
 columns="system rw round = iops errors"
-ramp=100ms
+by_form ramp 100ms 10ms
 need fio
 need_made lib/fio-xseg.so
 

@@ -47,7 +47,7 @@ by_form verified_ios 200000 2000
 columns="system rw bs depth threads round = iops bytes mean_ns p50_ns p99_ns errors"
 vars="load_before verified"
 set_file=/dev/shm/$XSEG_SEGMENT.set
-ramp=20ms
+by_form ramp 20ms 5ms
 systems="cached volume"
 datas="copy loan"
 directs=direct
@@ -55,7 +55,8 @@ directs=direct
 # The set that fits, or the one that is asked for
 fit=$(($(free_mib) / 5 / 256 * 256))
 set_mib=$((fit < 2048 ? fit : 2048))
-[ -z "$quick" ] || set_mib=64
+by_form least_mib 64 16
+[ -z "$quick" ] || set_mib=$least_mib
 if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
 	case ${BASH_REMATCH[2]} in
 	[gG]) set_mib=$((BASH_REMATCH[1] * 1024)) ;;
@@ -64,7 +65,7 @@ if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
 elif [ -n "${BENCH_SET:-}" ]; then
 	usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
 fi
-[ "$set_mib" -ge 64 ] ||
+[ "$set_mib" -ge "$least_mib" ] ||
 	usage "a set of $set_mib MiB is too small; $(free_mib) MiB are free, in memory or in /dev/shm"
 
 # ---- the stacks ----
@@ -82,7 +83,7 @@ stack_up()	# STACK
 	local volume=
 	[ "$1" = cached ] || volume=bench=${set_mib}M
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
-	on "$1" store_up $((set_mib + set_mib / 3 + 512)) memd "memory = 64M" \
+	on "$1" store_up $((set_mib + set_mib / 3 + spare_mib)) memd "memory = 64M" \
 		"$(printf '%s\n' "memory = $((set_mib + set_mib / 4))M" \
 			"objects = $((set_mib / 2 + 64))" "$no_flush")" $volume
 	# shellcheck disable=SC2046 # words

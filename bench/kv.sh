@@ -55,15 +55,20 @@ by_form set_mib 64 16
 by_form beside_mib 512 160	# of a segment, beside caches and stores
 by_form preload_mib 1024 16
 by_form kill_keys 1000000 20000
+by_form kill_time 4s 1s
+by_form kill_after 1 0.3
 by_form many_keys 10000000 40000
 by_form spill_mib 256 128
-by_form spill_time 300s 2s
+by_form spill_time 300s 500ms
 many_keys=${BENCH_MANY:-$many_keys}
 spill_time=${BENCH_SPILL:-$spill_time}
-by_form roomy_mib 1024 256
+by_form full_mib 128 64
+by_form roomy_mib 1024 128
 by_form amp_live "50 70 90" 50
-by_form amp_rounds 8 2
+by_form amp_rounds 8 1
+by_form put_depth 16 256		# of puts that only make a log old
 by_form paced_time 3s 300ms
+by_form paced_rounds 2 1
 by_form verified_ios 200000 4000
 columns="system rw bs depth data round = iops mean_ns p50_ns p99_ns errors"
 vars="times_file once_file"
@@ -281,9 +286,9 @@ kill_kvd()
 {
 	local load
 	on kill measure "$raw/kill.$round.json" --kvd=kvd --keys="$kill_keys" --value_size=100 --rw=get \
-		--iodepth=1 --runtime=4s --randseed="$round" &
+		--iodepth=1 --runtime="$kill_time" --randseed="$round" &
 	load=$!
-	sleep 1
+	sleep "$kill_after"
 	on kill quietly xseg peer kill kvd
 	wait $load || fail "a get failed while kvd was killed"
 	on kill xseg --json kv info --kvd kvd >"$raw/info.$round.json"
@@ -354,12 +359,12 @@ load_of()	# KEYS
 # shellcheck disable=SC2046 # words
 paced_up()
 {
-	paced_keys=$(keys_in 32 60 4194304)
-	full_up full 128
+	paced_keys=$(keys_in $((full_mib / 4)) 60 4194304)
+	full_up full "$full_mib"
 	full_up roomy "$roomy_mib"
 	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill --iodepth="$fill_depth"
-	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=put --iodepth=16 \
-		--number_ios=$((paced_keys * 2))
+	on full measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=put --iodepth="$put_depth" \
+		--number_ios=$((paced_keys * paced_rounds))
 	on roomy measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill --iodepth="$fill_depth"
 }
 
@@ -367,7 +372,7 @@ paced_up()
 # shellcheck disable=SC2046 # words
 paced_run()	# STACK
 {
-	[ "$1" != roomy ] || {
+	[ "$1" != roomy ] || [ "$round" = 1 ] || {
 		on roomy quietly xseg down --force
 		full_up roomy "$roomy_mib"
 		on roomy measure "$tmp/fill.json" $(load_of "$paced_keys") --rw=fill \
@@ -384,10 +389,10 @@ amplification()		# PERCENT
 	full_up amp 64 "zone_size = 1M" "reserve = 2" "keys = 80000"
 	keys=$(keys_in $((64 - reserve)) "$1" 1048576)
 	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=fill --iodepth="$fill_depth"
-	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
+	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth="$put_depth" \
 		--number_ios=$((keys * amp_rounds))
 	before=$(on amp info '[.appended_bytes, .puts, .zones_free]')
-	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth=16 \
+	on amp measure "$tmp/fill.json" $(load_of "$keys") --rw=put --iodepth="$put_depth" \
 		--number_ios=$((keys * amp_rounds)) --randseed=7
 	after=$(on amp info '[.appended_bytes, .puts, .zones_free]')
 	free=$(jq -n "[$after, $before] | map(.[2]) | max")

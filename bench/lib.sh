@@ -290,10 +290,11 @@ fit_set()
 
 # How long a word takes to the clients' CPU and back, in us: less than 0.15 of two threads of one
 # core, more than 0.4 of cores that are far apart. Where a machine is a guest, that changes.
+by_form word_time 50ms 5ms
 word_us()
 {
 	[ -x "$BUILD/bin/bench-limit" ] && [ -n "$server_cpu" ] || return 0
-	bench-limit --mode=echo --iodepth=1 --size=4M --runtime=50ms --ramp_time=10ms \
+	bench-limit --mode=echo --iodepth=1 --size=4M --runtime="$word_time" --ramp_time=10ms \
 		--cpus="$server_cpu,$client_cpus" --output-format=json 2>/dev/null |
 		jq -r '.jobs[0].read.lat_ns.mean / 10 | round / 100'
 }
@@ -325,6 +326,9 @@ holding()	# MIB
 	echo "memory = $(($1 + $1 / 4 + 16))M"
 	echo "$no_flush"
 }
+
+# Of a segment, beside the set and its cache.
+by_form spare_mib 512 224
 
 # store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [VOLUME=SIZE]]: a stack of one reactor in a segment
 # of MIB; options are lines of a stack file. Without options for a cache there is none, and a
@@ -381,7 +385,7 @@ measure()
 
 # at_random NAME RW DEPTH ARGUMENT...: xbench for $run_time, after $ramp that does not count, into
 # the raw file NAME-run
-ramp=50ms
+by_form ramp 50ms 5ms
 at_random()
 {
 	measure "$raw/$1-run.$round.json" --rw="rand$2" --iodepth="$3" --randseed="${round/./}" \
@@ -404,10 +408,11 @@ run_fio()
 }
 
 # limit NAME RW BS DEPTH ARGUMENT...: runs bench-limit on $set_file; the raw file is NAME-run
+by_form limit_ramp 20ms 5ms
 limit()
 {
 	bench-limit --rw="rand$2" --bs="$3" --iodepth="$4" --randseed="$round" --set="$set_file" \
-		--runtime="$run_time" --ramp_time=20ms --cpus="$server_cpu,$client_cpus" \
+		--runtime="$run_time" --ramp_time="$limit_ramp" --cpus="$server_cpu,$client_cpus" \
 		--output-format=json "${@:5}" >"$raw/$1-run.$round.json" 2>>"$log" ||
 		fail "bench-limit ${*:5} failed"
 }

@@ -30,7 +30,7 @@ by_form depths "4 8 16" "4 16"
 by_form more_threads "1 3 4" 1
 columns="store system rw bs depth threads round = iops bytes mean_ns errors"
 vars="sizes depths"
-ramp=20ms
+by_form ramp 20ms 5ms
 
 cache_options()	# SYSTEM
 {

@@ -24,6 +24,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 by_form seconds 0.2 0.05
 by_form set_mib 256 16
+by_form ramp 100ms 10ms
 by_form depths "1 4 16 64" "1 16"
 by_form reread_depths "16 64" 16
 columns="system rw depth round = iops mean_ns errors"
@@ -45,10 +46,10 @@ fio_all()	# RW SYSTEM
 
 point()	# RW DEPTH SYSTEM
 {
-	local rw=$1 ramp=100ms
-	[ "$1" != reread ] || { fio_all write "$3"; rw=read ramp=0; }
+	local rw=$1 before=$ramp
+	[ "$1" != reread ] || { fio_all write "$3"; rw=read before=0; }
 	fio_on "$3" "$raw/$3-$1-$2-run.$round.json" --rw="rand$rw" --bs=4k --iodepth="$2" \
-		--time_based --runtime="$run_time" --ramp_time=$ramp --randseed="$round"
+		--time_based --runtime="$run_time" --ramp_time="$before" --randseed="$round"
 }
 
 bench_begin xseg xseg-host

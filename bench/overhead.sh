@@ -32,7 +32,7 @@ by_form times 128 32
 by_form hit_mib 256 32
 set_mib=$((times * cache_mib))
 columns="system rw depth round = iops mean_ns errors"
-ramp=100ms
+by_form ramp 100ms 10ms
 
 fast_time=$(milliseconds 0.2)
 [ "$fast_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short; give 0.005 at the least"

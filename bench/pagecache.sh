@@ -74,7 +74,7 @@ make_files()
 stack_up()	# STACK
 {
 	also_at_the_end end_segment "$XSEG_SEGMENT-$1"
-	on "$1" store_up $((set_mib + set_mib / 3 + 512)) memd "memory = 64M" \
+	on "$1" store_up $((set_mib + set_mib / 3 + spare_mib)) memd "memory = 64M" \
 		"$(holding "$set_mib")" bench="${set_mib}M"
 	on "$1" pagecache --volume=bench --make --data="$1" --iodepth=16 --touch=all >/dev/null
 }

@@ -46,7 +46,7 @@ peers_of()
 
 stack_of()	# SYSTEM
 {
-	printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" $((set_mib * 3 + 512))
+	printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" $((set_mib * 3 + spare_mib))
 	case $1 in
 	pairs)         peers_of 0 "$a"; peers_of 1 "$b" ;;
 	shared | two1) peers_of 0 "$a,$b" ;;

@@ -109,7 +109,7 @@ stack_options()	# CACHE_MIB
 
 up()	# SYSTEM
 {
-	local room=$((set_mib * 3 + 512)) keep
+	local room=$((set_mib * 3 + spare_mib)) keep
 	keep=$(printf '%s\n' "$(stack_options $((set_mib * 5 / 4)))" "dirty_high = 99" \
 		"dirty_low = 98")
 	case $1 in
@@ -208,13 +208,13 @@ load()	# SYSTEM RW DEPTH
 		pagecache-*) by=(--ioengine=io_uring) ;;
 		esac
 		fio_on "$1" "$file" "${by[@]}" --rw="rand$2" --bs=4k --iodepth="$3" \
-			--runtime="$run_time" --time_based --ramp_time=50ms --randseed="$round" ;;
+			--runtime="$run_time" --time_based --ramp_time="$ramp" --randseed="$round" ;;
 	*)
 		case $1-$2 in
 		rocksdb-read | leveldb-read) by=(--warm) ;;
 		esac
-		rival "$1" "$3" --rw="$verb" --runtime="$run_time" --randseed="$round" \
-			"${by[@]}" >"$file" ;;
+		rival "$1" "$3" --rw="$verb" --runtime="$run_time" --ramp_time="$ramp" \
+			--randseed="$round" "${by[@]}" >"$file" ;;
 	esac
 }
 

@@ -20,7 +20,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 . bench/pauses.sh
-by_form seconds 4 1.2
+by_form seconds 4 0.6
 columns="load round = iops read_max_ns write_max_ns store_max_ns least_share verify_errors errors"
 policies=(write-back write-around write-through pass-through)
 loads="small mixed"
