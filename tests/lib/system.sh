@@ -167,15 +167,15 @@ expect_json()
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds, less often after two
-# seconds; fails after that time
+# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds, after ten tries every
+# 200 ms; fails after that time
 wait_for()
 {
-	local begin=$SECONDS end=$((SECONDS + $1 + 1)) pause=0.05
+	local end=$((SECONDS + $1 + 1)) pause=0.05 tries=0
 	shift
 	until "$@" >"$TMP/.tried" 2>&1 </dev/null; do
 		[ $SECONDS -lt $end ] || { cat "$TMP/.tried"; return 1; }
-		[ $((SECONDS - begin)) -le 2 ] || pause=0.2
+		[ $((++tries)) -ne 10 ] || pause=0.2
 		sleep $pause
 	done
 }

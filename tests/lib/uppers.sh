@@ -48,7 +48,7 @@ load_until_over()	# UPPER
 	local n=0
 	until [ -e over ]; do
 		n=$((n + 1))
-		load_of "$1" --runtime=1s --verify_state="$TMP/state.$1" \
+		load_of "$1" --rate_iops="$(bound 1000 0)" --runtime=1s --verify_state="$TMP/state.$1" \
 			--output="load.$1.$n.json" || return
 	done
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static inline bool is_long(void)
 {
@@ -18,6 +19,13 @@ static inline bool is_long(void)
 static inline uint32_t in_short(uint32_t nr, uint32_t one_in)
 {
 	return is_long() ? nr : nr / one_in;
+}
+
+/* In a short test a load of real processes rests now and then: other tests want a processor, too. */
+static inline void rest_in_short(uint32_t us)
+{
+	if (!is_long())
+		usleep(us);
 }
 
 #endif

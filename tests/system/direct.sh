@@ -36,7 +36,7 @@ END
 load()	# more options
 {
 	xbench --volume=vol --data=direct --rw=randrw --rwmixread=85 --iodepth=4 --numjobs=$jobs \
-		--random_distribution=zipf:1.1 --fsync=200 \
+		--random_distribution=zipf:1.1 --fsync=200 --rate_iops="$(bound 3000 0)" \
 		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 

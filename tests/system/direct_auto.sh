@@ -39,7 +39,7 @@ hot()	# AUTO|NEVER IOS: reads of data that the cache has
 verified()	# more options
 {
 	xbench --volume=vol --rw=randrw --rwmixread=90 --bs=4k --iodepth=4 \
-		--numjobs=$jobs --random_distribution=zipf:1.1 --fsync=500 --runtime=${seconds}s \
+		--numjobs=$jobs --random_distribution=zipf:1.1 --fsync=500 --rate_iops="$(bound 3000 0)" --runtime=${seconds}s \
 		--verify=crc32c --randseed=$RANDOM --output-format=json --output=load.json "$@"
 }
 

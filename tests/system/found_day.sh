@@ -109,7 +109,7 @@ t "a part is beside its whole" eval \
 
 # ---- a program with several clients ----
 
-xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --runtime=30s --status-interval=200ms \
+xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --rate_iops=1000 --runtime=30s --status-interval=200ms \
 	>out.txt 2>lines.txt &
 load=$!
 three_clients()

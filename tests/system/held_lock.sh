@@ -36,7 +36,7 @@ is "nobody is named while nothing is wrong" \
 	"$(xseg --json status | jq -c .locks) $(xseg status | grep -c '^lock ')" "[] 0"
 
 start load xbench --volume=vol --rw=randrw --bs=4k --iodepth=8 --size=32M --verify=crc32c \
-	--time_based --runtime=1h
+	--rate_iops="$(bound 2000 0)" --time_based --runtime=1h
 load=$started
 wait_for 10 is_dirty
 

@@ -98,7 +98,7 @@ small()
 		-e "s|/backup/|$TMP/kept/|; s| -s old | -s $XSEG_SEGMENT-old |" \
 		-e 's/--memory 8G --mode/--memory 8M --mode/; s/--group disk/--group 0/' \
 		-e 's/memory=2G/memory=24M/; s/min=512M max=2G/min=8M max=24M/' \
-		-e 's/runtime=(10s|1m)/runtime=1s/; s/keys=1M/keys=1000/; s/objects=1M/objects=1000/' \
+		-e 's/runtime=(10s|1m)/runtime=300ms/; s/keys=1M/keys=1000/; s/objects=1M/objects=1000/' \
 		-e 's/volume=vm1/volume=disk0/; s/--size (2|4)0G/--size \10M/' \
 		-e "s|/run/values\.sock|$TMP/values.sock|; s/127\.0\.0\.1([ :])11211/127.0.0.1\1$port/" \
 		-e "s|/tmp/xseg-SEGMENT\.log|$TMP/xseg-$XSEG_SEGMENT.log|" \

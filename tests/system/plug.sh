@@ -42,7 +42,7 @@ load_until_over()
 	local n=0 datas=(direct copy)
 	until [ -e over ]; do
 		n=$((n + 1))
-		load --data=${datas[n % 2]} --runtime=1s --verify_state="$TMP/state" \
+		load --data=${datas[n % 2]} --rate_iops="$(bound 2000 0)" --runtime=1s --verify_state="$TMP/state" \
 			--output="load.$n.json" || return
 	done
 }

@@ -60,7 +60,8 @@ is "nothing was changed" "$(pids) $(xseg cache get cached | grep ^dirty_age)" "$
 
 # ---- and applied, under a load that checks itself ----
 
-start load xbench --volume=disk --rw=randrw --bs=4k --iodepth=4 --runtime=8s --verify=crc32c
+start load xbench --volume=disk --rw=randrw --bs=4k --iodepth=4 --rate_iops="$(bound 2000 0)" --runtime=8s \
+	--verify=crc32c
 load=$started
 xseg reload >out.txt 2>err.txt
 is "reload applies what can be, and says what cannot" \
@@ -89,7 +90,7 @@ is "at once" "$(xseg cache get cached | grep ^dirty_age)" dirty_age=15s
 
 cp stack.conf more.conf
 sed -i '/^\[peer volumed/,/^$/d' stack.conf
-start load xbench --volume=disk --rw=randread --bs=4k --runtime=30s
+start load xbench --volume=disk --rw=randread --bs=4k --rate_iops=500 --runtime=30s
 load=$started
 in_use()
 {

@@ -32,7 +32,7 @@ END
 load()
 {
 	xbench --volume=vol --data=direct --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=8 \
-		--numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 \
+		--numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 --rate_iops="$(bound 2000 0)" \
 		--runtime=${seconds}s --verify=crc32c --verify_state="$TMP/state" \
 		--randseed=$RANDOM --output-format=json
 }

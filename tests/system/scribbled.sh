@@ -115,7 +115,7 @@ for ((round = ${part%/*}; round <= rounds; round += ${part#*/})); do
 	[ $((RANDOM % 2)) -eq 1 ] && victim=${running[RANDOM % ${#running[@]}]}
 	echo "# $round: ${chosen[*]}${victim:+, with a kill}"
 	start bystander xbench --volume=used --direct=${direct[round % 2]} --rw=randrw --bs=4k --iodepth=8 \
-		--size=16M --time_based --runtime=3s --verify=crc32c --io_timeout=10s
+		--size=16M --rate_iops="$(bound 2000 0)" --time_based --runtime=3s --verify=crc32c --io_timeout=10s
 	bystander=$started
 	start poke poke_tables "$XSEG_SEGMENT" 2 $RANDOM "${chosen[@]}"
 	poke=$started

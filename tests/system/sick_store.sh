@@ -30,7 +30,7 @@ END
 verify()
 {
 	xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=30 \
-		--opmix=write_zeroes:3,trim:3 \
+		--opmix=write_zeroes:3,trim:3 --rate_iops="$(bound 2000 0)" \
 		--verify=crc32c --verify_state="$TMP/state" --randseed=4711 \
 		--output-format=json "$@"
 }

@@ -68,7 +68,8 @@ t "the figure follows" wait_for 30 volume_is zed used_bytes $((2 << 20))
 # ---- who has it open ----
 
 before=$(date +%s)
-start user xbench --volume=mid --rw=randwrite --bs=4k --numjobs=2 --size=1M --runtime=60s --time_based
+start user xbench --volume=mid --rw=randwrite --bs=4k --numjobs=2 --size=1M --rate_iops=500 \
+	--runtime=60s --time_based
 user=$started
 t "a program opens one" wait_for 30 volume_is mid "open_by | length" 1
 is "which is named, with its process" "$(volume mid 'open_by[0] | "\(.program) \(.pid) \(.clients)"')" \

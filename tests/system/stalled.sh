@@ -57,7 +57,7 @@ t "and flushed" xseg volume flush hot
 t "another one is made" xseg volume create busy --size 16M
 free=$(free_of_segment)
 start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numjobs=2 \
-	--verify=crc32c --verify_state="$TMP/busy.state" \
+	--rate_iops="$(bound 2000 0)" --verify=crc32c --verify_state="$TMP/busy.state" \
 	--runtime=1h --output-format=json --output=load.json
 load=$started
 sleep 1.5

@@ -56,7 +56,7 @@ generations=$(peers generation)
 pids=$(peers pid)
 
 start load xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --numjobs=2 --fsync=100 \
-	--verify=crc32c --runtime=1h \
+	--rate_iops="$(bound 2000 0)" --verify=crc32c --runtime=1h \
 	--verify_state="$TMP/state" --output-format=json --output=load.json
 load=$started
 sleep 1

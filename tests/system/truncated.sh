@@ -105,7 +105,8 @@ fio_begins()
 	fio=
 	[ -e "$engine" ] && command -v fio >/dev/null || return
 	start fio fio --name=job --ioengine="external:$engine" --segment="$XSEG_SEGMENT" \
-		--volume=vol --rw=randread --bs=4k --iodepth=8 --size=8M --time_based --runtime=60
+		--volume=vol --rw=randread --bs=4k --iodepth=8 --size=8M --rate_iops=2000 \
+		--time_based --runtime=60
 	fio=$started
 }
 
@@ -132,7 +133,7 @@ cut()
 	t "$1: data is written" verify
 	t "$1: and flushed" xseg volume flush vol
 	start load xbench --volume=vol --direct="$3" --rw=randread --bsrange=4k-64k \
-		--iodepth=16 --runtime=60s
+		--iodepth=16 --rate_iops=2000 --runtime=60s
 	load=$started
 	start idle python3 idle.py "$file"
 	idle=$started

@@ -9,8 +9,9 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed memd jq
 
-seconds=${LONG:+20}
-seconds=${seconds:-0.4}
+# of each load: so many requests of each job, or so long
+much=(--number_ios=100)
+[ -z "$LONG" ] || much=(--runtime=20s)
 
 # stack STORE POLICY THREADS TOGETHER: writes stack.conf
 stack()
@@ -64,15 +65,15 @@ run()	# STORE POLICY THREADS TOGETHER
 	t "$what: the stack comes up" xseg up stack.conf
 	t "$what: a volume is made" xseg volume create vol --size 100M
 	expect_json "$no_errors" "$what: verified I/O of 512 bytes to 256 KiB has no error" \
-		verify --runtime=${seconds}s
+		verify "${much[@]}"
 	data=direct
-	expect_json "$no_errors" "$what: and reading directly" verify --runtime=${seconds}s
+	expect_json "$no_errors" "$what: and reading directly" verify "${much[@]}"
 	data=copy jobs=4 direct=auto
 	expect_json "$no_errors" "$what: and by copy, reading without requests where it pays" \
-		verify --runtime=${seconds}s
+		verify "${much[@]}"
 	direct=never
 	expect_json "$no_errors" "$what: and by copy, with requests alone" \
-		verify --runtime=${seconds}s
+		verify "${much[@]}"
 	t "$what: everything stops" xseg down
 	[ "$1" = filed ] || return
 	t "$what: and starts again" xseg up stack.conf

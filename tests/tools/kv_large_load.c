@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include "tests/rig/kv_wire_link.h"
+#include "tests/rig/long.h"
 #include "tests/rig/xorshift.h"
 
 #define PARTS	   6u				/* of a value, at most */
 #define KEYS_MAX   16u
+#define REST_US	   20000u			/* after each round */
 
 static uint8_t *record, *data;
 static uint32_t piece;
@@ -219,6 +221,7 @@ static void load(uint32_t nr, const char *over)
 			check(key, before, handle);
 		if (count[key] != before)
 			check(key, count[key], hold(key));
+		rest_in_short(REST_US);
 	}
 }
 

@@ -23,11 +23,13 @@
 #include <time.h>
 
 #include "tests/rig/kv_wire_link.h"
+#include "tests/rig/long.h"
 #include "tests/rig/xorshift.h"
 
 #define DEPTH	   32u
 #define ANSWER_MAX 240u				/* pages */
 #define SECOND	   1000000000ull
+#define REST_US	   4000u			/* after each DEPTH operations */
 #define RECORD_MAX (1u << 20)
 
 enum act { ACT_NONE, ACT_GET, ACT_LOOK, ACT_PUT, ACT_DELETE, ACT_INCR, ACT_ADD };
@@ -384,7 +386,8 @@ static void run(struct key *keys, uint32_t nr, uint32_t seconds, uint32_t bytes,
 			end_change(s, k);
 		}
 		k->out = false;
-		ops++;
+		if (++ops % DEPTH == 0)
+			rest_in_short(REST_US);
 		if (now_ns() < end_ns)
 			begin_one(s, keys, nr, bytes, fua);
 		else

@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "tests/rig/long.h"
 #include "xseg/volume.h"
 
 #define BLOCK	    16384u
@@ -30,6 +31,7 @@
 #define QUEUES	    2u
 #define MAX_THREADS 16u
 #define SECOND	    1000000000ull
+#define REST_US	    1000u			/* after each batch of answers */
 
 enum way { WAY_COPY, WAY_MEMORY, WAY_LEND, WAY_LOOP, NR_WAYS };
 static const char *const ways[NR_WAYS] = { "copy", "memory", "lend", "loop" };
@@ -216,6 +218,7 @@ static void run_lane(struct worker *w, struct lane *l)
 		if (!is_over(w))
 			send_some(w, l);
 		take(l, done, xseg_queue_wait(l->q, done, DEPTH, SECOND / 10));
+		rest_in_short(REST_US);
 	} while (xseg_queue_out(l->q) || !is_over(w));
 }
 
@@ -241,6 +244,7 @@ static void run_loop(struct worker *w)
 			take(&w->lane[i], done, xseg_queue_poll(w->lane[i].q, done, DEPTH));
 			out += xseg_queue_out(w->lane[i].q);
 		}
+		rest_in_short(REST_US);
 	} while (out || !is_over(w));
 }
 
