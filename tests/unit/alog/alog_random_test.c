@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(whatever_happens_promises_are_kept),
 	};
 
-	last_seed = in_short(50000, 25);
+	last_seed = in_short(50000, 50);
 	if (argc > 1)
 		first_seed = last_seed = strtoull(argv[1], NULL, 0);
 	if (argc > 2)

@@ -15,7 +15,7 @@
 #include "peers/cached/bucket/data.h"
 #include "tests/rig/long.h"
 
-#define ROUNDS in_short(20000, 5)
+#define ROUNDS in_short(20000, 10)
 #define PAGES  4u
 
 static alignas(XSEG_PAGE_SIZE) char from[PAGES][XSEG_PAGE_SIZE], to[PAGES + 2][XSEG_PAGE_SIZE];

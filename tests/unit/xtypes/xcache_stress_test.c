@@ -1,5 +1,6 @@
 /* xcache_stress_test - the cache of names under a random run against xcache_check(), and under
  * lookup, insert, evict, remove and put on three threads. */
+#include "tests/rig/long.h"
 #include "tests/rig/xcache_rig.h"
 
 #include <assert.h>
@@ -71,9 +72,9 @@ static void a_random_run_keeps_all_invariants(void **state)
 #define STRESS_ENTRIES 4u
 #define STRESS_NAMES 6u
 #ifdef __SANITIZE_THREAD__
-#define STRESS_STEPS 60000
+#define STRESS_STEPS 60000u
 #else
-#define STRESS_STEPS 300000
+#define STRESS_STEPS in_short(300000, 5)
 #endif
 
 /* What the user keeps under an index: written by init, wiped by finalize, read by who has a
@@ -180,12 +181,12 @@ static uint32_t stress_reinsert_held(uint32_t idx, const char *name, uint64_t ha
 static void *stress_run(void *arg)
 {
 	unsigned seed = *(unsigned *)arg;
-	uint32_t idx, i;
+	uint32_t idx, i, nr = STRESS_STEPS;
 	uint64_t hash;
 	char name[2];
 	unsigned op;
 
-	for (i = 0; i < STRESS_STEPS; i++) {
+	for (i = 0; i < nr; i++) {
 		hash = stress_name((unsigned)rand_r(&seed) >> 4, name);
 		op = ((unsigned)rand_r(&seed) >> 4) % 16;
 		idx = xcache_lookup(&c, name, hash);

@@ -12,6 +12,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "tests/rig/long.h"
+
 #define SLOTS 4u
 
 struct lane {
@@ -285,7 +287,7 @@ static void a_lane_that_was_scribbled_over_works_again(void **state)
 	}
 }
 
-#define STREAM 200000u
+#define STREAM in_short(200000, 5)
 
 /* Plain memory behind the words, so that a race detector watches what publish and release order:
  * a place is used again after 32 words, and the lane holds 16. */
@@ -300,11 +302,11 @@ static bool stream_push(struct xq_writer *w, uint64_t i)
 static void *stream_write(void *arg)
 {
 	struct xq_writer *w = arg;
-	uint64_t i = 0;
+	uint64_t i = 0, nr = STREAM;
 	unsigned burst;
 
-	while (i < STREAM) {
-		for (burst = 0; burst < i % 7 + 1 && i < STREAM && stream_push(w, i); burst++)
+	while (i < nr) {
+		for (burst = 0; burst < i % 7 + 1 && i < nr && stream_push(w, i); burst++)
 			i++;
 		if (xq_staged(w))
 			xq_publish(w);
@@ -317,14 +319,14 @@ static void *stream_write(void *arg)
 static void two_threads_pass_a_stream_in_order(void **state)
 {
 	struct lane l;
-	uint64_t v[8], next = 0;
+	uint64_t v[8], next = 0, nr = STREAM;
 	uint32_t n, i, wrong = 0;
 	pthread_t t;
 
 	(void)state;
 	lane_init(&l, 16, UINT64_MAX - 1000);
 	assert_int_equal(pthread_create(&t, NULL, stream_write, &l.w), 0);
-	while (next < STREAM) {
+	while (next < nr) {
 		n = xq_take(&l.r, v, 8);
 		for (i = 0; i < n; i++, next++)
 			wrong += v[i] != next || payload[v[i] % 32] != ~next;

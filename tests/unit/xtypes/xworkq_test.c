@@ -12,6 +12,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "tests/rig/long.h"
+
 struct job {
 	struct xwork w;
 	int id;
@@ -203,7 +205,7 @@ static void a_job_may_free_itself(void **state)
 
 #define THREADS 3
 #define PAIR 2
-#define ROUNDS 100000
+#define ROUNDS ((int)in_short(100000, 10))
 
 struct shared {
 	struct xworkq q;
@@ -279,16 +281,16 @@ static void no_job_is_stranded_by_the_hand_over(void **state)
 	assert_true(xworkq_idle(&s.q));
 }
 
-#define FREE_RUN 30000
+#define FREE_RUN ((int)in_short(30000, 5))
 
 static void *push_freely(void *arg)
 {
 	struct shared *s = arg;
-	struct thread_job *jobs = calloc(FREE_RUN, sizeof(*jobs));
-	int i;
+	int i, nr = FREE_RUN;
+	struct thread_job *jobs = calloc((size_t)nr, sizeof(*jobs));
 
 	assert(jobs);
-	for (i = 0; i < FREE_RUN; i++) {
+	for (i = 0; i < nr; i++) {
 		jobs[i].w.fn = job_count;
 		jobs[i].s = s;
 		if (xworkq_push(&s->q, &jobs[i].w))
@@ -303,7 +305,7 @@ static void *push_freely(void *arg)
 		}
 	}
 	barrier(&s->arrived, THREADS);		/* others may still run our jobs */
-	while (atomic_load(&s->ran) < THREADS * FREE_RUN)
+	while (atomic_load(&s->ran) < THREADS * nr)
 		sched_yield();
 	free(jobs);
 	return NULL;
