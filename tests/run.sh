@@ -5,7 +5,7 @@
 #                                    model, sim/1-500, sim-mutants (LONG), fuzz/request,
 #                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
-#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 150, LONG 10000, SAN 100),
+#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 100, LONG 10000, SAN 100),
 #   PARANOID_SEEDS (LONG: with a check after each step; else 200),
 #   TEST_JOBS (how many programs run at a time; else twelve more than there are processors, as many
 #   sleep, but no more than /dev/shm has room for)
@@ -76,7 +76,7 @@ fi
 if [ -n "${SEEDS:-}" ]; then seeds=$SEEDS
 elif [ -n "$SAN" ]; then seeds=100
 elif [ -n "$LONG" ]; then seeds=10000
-else seeds=150
+else seeds=100
 fi
 # What a test may take is for those that hang, not for those whose machine is taken away from them.
 slower=8
