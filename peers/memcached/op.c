@@ -364,6 +364,7 @@ static void release(struct mc_op *op)
 void mc_op_again(struct mc_op *op)
 {
 	release(op);
+	op->io.item.version = 0;	/* else only the value that it had would do */
 	set_state(op, MC_OP_AGAIN);
 }
 
