@@ -307,7 +307,7 @@ t "another process has a socket" wait_for 20 test -S "$short/held.sock"
 printf '%s\n' "$peers" "[export disk]" "nbd = $short/held.sock" "queues = 2" >held.conf
 expect_err 4 "another process serves on $short/held.sock" "its address is not taken" \
 	xseg up held.conf
-is "nothing is left of that start" "$(xseg list | grep -c "$XSEG_SEGMENT")" 0
+is "nothing is left of that start" "$(xseg list | grep -cw "$XSEG_SEGMENT")" 0
 kill "$holder"
 wait "$holder" 2>/dev/null
 rm "$short/held.sock"
@@ -338,7 +338,7 @@ mkdir -p alone/bin
 cp "$BUILD"/bin/{xseg,xseg-host,volumed,cached,filed} alone/bin
 expect_err 1 "cannot start export disk: .*install the package xseg-nbdkit," \
 	"also without the guard" alone/bin/xseg up alone.conf
-is "nothing is left of that start" "$(xseg list | grep -c "$XSEG_SEGMENT")" 0
+is "nothing is left of that start" "$(xseg list | grep -cw "$XSEG_SEGMENT")" 0
 
 # ---- TLS ----
 

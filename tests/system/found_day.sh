@@ -46,7 +46,7 @@ expect_err 2 "did you mean 'status'" "show shows the stack" xseg show
 expect_err 2 "give the NAME of a peer, --all or --replaced" "restart needs a name" xseg peer restart
 expect_err 2 "set it in the stack file, and 'xseg reload'" "what is not live is in the file" \
 	xseg peer set filed iodepth=3
-expect_err 4 "add a .peer other. to the file, and 'xseg reload' starts it" "as is a new peer" \
+expect_err 4 "add its section to the file, and 'xseg reload' starts it" "as is a new peer" \
 	xseg peer start other
 printf '[segment]\n' >empty.conf
 expect_err 2 "it has no .peer NAME. section" "a file without peers has one error" xseg up empty.conf

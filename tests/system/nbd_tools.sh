@@ -62,7 +62,7 @@ done
 
 if [ -n "$python" ]; then
 	for why in "beyond the end of the volume, which was made smaller" \
-		"no volumed serves the volume; see 'xseg -s $XSEG_SEGMENT status'" \
+		"volumed does not run; start it with 'xseg -s $XSEG_SEGMENT peer start volumed'" \
 		"write of 4096 bytes at 0: the segment has no port left" \
 		"volume scratch: segment $XSEG_SEGMENT has no port or request left"; do
 		t "its log says: $why" grep -qF "$why" scratch.log

@@ -193,6 +193,11 @@ t "all is as before" xseg reload cached.conf
 freeze "$(peer_field filed pid)"
 start first xseg reload together.conf
 first=$started
+has_the_lock()
+{
+	grep -q "FLOCK.* $1 " /proc/locks
+}
+wait_for 30 has_the_lock "$first"
 second_is_refused()
 {
 	xseg reload cached.conf 2>&1 | grep -q "another command changes the stack of segment $XSEG_SEGMENT"

@@ -194,9 +194,9 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 
 	if (peer == STACK_NONE)
 		return tool_fail(TOOL_REFUSED,
-			"%s: the stack file of segment %s has no peer of that name; add a [peer "
-			"%s] to the file, and 'xseg reload' starts it",
-			name, t->segment, name);
+			"%s: the stack file of segment %s has no peer of that name; add its "
+			"section to the file, and 'xseg reload' starts it",
+			name, t->segment);
 	if (serves(seg, name, &info))
 		return tool_fail(
 			TOOL_REFUSED,
