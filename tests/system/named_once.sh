@@ -419,6 +419,9 @@ xseg destroy
 xbench --volume=disk-1 --rw=randread --number_ios=1 --io_timeout=1s
 END
 t "all serves again" xseg up stack.conf
+start plain memd --memory 1M
+t "a peer with the name of its kind runs" wait_for 60 grep -q 'memd: serving (segment ' plain.log
+is "and says it once" "$(names=memd twice plain.log)" ""
 t "the stack goes down" xseg down
 sed -E 's/^[0-9T:.Z+-]+ //' "xseg-$XSEG_SEGMENT.log" >log
 t "there is a log" test "$(wc -l <log)" -gt 20

@@ -264,15 +264,17 @@ static void announce(struct xseg *seg, const struct peer *p)
 {
 	struct xseg_peer_info info, lower = { .name = "" };
 	const char *sends = p->cls->keeps ? ", off the path until it is plugged" : "";
-	char threads[32] = "1 thread";
+	char threads[32] = "1 thread", kind[32] = "";
 
 	if (xseg_peer_get_info(seg, xseg_peer_find(seg, p->name), &info) &&
 	    info.downstream != XSEG_NONE && !xseg_peer_get_info(seg, info.downstream, &lower))
 		lower.name[0] = '\0';
 	if (p->threads > 1)
 		snprintf(threads, sizeof(threads), "%u threads", p->threads);
-	log_info("%s: serving (%s on segment %s, %s%s%s)", p->name, p->cls->kind, xseg_name(seg),
-		 threads, lower.name[0] ? ", sends to " : sends, lower.name);
+	if (strcmp(p->name, p->cls->kind) != 0)
+		snprintf(kind, sizeof(kind), "%s on ", p->cls->kind);
+	log_info("%s: serving (%ssegment %s, %s%s%s)", p->name, kind, xseg_name(seg), threads,
+		 lower.name[0] ? ", sends to " : sends, lower.name);
 }
 
 /* Lines about what has changed; true when all peers have left. */
