@@ -49,6 +49,17 @@ title()
 	on && /^```sh$/ && ++n == wanted { print bold == "" ? "Build" : bold; exit }' "$readme"
 }
 
+# ---- memory for clients ----
+
+grep -E '^\| [0-9]+ \| [0-9]+ MiB .*`--clients' "$readme" >rows
+is "README says what two numbers of clients need" "$(wc -l <rows)" 2
+while IFS='|' read -r _ clients memory _ options _; do
+	options=${options//\`/}
+	# shellcheck disable=SC2086 # words
+	is "README, memory for $clients clients" "$(xseg create --dry-run --memory 4G --cache 2G $options |
+		awk '/^clients: their memory/ { print $(NF - 1) / 1048576 " MiB" }')" "$(echo $memory)"
+done <rows
+
 hour >hour.sh
 blocks=$(grep -c '^echo "@ block' hour.sh)
 t "the README has a first hour of at least eight blocks" test "$blocks" -ge 8
