@@ -21,7 +21,7 @@ static inline uint32_t in_short(uint32_t nr, uint32_t one_in)
 	return is_long() ? nr : nr / one_in;
 }
 
-/* In a short test a load of real processes rests now and then: other tests want a processor, too. */
+/* In a short test a load of real processes rests now and then: others want a processor, too. */
 static inline void rest_in_short(uint32_t us)
 {
 	if (!is_long())
