@@ -192,20 +192,30 @@ def lost():
         until(put_and_got, s, b"a", b"1")
 
 
+def drop_cache():
+    """False: the kvd has written something since the flush."""
+    xseg("cache", "flush", "cached")
+    return subprocess.run(("xseg", "cache", "drop", "cached"), timeout=100).returncode == 0
+
+
+def slow_store():
+    xseg("peer", "set", "memd", "latency=0s")
+    until(drop_cache)
+    xseg("peer", "set", "memd", "latency=2s")
+
+
 def order():
     s = connect(PATH)
     assert ask(s, set_of(b"slow", LARGE)) == b"STORED\r\n"
     for i in range(16):                 # the log's own memory has newer values then
         assert ask(s, set_of(b"filler%d" % i, LARGE)) == b"STORED\r\n"
     assert ask(s, set_of(b"quick", b"old")) == b"STORED\r\n"
-    xseg("cache", "flush", "cached")
-    xseg("cache", "drop", "cached")
-    xseg("peer", "set", "memd", "latency=2s")
+    slow_store()
     began = time.monotonic()
     got = ask(s, b"get slow\r\nget quick\r\n" + set_of(b"quick", b"new"), b"STORED\r\n")
     took = time.monotonic() - began
     # another connection may change it meanwhile
-    xseg("cache", "drop", "cached")
+    slow_store()
     s.sendall(b"get slow\r\nget quick\r\n")
     time.sleep(0.5)
     assert ask(connect(PATH), set_of(b"quick", b"newer")) == b"STORED\r\n"

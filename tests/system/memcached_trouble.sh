@@ -44,6 +44,8 @@ t "a stack with a gateway comes up" xseg up stack.conf
 trouble "without a free descriptor clients wait, others go on, and the gateway sleeps" \
 	descriptors "$(gate_pid)"
 is "the log says it once" "$(said 'clients wait to be accepted: Too many open files')" 1
+trouble "the gateway sleeps while values that the store has not taken fill its memory" \
+	full "$(gate_pid)" "$(peer_field kvd pid)"
 trouble "uploads that stall while the kvd is killed hold nobody, and are finished or forgotten" \
 	stalled "$(gate_pid)"
 trouble "with commands in flight a kill of the kvd does each of them once" \
@@ -52,8 +54,6 @@ trouble "a kill of the gateway loses nothing that was answered" killed "$(bound 
 trouble "an upload that ends without a kvd gets an error, and its connection goes on" without_kvd
 trouble "commands that are in flight when the kvd is given up get errors, and connections go on" lost
 trouble "a get that is answered late has the value from before a later change" order
-trouble "the gateway sleeps while values that the store has not taken fill its memory" \
-	full "$(gate_pid)" "$(peer_field kvd pid)"
 trouble "a stop waits neither for half an upload nor for a client that does not read" stopped
 t "the segment is sound" wait_for 60 xseg check
 t "all stops" xseg down
