@@ -180,7 +180,7 @@ if [ "$(id -u)" = 0 ]; then
 	t "and back" xseg reload cached.conf
 	is "both hold" "$(stat -c '%a %G' "/dev/shm/xseg.$XSEG_SEGMENT")" "600 $(id -gn)"
 else
-	skip "a group: only root can give a file to any"
+	skip "so is a group" "only root can give a file to any"
 fi
 is "all processes are the same" "$(pids)" "$before"
 sed -i 's/^memory = 256M/memory = 128M\nrequests = 4096/' mode.conf

@@ -558,7 +558,7 @@ expect_exit 4 "a stopped peer is not stopped again" xseg peer stop volumed
 expect_err 4 "stopped; start it" "volumes are refused meanwhile" xseg volume list
 t "it is started again" xseg peer start volumed
 expect_exit 4 "a running peer is not started again" xseg peer start volumed
-expect_err 4 "add a \[peer memd\] to the file, and 'xseg reload' starts it" \
+expect_err 4 "add its section to the file, and 'xseg reload' starts it" \
 	"a peer that the stack does not have is refused" xseg peer start memd
 t "the store is stopped below what sends to it" xseg peer stop --force filed
 mv objects kept && : >objects
