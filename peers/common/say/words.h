@@ -75,4 +75,14 @@ static inline struct peer_undone peer_word_undone(const struct xseg_peer_info *i
 				     .nr = (uint32_t)(w >> 32) };
 }
 
+/* Whether a supervisor has taken back a stop since `before` had been taken back. A supervisor that
+ * leaves gives its words up, and they are 0 for a moment before its place is free: that is no
+ * stop which was taken back. */
+static inline bool peer_word_taken_back(const struct xseg_peer_info *supervisor, uint32_t before)
+{
+	struct peer_undone undone = peer_word_undone(supervisor);
+
+	return undone.error && undone.nr != before && !peer_word_stopping(supervisor);
+}
+
 #endif

@@ -603,6 +603,24 @@ static void a_value_is_not_shown_while_it_changes(void **state)
 	toys_close(&g);
 }
 
+/* `xseg down` said that its stop was taken back when it had ended: an earlier one had been, and the
+ * supervisor that left had given up its words. */
+static void a_supervisor_that_leaves_takes_no_stop_back(void **state)
+{
+	struct peer_undone once = { .error = ECANCELED, .nr = 1 };
+	struct xseg_peer_info info = { .user = { 0 } };
+
+	(void)state;
+	assert_false(peer_word_taken_back(&info, 0));
+	info.user[SUPERVISOR_WORD_UNDONE] = peer_undone_pack(once);
+	assert_true(peer_word_taken_back(&info, 0));
+	assert_false(peer_word_taken_back(&info, 1));
+	info.user[PEER_WORD_STOPPING] = 1;
+	assert_false(peer_word_taken_back(&info, 0));
+	memset(info.user, 0, sizeof(info.user));
+	assert_false(peer_word_taken_back(&info, 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -625,6 +643,7 @@ int main(void)
 		cmocka_unit_test(set_changes_all_or_nothing),
 		cmocka_unit_test(an_admin_request_with_too_few_pages_is_refused),
 		cmocka_unit_test(a_value_is_not_shown_while_it_changes),
+		cmocka_unit_test(a_supervisor_that_leaves_takes_no_stop_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

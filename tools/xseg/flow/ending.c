@@ -323,11 +323,6 @@ int ending_fail_undone(struct tool *t, struct xseg *seg, struct peer_undone undo
 }
 
 /* Whether it has taken a stop back since `before`, and all serves again. */
-static bool is_undone(const struct xseg_peer_info *supervisor, uint32_t before)
-{
-	return peer_word_undone(supervisor).nr != before && !peer_word_stopping(supervisor);
-}
-
 /* Waits until the supervisor has left, or takes the stop back. */
 static int wait_supervisor(struct tool *t, struct xseg *seg, const struct xseg_peer_info *info)
 {
@@ -336,7 +331,7 @@ static int wait_supervisor(struct tool *t, struct xseg *seg, const struct xseg_p
 	struct xseg_peer_info now;
 
 	while (still_runs(seg, info, &now) || xseg_supervisor_alive(seg)) {
-		if (now.state != XSEG_PEER_FREE && is_undone(&now, before))
+		if (now.state != XSEG_PEER_FREE && peer_word_taken_back(&now, before))
 			return ending_fail_undone(t, seg, peer_word_undone(&now));
 		if (tool_out_of_time(t))
 			return still_stopping(t, seg, &stall);

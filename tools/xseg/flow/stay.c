@@ -87,8 +87,7 @@ static void look_at_stop(struct stay *s)
  * begins another stop. */
 static void look_for_return(struct stay *s, const struct xseg_peer_info *supervisor)
 {
-	if (!s->asked || peer_word_undone(supervisor).nr == s->undone ||
-		peer_word_stopping(supervisor))
+	if (!s->asked || !peer_word_taken_back(supervisor, s->undone))
 		return;
 	(void)ending_fail_undone(s->t, s->seg, peer_word_undone(supervisor));
 	s->asked = false;
