@@ -206,8 +206,8 @@ static void look_for_end(struct watch *w, uint64_t wait, uint64_t inflight)
 	atomic_store(stop, XB_ABANDON);
 }
 
-/* A stack that is stopped is waited for, as that may be taken back. What `down` has removed does
- * not come back. */
+/* A stack that is stopped is waited for, as that may be taken back. A segment that `down`
+ * has removed does not come back. */
 static void look_for_removal(struct watch *w)
 {
 	struct xseg_error why;
@@ -340,7 +340,7 @@ static bool is_cut_short(const struct xb_run *run)
 	return run->interrupted || run->timed_out || run->lost;
 }
 
-/* What was out then has failed. The jobs have ended. */
+/* Requests that were in flight then have failed. The jobs have ended. */
 static void count_lost(struct xb_run *run)
 {
 	for (uint32_t i = 0; i < run->nr_jobs; i++) {

@@ -277,7 +277,7 @@ static void step(struct supervisor *s, struct server *v, uint64_t now_ms)
 		start(s, v, now_ms);
 }
 
-static const struct server *server_of(const struct supervisor *s, uint32_t export)
+static struct server *server_of(struct supervisor *s, uint32_t export)
 {
 	for (uint32_t i = 0; i < s->exports.nr; i++)
 		if (s->exports.server[i].first == s->units.stack->exports[export].server)
@@ -377,7 +377,7 @@ void exports_command(struct supervisor *s, enum export_order order, uint32_t ind
 
 	if (index >= s->units.stack->nr_exports)
 		return;
-	v = &s->exports.server[server_of(s, index) - s->exports.server];
+	v = server_of(s, index);
 	v->held = order == EXPORT_STOP;
 	v->return_once = order == EXPORT_RESTART && v->state == SERVER_RUNNING;
 	if (v->state == SERVER_FAILED && order != EXPORT_STOP)
@@ -407,7 +407,7 @@ static void hold_stopped(struct supervisor *s)
 	if (record && stack_record_get(s->units.seg, record))
 		for (uint32_t i = 0; i < stack->nr_exports; i++)
 			if (stack_names_have(record->stopped, stack->exports[i].name))
-				s->exports.server[server_of(s, i) - s->exports.server].held = true;
+				server_of(s, i)->held = true;
 	free(record);
 }
 
