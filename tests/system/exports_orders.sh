@@ -65,6 +65,27 @@ a=$(field a pid) b=$(field b pid)
 t "restart" together export restart
 t "both are others" test "$(field a pid)" != "$a" -a "$(field b pid)" != "$b"
 
+# ---- a lock that is held for a moment ----
+
+# lock_for SECONDS: as another command of this kind locks the segment's file
+lock_for()
+{
+	exec 9<"/dev/shm/xseg.$XSEG_SEGMENT"
+	flock 9
+	start holder sleep "$1"		# which has the lock, too
+	exec 9<&-
+}
+
+lock_for 0.3
+t "an order waits while another command writes the stack file" xseg export stop a
+is "and is carried out" "$(field a state)" stopped
+lock_for 0.3
+t "so does its start" xseg export start a
+lock_for 60
+expect_err 4 "another command changes the stack" "a lock that is held for long ends it" \
+	xseg export stop a
+kill "$started"
+
 # ---- servers that do not end ----
 
 a=$(field a pid)

@@ -10,7 +10,8 @@
 
 #include "tools/xseg/base/tool.h"
 
-/* *fd is for stack_unlock(). TOOL_REFUSED: another command has the lock. */
+/* Waits for up to two seconds, so that short commands that come together all succeed. *fd is for
+ * stack_unlock(). TOOL_REFUSED: another command has the lock for longer, as 'xseg reload' does. */
 int stack_lock(struct tool *t, const char *what, int *fd) XSEG_MUST_CHECK;
 /* -1: nothing is to be done. */
 void stack_unlock(int fd);
