@@ -490,12 +490,13 @@ static void end_round(struct peer_port *pp, bool worked)
 {
 	struct port_box *box = port_box(pp);
 
+	/* first, as whoever is woken by an answer may look at once */
+	publish_counts(pp);
 	if (worked && box->worked && pp->only)
 		publish(pp);
 	else
 		flush(pp);
 	box->worked = worked;
-	publish_counts(pp);
 }
 
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
