@@ -16,8 +16,15 @@
 
 /* ---- up ---------------------------------------------------------------------------------- */
 
-/* stopped: those that are not waited for, as `xseg export stop` has stopped them */
-static uint32_t count_served(struct launch *l, const char *stopped, const char **waiting)
+/* The supervisor takes a moment to say of one that it stays stopped. */
+static bool is_settled(const struct exported *x, const char *stopped)
+{
+	return exported_is_served(x) ||
+	       (x->state == EXPORTED_STOPPED && stack_names_have(stopped, x->e->name));
+}
+
+/* stopped: those that are not to be served, as `xseg export stop` has stopped them */
+static uint32_t count_settled(struct launch *l, const char *stopped, const char **waiting)
 {
 	const struct stack *stack = l->stack;
 	struct exported x;
@@ -26,7 +33,7 @@ static uint32_t count_served(struct launch *l, const char *stopped, const char *
 	*waiting = NULL;
 	for (uint32_t i = 0; i < stack->nr_exports; i++) {
 		exported_look(l->seg, &stack->exports[i], i, &x);
-		if (exported_is_served(&x) || stack_names_have(stopped, stack->exports[i].name))
+		if (is_settled(&x, stopped))
 			nr++;
 		else if (!*waiting)
 			*waiting = stack->exports[i].name;
@@ -60,7 +67,7 @@ static int wait_served(struct launch *l, const char *stopped)
 	const char *waiting;
 	int rc;
 
-	while ((served = count_served(l, stopped, &waiting)) < nr) {
+	while ((served = count_settled(l, stopped, &waiting)) < nr) {
 		rc = launch_look_for_failure(l, waiting);
 		if (rc)
 			return rc;
