@@ -105,14 +105,16 @@ expect_exit()
 }
 
 # expect_err CODE REGEX SENTENCE COMMAND...: ok when the command ends with this code and says
-# exactly one line on stderr, which matches the extended regular expression
+# exactly one line on stderr, which matches the extended regular expression. A command that takes
+# five seconds says what it waits for, so there that line is the last one.
 expect_err()
 {
-	local code=$1 regex=$2 sentence=$3 status said
+	local code=$1 regex=$2 sentence=$3 status said began=${EPOCHREALTIME/./}
 	shift 3
 	"$@" >"$TMP/.out" 2>"$TMP/.err" </dev/null
 	status=$?
 	mapfile said <"$TMP/.err"
+	[ $((${EPOCHREALTIME/./} - began)) -lt 5000000 ] || said=("${said[@]: -1}")
 	if [ $status -eq "$code" ] && [ ${#said[@]} -eq 1 ] &&
 			[[ ${said[0]} == *$'\n' && ${said[0]%$'\n'} =~ $regex ]]; then
 		ok "$sentence"
@@ -121,6 +123,12 @@ expect_err()
 	not_ok "$sentence" "$TMP/.out" "$TMP/.err"
 	echo "    wanted exit code $code and one line on stderr with /$regex/; exit code $status of: $*"
 	return 1
+}
+
+# notes FILE: what `xseg up` has said there, but for what it waits for where it takes five seconds
+notes()
+{
+	grep -vE '^xseg: ([0-9]+ of [0-9]+ (peers serve|exports are served), |starting )' "$1"
 }
 
 # is SENTENCE ACTUAL WANTED: ok when the texts are the same
@@ -199,6 +207,71 @@ stands_still()
 freeze()
 {
 	kill -STOP "$1" && wait_for 60 stands_still "$1"
+}
+
+# takes_signals PID: it catches SIGTERM or keeps it for later, which a while after its start it does.
+# Before, that signal ends it at once. At first it is this shell, which catches signals, too.
+takes_signals()
+{
+	local name mask
+	! [ "/proc/$1/exe" -ef "/proc/$$/exe" ] || return 1
+	while read -r name mask; do
+		case $name in
+		SigBlk: | SigCgt:) [ $((16#$mask >> 14 & 1)) = 0 ] || return 0 ;;
+		esac
+	done <"/proc/$1/status"
+	return 1
+}
+
+# nr_looks PID: how often it went to sleep, as a program does that looks for something again and again
+nr_looks()
+{
+	awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$1/status"
+}
+
+# has_looked PID TIMES: more often than that
+has_looked()
+{
+	[ "$(nr_looks "$1")" -gt "$2" ]
+}
+
+# is_waiting PID: it has looked so often that it is past its start, and waits
+is_waiting()
+{
+	has_looked "$1" 8
+}
+
+# looks_again PID: returns when the program has looked after this
+looks_again()
+{
+	wait_for 60 has_looked "$1" $(($(nr_looks "$1") + 2))
+}
+
+# interrupting CONDITION COMMAND...: as the command, which is interrupted with all that it has started,
+# as a terminal does, as soon as CONDITION is true of its process
+interrupting()
+{
+	local condition=$1 pid
+	shift
+	set -m				# a process group of its own
+	"$@" &
+	pid=$!
+	set +m
+	wait_for 60 "$condition" "$pid"
+	kill -INT -- "-$pid"
+	wait "$pid"
+}
+
+# is_user PROGRAM|PID: such a program or process uses a volume or a store of values
+is_user()
+{
+	xseg --json clients | jq -e "any(.[]; .program == \"$1\" or (.pid | tostring) == \"$1\")"
+}
+
+# has_requests PID: such a process has requests that were not answered yet
+has_requests()
+{
+	xseg --json clients | jq -e "any(.[]; .pid == $1 and .requests_in_flight > 0)"
 }
 
 # free_memory_mb: what tests of large segments ask before they start. Segments are in /dev/shm.
@@ -367,10 +440,20 @@ python_of()
 	return 1
 }
 
-# free_port: one of TCP that nobody has
+# free_port: one of TCP that nobody has, and that the kernel gives to no client meanwhile
 free_port()
 {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+	python3 -c 'import random, socket
+low = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+while True:
+    port = random.randrange(min(10000, low // 2), low)
+    try:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", port))
+        break
+    except OSError:
+        pass
+print(port)'
 }
 
 # ---- volumes by NBD ----
