@@ -27,5 +27,5 @@ while_killing()
 	fi >/dev/null 2>&1
 	wait $pid 2>/dev/null
 	wait_for 60 all_serve
-	wait_for 1 is_in "$state" || { "$@" && is_in "$state"; }
+	wait_for 1 is_in "$state" || { "$@"; wait_for 60 is_in "$state"; }
 }

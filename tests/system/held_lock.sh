@@ -38,15 +38,15 @@ is "nobody is named while nothing is wrong" \
 start load xbench --volume=vol --rw=randrw --bs=4k --iodepth=8 --size=32M --verify=crc32c \
 	--rate_iops="$(bound 2000 0)" --time_based --runtime=1h
 load=$started
-wait_for 10 is_dirty
+wait_for 60 is_dirty
 
 start holder hold_lock "$XSEG_SEGMENT"
 holder=$started
-wait_for 10 grep -q held "$TMP/holder.log"
+wait_for 60 grep -q held "$TMP/holder.log"
 freeze "$holder"
 
 says="the control lock has been held for [0-9]+ m?s by $holder \(hold_lock\), which is stopped; continue it with kill -CONT $holder, or end it$"
-t "the log names the holder" wait_for 5 grep -qE "supervisor: warning: $says" "$log"
+t "the log names the holder" wait_for 60 grep -qE "supervisor: warning: $says" "$log"
 is "and so does status" "$(xseg status 2>&1 | grep -cE "^lock +$says")" 1
 is "with its pid, in JSON" "$(xseg --json status | jq -c '.locks | map([.pid, .name, .halted])')" \
 	"[[$holder,\"hold_lock\",true]]"
@@ -57,33 +57,33 @@ for command in "volume list" "volume info vol" "check" "cache status" "volume cr
 		timeout 20 xseg --timeout 500ms $command
 done
 start waiting xseg volume list
-sleep 0.5
+t "a command waits for the lock" wait_for 60 is_waiting "$started"
 kill -TERM "$started"
 wait "$started"
 is "SIGTERM ends a command that waits" $? 3
 start peer memd --name=other
-sleep 0.5
+t "a peer does, too" wait_for 60 is_waiting "$started"
 kill -TERM "$started"
 wait "$started"
 is "and a peer that waits to begin" $? 3
 is "which says why it did not" "$(grep -cE "other: error: $says" peer.log)" 1
 before=$(counted peers volumed ops)
-t "I/O goes on meanwhile" wait_for 10 counts_more peers volumed ops "$before"
+t "I/O goes on meanwhile" wait_for 60 counts_more peers volumed ops "$before"
 
 # A client that is stopped has no other lock than this one.
 for peer in cached volumed filed; do
 	pid=$(peer_field $peer pid)
 	kill -KILL "$pid"
-	t "$peer is replaced meanwhile" wait_for 30 is_replaced $peer "$pid"
+	t "$peer is replaced meanwhile" wait_for 60 is_replaced $peer "$pid"
 	before=$(counted peers $peer ops)
-	t "and I/O goes on" wait_for 30 counts_more peers $peer ops "$before"
+	t "and I/O goes on" wait_for 60 counts_more peers $peer ops "$before"
 done
 t "the holder stands still all the time" stands_still "$holder"
 
 kill -CONT "$holder"
 kill -KILL "$holder"
 wait "$holder" 2>/dev/null
-t "the log says when it has let go" wait_for 5 \
+t "the log says when it has let go" wait_for 60 \
 	grep -q "process $holder has released the segment's locks" "$log"
 t "and commands work again" xseg volume list
 kill -INT "$load"

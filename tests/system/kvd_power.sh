@@ -140,6 +140,14 @@ listing()
 	xseg --timeout 10m --json kv list --long >"$1"
 }
 
+# end_all PID...: interrupts them, once more if need be: then they do not wait for answers
+end_all()
+{
+	kill -INT "$@" 2>/dev/null
+	sleep 0.2
+	! kill -0 "$@" 2>/dev/null
+}
+
 no_value_is_half='.verify | .torn == 0 and .foreign == 0 and .repeated == 0'
 forced="xbench --kvd=kv --keys=200 --key_size=24"
 calm="xbench --kvd=kv --keys=400 --key_size=20"
@@ -157,7 +165,7 @@ one_round()
 
 run_round()
 {
-	local jobs
+	local jobs before
 	make_disk "$1"
 	t "a file system, $1, is mounted" mount -o loop disk "$mnt" || return
 	write_stack "$2" "$3" "$4"
@@ -172,13 +180,13 @@ run_round()
 		--runtime=1h --verify_state=wild.state
 	jobs="$jobs $started"
 	start pairs python3 pairs.py load
+	before=$(counted stores kv puts)
+	t "a load runs" wait_for 60 counts_more stores kv puts $((before + 500))
+	t "and batches of two" wait_for 60 test -s pairs.log
 	sleep "$((RANDOM % 2 + 1)).$((RANDOM % 900 + 100))"
 	t "the power fails" power_fails 1
 	# shellcheck disable=SC2086
-	kill -INT $jobs 2>/dev/null
-	sleep 0.2
-	# shellcheck disable=SC2086
-	kill -INT $jobs 2>/dev/null
+	t "the loads end" wait_for 60 end_all $jobs
 	kill -KILL "$started"
 	wait 2>/dev/null
 	comes_back

@@ -157,12 +157,12 @@ is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 
 t "the store is slow" xseg peer set store bandwidth=100k
 t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 \
-	--size="$(bound 2M 8M)"
+	--size="$(bound 6M 8M)"
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
 	xseg --timeout 300ms unplug cached
 is "and the cache goes on" "$(state)" draining
 expect_err 3 "interrupted: unplug cached: it goes on draining" "so it does after Ctrl-C" \
-	timeout --preserve-status -s INT 0.3 xseg unplug cached
+	interrupting is_waiting xseg unplug cached
 is "and no other state is left" "$(state) $(path)" "draining cached store"
 expect_json '.policy == "write-through" and .draining.bytes_left > 0' \
 	"new writes wait for the store" xseg --json cache status cached
@@ -191,7 +191,7 @@ t "the peer above stands still once more" freeze "$upper"
 expect_err 3 "timed out: plug cached: it goes on, and ends with the requests in flight; 'xseg unplug cached --cancel'" \
 	"who enters waits for it, too" xseg --timeout 300ms plug cached --above store --below volumed
 start plug xseg plug cached --above store --below volumed
-sleep 0.3
+t "so does another one" wait_for 60 is_waiting "$started"
 is "plug is taken back, which says so" "$(xseg unplug cached --cancel)" "cached stays off the path"
 wait "$started"
 is "who waited for that is told" "$? $(grep -c '^xseg: plug cached: another command took it back' plug.log)" "1 1"

@@ -35,8 +35,9 @@ with open(sys.argv[1], "wb", buffering=0) as out:
         out.write(s.recv(4096) + b"\n")
 END
 short=$(mktemp -d /tmp/xseg-notify.XXXXXX)	# a socket's path has at most 107 bytes
+trap 'rm -rf "$short"; cleanup' EXIT
 start listen python3 listen.py notes "$short/socket"
-t "a manager listens" wait_for 20 test -S "$short/socket"
+t "a manager listens" wait_for 60 test -S "$short/socket"
 log=$TMP/xseg-$XSEG_SEGMENT.log
 
 mkdir bin
@@ -46,16 +47,16 @@ NOTIFY_SOCKET=$short/socket start front "$TMP/bin/xseg" up stack.conf --service
 front=$started
 t "the manager is told when all serve" wait_for 60 grep -qx READY=1 notes
 is "and not before" "$(xseg --json peer list | jq -c '[.[].state] | unique')" '["running"]'
-t "the log is shown" wait_for 10 grep -q "supervisor: started" front.log
+t "the log is shown" wait_for 60 grep -q "supervisor: started" front.log
 
 : >"$log"
-sleep 1		# the front looks at its length now and then; it must not have grown again
+t "the front looks at its length" looks_again "$front"
 t "all are restarted" xseg peer restart --all
-t "a log that was cut is shown, too" wait_for 10 grep -q "memd is restarted, as asked" front.log
+t "a log that was cut is shown, too" wait_for 60 grep -q "memd is restarted, as asked" front.log
 is "the front stays" "$(kill -0 "$front" && echo yes)" yes
-sleep 1		# the front has seen the other supervisor
+t "it sees the other supervisor" looks_again "$front"
 cp bin/xseg bin/new && mv bin/new bin/xseg
-sleep 1		# and looks at its program now and then
+t "and looks whether its program is another one" looks_again "$front"
 is "a new program alone does not change it: it may not know this segment" \
 	"$(readlink "/proc/$front/exe")" "$TMP/bin/xseg (deleted)"
 t "all are restarted once more" xseg peer restart --all
@@ -63,8 +64,8 @@ is_new()
 {
 	[ "$(readlink "/proc/$front/exe")" = "$TMP/bin/xseg" ]
 }
-t "the front becomes the new program, and is the same process" wait_for 20 is_new
-t "the manager is told once more that all serve" wait_for 20 eval '[ "$(grep -cx READY=1 notes)" = 2 ]'
+t "the front becomes the new program, and is the same process" wait_for 60 is_new
+t "the manager is told once more that all serve" wait_for 60 eval '[ "$(grep -cx READY=1 notes)" = 2 ]'
 is "no line of the log is shown twice" "$(grep -E '^[0-9]{4}-' front.log | sort | uniq -d)" ""
 is "the front stays" "$(kill -0 "$front" && echo yes)" yes
 t "a volume is made" xseg volume create v --size 32M
@@ -97,5 +98,4 @@ t "it runs without a manager, too" wait_for 60 grep -q "all 3 peers serve" alone
 t "somebody else stops it" xseg down
 wait "$alone"
 is "then it ends well" "$?" 0
-rm -r "$short"
 finish

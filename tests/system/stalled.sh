@@ -43,6 +43,11 @@ stop_at_work()	# PID
 	return 1
 }
 
+has_flushed()
+{
+	[ "$(field_of flushed_bytes cache status cached)" -gt 0 ]
+}
+
 hot()
 {
 	xbench --volume=hot --direct=never --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c \
@@ -60,7 +65,7 @@ start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numj
 	--rate_iops="$(bound 2000 0)" --verify=crc32c --verify_state="$TMP/busy.state" \
 	--runtime=1h --output-format=json --output=load.json
 load=$started
-sleep 1.5
+t "a load runs" wait_for 60 counts_more volumes busy ops 500
 
 store=$(peer_field filed pid)
 generation=$(peer_field cached generation)
@@ -77,17 +82,16 @@ generation=$(peer_field cached generation)
 t "it is killed once more" xseg peer kill cached
 t "it serves again" wait_for 60 runs_again cached "$generation"
 expect_json "$no_errors" "and what is cached is served" hot --verify_only
+ios=$(counted volumes busy ops)
 kill -CONT "$store"
-
-sleep 2
+t "the other load goes on" wait_for 60 counts_more volumes busy ops $((ios + 100))
+t "its data gets to the store" wait_for 60 has_flushed
 kill -INT $load
 wait $load
 is "the other load ended when it was told to" "$?" 3
 expect_json "$no_errors" "it saw no error" cat load.json
-t "it went on" [ "$(field_of flushed_bytes cache status cached)" -gt 0 ]
 t "a flush succeeds" xseg volume flush busy
-is "pages and requests are free that were before" \
-	"$(free_of_segment)" "$free"
+t "pages and requests are free that were before" wait_for 60 is_as_before
 t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
 expect_json "$no_errors" "all that was acknowledged is in the store" \

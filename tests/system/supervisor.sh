@@ -223,15 +223,17 @@ mkdir slow
 cp "$BUILD/bin/xseg" slow
 cat >slow/xseg-host <<-END
 	#!/bin/sh
-	[ "\$1" = --check ] || sleep 2
+	[ "\$1" = --check ] || touch "$TMP/slow/begun"
+	until [ "\$1" = --check ] || [ -e "$TMP/slow/go" ] || ! [ -d "$TMP" ]; do sleep 0.05; done
 	exec "$BUILD/bin/xseg-host" "\$@"
 END
 chmod +x slow/xseg-host
 t "a segment is made" xseg create --memory 96M
-start slow timeout 30 slow/xseg up other.conf
+start slow timeout 60 slow/xseg up other.conf
 slow=$started
-sleep 0.7
+t "one begins, and is slow" wait_for 60 test -e slow/begun
 t "the second one is quicker" xseg up stack.conf
+touch slow/go
 wait "$slow"
 is "the first one is refused, as the second one would be" "$? $(grep -c 'a stack that runs' "$TMP/slow.log")" \
 	"4 1"
@@ -287,7 +289,7 @@ cat >once.conf <<-END
 END
 t "a segment is made, which stays" xseg create --memory 32M
 expect_err 1 "up: supervisor: .* memd was killed by signal 11; it is not started again" \
-	"up does not wait for one that has crashed" timeout 20 bin/xseg up once.conf
+	"up does not wait for one that has crashed" timeout 60 bin/xseg up once.conf
 sed '/restart/d' once.conf >again.conf
 expect_err 1 "up: memd did not start: its process was killed by signal 11, the last of 5 times \(log: " \
 	"nor for ever for one that crashes whenever it is started" timeout 60 bin/xseg up again.conf
@@ -374,6 +376,7 @@ expect_err 1 "up: supervisor: .* memd cannot be started with these options; corr
 
 cat >bin/xseg-host <<-END
 	#!/bin/sh
+	touch "$TMP/asked"
 	sleep 1
 	exec "$BUILD/bin/xseg-host" "\$@"
 END
@@ -381,8 +384,13 @@ chmod +x bin/xseg-host
 sed 's/restart/restrat/' once.conf >bad.conf
 expect_err 2 "line 4: .*'restrat'" "what is wrong with a file is told after its time, too" \
 	bin/xseg --timeout 300ms up bad.conf
+rm -f asked
+has_asked()		# PID: it takes signals, and waits for its xseg-host
+{
+	takes_signals "$1" && [ -e asked ]
+}
 expect_err 3 "interrupted: up: nothing was begun" "Ctrl-C is not taken for a wrong file" \
-	timeout --preserve-status --signal=INT 0.3 bin/xseg up once.conf
+	interrupting has_asked bin/xseg up once.conf
 
 # ---- two that start the same peer ----
 
@@ -391,9 +399,9 @@ first=$started
 t "one starts it, and it waits for memd" wait_for 60 state_is volumed opening
 expect_err 3 "volumed is not serving yet, it goes on starting" "another one waits as long as he likes" \
 	timeout 20 xseg --timeout 300ms peer start volumed
-start second timeout 20 xseg peer start volumed
+start second xseg peer start volumed
 second=$started
-sleep 0.5
+t "and one more waits for it" wait_for 60 is_waiting "$second"
 t "it is killed before it serves" xseg peer kill volumed
 wait "$first"
 is "who started it fails" "$?" 1

@@ -106,7 +106,7 @@ fio_begins()
 	[ -e "$engine" ] && command -v fio >/dev/null || return
 	start fio fio --name=job --ioengine="external:$engine" --segment="$XSEG_SEGMENT" \
 		--volume=vol --rw=randread --bs=4k --iodepth=8 --size=8M --rate_iops=2000 \
-		--time_based --runtime=60
+		--time_based --runtime=3600
 	fio=$started
 }
 
@@ -133,13 +133,15 @@ cut()
 	t "$1: data is written" verify
 	t "$1: and flushed" xseg volume flush vol
 	start load xbench --volume=vol --direct="$3" --rw=randread --bsrange=4k-64k \
-		--iodepth=16 --rate_iops=2000 --runtime=60s
+		--iodepth=16 --rate_iops=2000 --runtime=1h
 	load=$started
 	start idle python3 idle.py "$file"
 	idle=$started
 	export_begins
 	fio_begins
 	t "$1: all of them work with it" wait_for 60 grep -q ready idle.log
+	t "$1: so does a load" wait_for 60 is_user xbench
+	[ -z "$fio" ] || t "$1: and fio" wait_for 60 is_user fio
 	sleep 0.5
 	truncate -s "$(($(stat -c %s "$file") - $2))" "$file"
 	t "$1: who works with it ends" wait_for 60 eval "! kill -0 $load"
@@ -170,9 +172,10 @@ filed_alone()
 	t "a store alone serves" wait_for 60 state_is filed running
 	t "it has an object" xbench --target=filed --objects=1 --rw=write --bs=64k --number_ios=8
 	start load xbench --target=filed --objects=1 --rw=read --bs=64k --opmix=flush:100 \
-		--iodepth=4 --runtime=60s
+		--iodepth=4 --runtime=1h
 	load=$started
-	sleep 0.5
+	ios=$(counted peers filed ops)
+	t "a load works with it" wait_for 60 counts_more peers filed ops $((ios + 100))
 	truncate -s "$(($(stat -c %s "$file") - (67 << 20)))" "$file"
 	t "who works with it ends" wait_for 60 eval "! kill -0 $load"
 	t "the store leaves" wait_for 60 nobody_left

@@ -27,9 +27,9 @@ names() { xseg --json volume list | jq -r '[.[] | select(.state == "ok").name] |
 # use VOLUME: a program reads it, until it is killed
 use()
 {
-	start load xbench --volume="$1" --rw=randread --direct=never --rate_iops=200 --runtime=60s \
+	start load xbench --volume="$1" --rw=randread --direct=never --rate_iops=200 --runtime=1h \
 		--time_based
-	t "a program has $1 open" wait_for 20 is_read "$1"
+	t "a program has $1 open" wait_for 60 is_read "$1"
 }
 
 is_read() { [ "$(json_of ".volumes[] | select(.name == \"$1\") | .reads" xseg --json stat)" -gt "${reads:-0}" ]; }
@@ -64,7 +64,7 @@ expect_err 2 "a name is 1 to 63" "and a name that none may have" xseg volume ren
 use a
 expect_err 4 "in use by xbench" "a volume in use is refused" xseg volume rename a c
 end_use
-t "when it is not, it is renamed" wait_for 20 xseg volume rename a c
+t "when it is not, it is renamed" wait_for 60 xseg volume rename a c
 t "volumed is killed" xseg peer kill volumed
 is "the names are what they were" "$(names)" "b c"
 
@@ -72,7 +72,7 @@ is "the names are what they were" "$(names)" "b c"
 begin_spare()
 {
 	start spare cached --name=spare --downstream=filed --memory=8M
-	wait_for 20 state_is spare running
+	wait_for 60 state_is spare running
 }
 name_without_volumed()		# what the cache itself calls the volume
 {
@@ -138,8 +138,8 @@ t "the larger one goes" xseg volume remove big
 is_client() { xseg --json peer list | jq -e "any(.[]; .name == \"xseg.$1\")"; }
 freeze "$(peer_field filed pid)"
 start copy xseg volume copy b late
-t "a copy begins" wait_for 20 is_client "$started"
-sleep 0.5
+t "a copy begins" wait_for 60 is_client "$started"
+looks_again "$started"
 kill -INT "$started"
 sleep 0.5
 kill -CONT "$(peer_field filed pid)"
