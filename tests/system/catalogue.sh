@@ -132,7 +132,7 @@ while read -r how object; do
 	t "$what: check finds nothing" xseg check
 	t "$what: it goes down" xseg down
 	t "$what: and comes up" up
-	is "$what: without a word" "$(cat up.err)" ""
+	is "$what: without a word" "$(notes up.err)" ""
 	t "$what: with all volumes" all_there
 	t "$what: one more is made" xseg volume create next --size 4M
 	ok_if "$what: identities go on" [ "$(identity_of next)" -gt "$last" ]
@@ -181,7 +181,7 @@ expect_json '.recovered == 3 and .left == 0' "catalogue and copy cut: they come 
 t "catalogue and copy cut: check finds nothing" xseg check
 t "it goes down" xseg down
 t "catalogue and copy cut: it comes up again" up
-is "catalogue and copy cut: without a word" "$(cat up.err)" ""
+is "catalogue and copy cut: without a word" "$(notes up.err)" ""
 data_is_found "catalogue and copy cut"
 t "catalogue and copy cut: one more is made" xseg volume create next --size 4M
 ok_if "catalogue and copy cut: identities go on" [ "$(identity_of next)" -gt "$last" ]

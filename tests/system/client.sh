@@ -37,7 +37,7 @@ load()
 	sleep 0.5
 }
 
-# It ends by an error, however long the commands take that bring that about.
+# It ends by an error or a kill, however long the commands take that bring that about.
 until_refused() { seconds=60 load "$@"; }
 
 ended()
@@ -73,7 +73,7 @@ ended "I/O saw nothing of that" 0
 
 # ---- the client is killed ----
 
-load copy 2
+until_refused copy 2
 t "a client is killed" kill -KILL $load
 wait $load 2>/dev/null
 t "nothing is left of it" wait_for 60 no_clients

@@ -146,6 +146,11 @@ begin_down()	# LINE: begins, and waits until the log has that
 	t "$what: the stop has got so far" wait_for 60 said "$1"
 }
 
+down_waits()	# what begin_down began does; its process is timeout(1)
+{
+	is_waiting "$(pgrep -P "$down" -x xseg)"
+}
+
 ends_with()	# CODE
 {
 	wait "$down"
@@ -264,7 +269,7 @@ freeze_peer volumed
 begin_down 'stopping volumed'
 first=$down
 begin_down 'stopping volumed'
-sleep 0.2
+t "$what: the other one waits, too" wait_for 60 down_waits
 thaw
 ends_with 0
 wait "$first"
@@ -662,7 +667,7 @@ up=$started
 t "$what: up takes it back" wait_for 60 said 'asked to take the stop back'
 thaw
 wait "$up"
-is "$what: up ends with 0" "$? $(cat up.log)" \
+is "$what: up ends with 0" "$? $(notes up.log)" \
 	"0 the stop of segment $XSEG_SEGMENT is taken back"
 ends_with 1
 t "$what: all serve" all_serve

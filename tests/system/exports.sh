@@ -74,8 +74,8 @@ t "a stack comes up before its volumes are made" bash -c "xseg up stack.conf 2>s
 t "up says that one is not there" grep -q "export disk: its volume is not there" said
 is "so does the list" "$(field disk state)" "no volume"
 t "a volume is made" xseg volume create disk --size 16M
-t "and is served then" wait_for 20 field_is disk state serving
-t "by all of its exports" wait_for 20 field_is tcp state serving
+t "and is served then" wait_for 60 field_is disk state serving
+t "by all of its exports" wait_for 60 field_is tcp state serving
 is "the socket has its mode" "$(stat -c %a "$short/nbd.sock")" 660
 nbdinfo --list "nbd+unix:///?socket=$short/nbd.sock" >list
 is "the server lists those whose volume is there" \
@@ -83,7 +83,7 @@ is "the server lists those whose volume is there" \
 is "one of them cannot be written" "$(nbdinfo --json "${uri/disk/safe}" |
 	jq '.exports[0].is_read_only')" true
 t "a volume is made under clients" xseg volume create later --size 1M
-t "it is served" wait_for 20 field_is later state serving
+t "it is served" wait_for 60 field_is later state serving
 is "with its own size" "$(nbdinfo --size "${uri/disk/later}")" 1048576
 expect_exit 1 "a name that is none is refused" nbdinfo --size "${uri/disk/none}"
 is "an export that is alone is the default" "$(nbdinfo --size "$tcp")" 16777216
@@ -125,7 +125,7 @@ h.connect_uri(sys.argv[1])
 print("there", flush=True)
 sys.stdin.readline()' "$1" <wait >client.log 2>&1 &
 	client=$!
-	wait_for 20 grep -q there client.log
+	wait_for 60 grep -q there client.log
 }
 t "a client connects" connected "$tcp/tcp"
 is "it is counted" "$(field tcp clients)" 1
@@ -139,13 +139,13 @@ is "with its exports" "$(xseg --json clients | jq -c '[.[].exports[].name] | sor
 t "peer list has the volumes of its clients" bash -c \
 	"xseg peer list | grep -Eq '^export.tcp .* nbdkit +- +disk$'"
 # it writes: a read that the cache answers without a request is never in flight
-start load xbench --volume=later --rw=randwrite --iodepth=4 --runtime=60s
+start load xbench --volume=later --rw=randwrite --iodepth=4 --runtime=1h
 load=$started
-t "a program is a client, too" wait_for 20 bash -c \
+t "a program is a client, too" wait_for 60 bash -c \
 	"xseg --json clients | jq -e '.[] | select(.pid == $load) | .requests_in_flight > 0'"
 kill -9 "$load"
 wait "$load" 2>/dev/null
-t "until it ends" wait_for 20 bash -c "! xseg --json clients | jq -e '.[] | select(.pid == $load)'"
+t "until it ends" wait_for 60 bash -c "! xseg --json clients | jq -e '.[] | select(.pid == $load)'"
 is "names of exports are completed" "$(xseg complete -- export start s)" safe
 is "so are the commands of exports" "$(xseg complete -- export st)" "$(printf 'start\nstop')"
 expect_err 4 "export stop tcp: 1 client is connected to it" "a server with clients is not stopped" \
@@ -165,7 +165,7 @@ before=$(field disk pid)
 t "but they are restarted together by force" xseg export restart disk --force
 t "the server is another one" test "$(field disk pid)" != "$before"
 kill -9 "$(field once pid)"
-t "one with restart = no has failed when it is killed" wait_for 20 field_is once state failed
+t "one with restart = no has failed when it is killed" wait_for 60 field_is once state failed
 t "it is started by an order" xseg export start once
 is "and serves" "$(field once state)" serving
 
@@ -176,8 +176,8 @@ kill_server()
 	local pid
 	pid=$(field disk pid)
 	kill -9 "$pid"
-	wait_for 30 field_is disk state serving
-	wait_for 30 bash -c "xseg --json export list | jq -e '.[0].pid != $pid'"
+	wait_for 60 field_is disk state serving
+	wait_for 60 bash -c "xseg --json export list | jq -e '.[0].pid != $pid'"
 }
 goes_on()		# the client has written all blocks once more
 {
@@ -213,7 +213,7 @@ t "until it is started" xseg export start once
 is "then it serves" "$(field once state)" serving
 kill -9 "$(xseg --json status | jq .supervisor.pid)"
 t "nor does the next supervisor stop it" xseg up stack.conf
-t "it serves" wait_for 20 field_is once state serving
+t "it serves" wait_for 60 field_is once state serving
 is "the server is the same" "$(field disk pid)" "$pid"
 t "the supervisor watches it" grep -q "exports disk, safe, later runs already" "$log"
 t "which is killed, and is there again" kill_server
@@ -233,11 +233,11 @@ t "nothing is lost" grep -q "^connections=[5-9] bad=0$" client.log
 kill -9 "$(xseg --json status | jq .supervisor.pid)"
 sed -i '/^volume = disk/,/^read_only/s/^read_only = yes/read_only = no/; /^\[export once\]/,$d' stack.conf
 t "a supervisor comes with other settings" xseg up stack.conf
-t "the server gets them" wait_for 20 bash -c \
+t "the server gets them" wait_for 60 bash -c \
 	"nbdinfo --json '${uri/disk/safe}' | jq -e '.exports[0].is_read_only == false'"
 is "the list is that of the file" "$(xseg --json export list | jq -c '[.[].name]')" \
 	'["disk","safe","later","tcp"]'
-t "an export that the file has no more is ended" wait_for 20 bash -c \
+t "an export that the file has no more is ended" wait_for 60 bash -c \
 	"! nbdinfo --size 'nbd+unix:///once?socket=$short/once.sock'"
 
 # ---- down, up, and a machine that begins anew ----
@@ -255,7 +255,7 @@ t "with its data" nbdcopy "$uri" copy
 supervisor=$(xseg --json status | jq .supervisor.pid)
 mapfile -t pids < <(xseg --json peer list | jq '.[].pid' | sort -u)
 kill -9 "$supervisor" "${pids[@]}"
-t "all is killed" wait_for 20 bash -c "! kill -0 ${pids[*]}"
+t "all is killed" wait_for 60 bash -c "! kill -0 ${pids[*]}"
 rm "/dev/shm/xseg.$XSEG_SEGMENT"
 t "a socket is left" test -S "$short/nbd.sock"
 t "a machine that begins anew starts the stack" xseg up stack.conf
@@ -263,7 +263,7 @@ is "the volume is served" "$(nbdinfo --size "$uri")" 16777216
 kill -9 "$(xseg --json status | jq .supervisor.pid)"
 server=$(field disk pid)
 t "down ends servers without a supervisor" xseg down
-t "they have ended" wait_for 20 bash -c "! grep -q nbdkit /proc/$server/cmdline"
+t "they have ended" wait_for 60 bash -c "! grep -q nbdkit /proc/$server/cmdline"
 
 # ---- an upgrade ----
 
@@ -301,9 +301,9 @@ t "the stack stops" xseg down
 # ---- addresses that cannot be had ----
 
 start holder "$python" -c 'import socket, sys, time
-s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(100)' "$short/held.sock"
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(3600)' "$short/held.sock"
 holder=$started
-t "another process has a socket" wait_for 20 test -S "$short/held.sock"
+t "another process has a socket" wait_for 60 test -S "$short/held.sock"
 printf '%s\n' "$peers" "[export disk]" "nbd = $short/held.sock" "queues = 2" >held.conf
 expect_err 4 "another process serves on $short/held.sock" "its address is not taken" \
 	xseg up held.conf
@@ -316,10 +316,10 @@ expect_err 4 "is not a socket" "a file is no socket" xseg up held.conf
 is "it stays as it was" "$(cat "$short/held.sock")" data
 start holder "$python" -c 'import socket, sys, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); time.sleep(100)' "$port"
+s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); time.sleep(3600)' "$port"
 holder=$started
 printf '%s\n' "$peers" "[export disk]" "nbd = 127.0.0.1:$port" "queues = 2" >held.conf
-t "another process has a port" wait_for 20 grep -q "$(printf ':%04X 00000000:0000 0A' "$port")" /proc/net/tcp
+t "another process has a port" wait_for 60 grep -q "$(printf ':%04X 00000000:0000 0A' "$port")" /proc/net/tcp
 expect_err 4 "Address already in use" "its port is not taken" xseg up held.conf
 kill "$holder"
 wait "$holder" 2>/dev/null

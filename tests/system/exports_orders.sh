@@ -53,8 +53,8 @@ together()
 
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 16M
-t "and served" wait_for 20 is_another a none
-t "by both exports" wait_for 20 is_another b none
+t "and served" wait_for 60 is_another a none
+t "by both exports" wait_for 60 is_another b none
 
 # ---- orders ----
 
@@ -91,17 +91,17 @@ kill "$started"
 a=$(field a pid)
 kill -STOP "$a"
 expect_exit 3 "a stop of all waits for a server that stands still" xseg --timeout 3 down
-t "it was asked to end" wait_for 20 grep -q 'stopping export a$' "$log"
+t "it was asked to end" wait_for 60 grep -q 'stopping export a$' "$log"
 t "the stop is taken back" xseg down --cancel
 t "the server is killed all the same, and another one serves" wait_for 60 is_another a "$a"
 t "the log says so" grep -q 'export a: nbdkit has waited 15 s .* and is killed' "$log"
-t "so does the other one" wait_for 20 is_another b none
+t "so does the other one" wait_for 60 is_another b none
 
 b=$(field b pid)
 kill -STOP "$b"
 sed -i 's/^queues = 1/queues = 2/' stack.conf
 t "a server with other settings that stands still is killed, too" xseg --timeout 100 reload stack.conf
-t "another one serves with those of the file" wait_for 20 is_another b "$b"
+t "another one serves with those of the file" wait_for 60 is_another b "$b"
 is "the log says so once" "$(grep -c 'server of export b, .*has not ended for 15 s, and is killed' "$log")" 1
 is "it was asked once" "$(grep -c 'stopping the server of export b, which has other settings' "$log")" 1
 t "all stops" xseg down

@@ -98,7 +98,8 @@ state()		# OPTIONS...
 		--randrepeat=0 "$@"
 }
 rm -f ./*.state
-(sleep 0.7; touch pull) &
+before=$(counted volumes vol writes)
+(wait_for 60 counts_more volumes vol writes $((before + 500)); touch pull) &
 state --loops=1000 --time_based --runtime=20 --do_verify=0 --verify_state_save=1 \
 	--trigger-file="$TMP/pull" --trigger="touch $TMP/pulled" \
 	--aux-path="$TMP" >trigger.out 2>&1

@@ -109,18 +109,18 @@ t "a part is beside its whole" eval \
 
 # ---- a program with several clients ----
 
-xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --rate_iops=1000 --runtime=30s --status-interval=200ms \
+xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --rate_iops=1000 --runtime=1h --status-interval=200ms \
 	>out.txt 2>lines.txt &
 load=$!
 three_clients()
 {
 	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" -ge 3 ]
 }
-t "a program has three clients" wait_for 30 three_clients
+t "a program has three clients" wait_for 60 three_clients
 is "they share a line" "$(xseg peer list | grep -c ' [0-9]* clients ')" 1
 t "each has one of its own with --all" eval \
 	"[ \$(xseg peer list --all | grep -c ' client ') -ge 3 ]"
-t "a line of an interval has the longest I/O" wait_for 30 grep -qE 'p99=[0-9.]+[num]?s +max=[0-9.]+[num]?s' lines.txt
+t "a line of an interval has the longest I/O" wait_for 60 grep -qE 'p99=[0-9.]+[num]?s +max=[0-9.]+[num]?s' lines.txt
 too_wide()
 {
 	local words
@@ -158,7 +158,7 @@ killed_again()
 	xseg peer kill cached 2>err.txt || grep -q 'is being started again' err.txt
 }
 t "at once again: it runs, or is being started" killed_again
-t "it serves again" wait_for 30 state_is cached running
+t "it serves again" wait_for 60 state_is cached running
 t "the log names the command" grep -qE \
 	"xseg: process [0-9]+ of cached is killed by 'xseg peer kill'\$" "$TMP/xseg-$XSEG_SEGMENT.log"
 t "and no lack of memory" eval "! grep -q 'memory ran out' '$TMP/xseg-$XSEG_SEGMENT.log'"
@@ -169,7 +169,7 @@ t "the store is stopped under the cache" xseg peer stop filed --force
 is "status says once what to do" "$(xseg status | grep -E '^(store|files)')" \
 	"store       filed: stopped; 'xseg peer start filed' starts it"
 t "which is right" xseg peer start filed
-t "and its room is known again" eval "xseg status | grep -qE '^store +filed: .* free \('"
+t "and its room is known again" wait_for 60 eval "xseg status | grep -qE '^store +filed: .* free \('"
 
 # ---- off the path ----
 
@@ -200,7 +200,7 @@ gone()
 {
 	! xseg list | grep -q "^$XSEG_SEGMENT "
 }
-t "it stops in order" wait_for 30 gone
+t "it stops in order" wait_for 60 gone
 
 # ---- in the foreground ----
 

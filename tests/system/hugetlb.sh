@@ -12,6 +12,9 @@ need xseg xseg-host xbench volumed cached filed jq
 [ -n "${HUGETLB_TEST:-}" ] || skip_all "it has to mount a file system, which root may"
 
 pages=$TMP/pages
+# One at a time on a machine changes how many there are.
+exec 8</proc/sys/vm/nr_hugepages
+flock 8
 before=$(cat /proc/sys/vm/nr_hugepages)
 set_aside()	# NUMBER
 {

@@ -235,8 +235,9 @@ run_one()
 		[ $? -eq 124 ] || [ $? -eq 0 ]
 		;;
 	qemu-img*)
+		rm -f "$TMP/export.log"
 		start export xseg export disk0 --nbd "$TMP/disk0.sock"
-		wait_for 60 test -S "$TMP/disk0.sock" && bash -c "$line"
+		wait_for 60 grep -q '^nbd' "$TMP/export.log" && bash -c "$line"
 		local status=$?
 		kill -INT "$started"
 		wait "$started"

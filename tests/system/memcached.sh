@@ -11,7 +11,7 @@ client()
 {
 	local python
 	if python=$(python_of "$1"); then
-		t "$1 works with it, by both kinds of socket" timeout 100 \
+		t "$1 works with it, by both kinds of socket" timeout 400 \
 			"$python" "$root/tests/system/memcached_clients.py" "$1" "$TMP/ours" "$port"
 	else
 		skip "$1 works with it" "python3-$1 is not there"
@@ -121,9 +121,11 @@ sleep 1
 before=$(ticks "$gate")
 sleep 3
 t "with an idle connection it takes no processor" [ $(($(ticks "$gate") - before)) -le 3 ]
+before=$(counted gateways gate cmd_set)
 printf 'set late 0 0 2\r\nok\r\nget late\r\n' >&7
+t "a client is read" wait_for 60 counts_more gateways gate cmd_set "$before"
 t "the gateway is stopped" xseg peer stop gate
-is "what was read is answered" "$(timeout 20 cat <&7 | tr -d '\r' | tr '\n' ' ')" \
+is "what was read is answered" "$(timeout 60 cat <&7 | tr -d '\r' | tr '\n' ' ')" \
 	"STORED VALUE late 0 2 ok END "
 exec 7>&-
 t "its socket is gone" [ ! -e ours ]

@@ -63,14 +63,17 @@ expect_err 4 "another process serves on" "its socket is its own" \
 	xseg export disk --volumed volumed --nbd disk.sock
 mkdir slow
 cat >slow/nbdkit <<-END
-	#!/bin/sh
-	sleep 1
+	#!/bin/bash
+	touch "$TMP/slow/begun"
+	until [ -e "$TMP/slow/go" ] || ! [ -d "$TMP" ]; do sleep 0.05; done
 	exec "$(command -v nbdkit)" "\$@"
 END
 chmod +x slow/nbdkit
 start slow env PATH="$TMP/slow:$PATH" xseg export disk --volumed volumed --nbd both.sock
 slow=$started
+t "an export has begun, and does not serve yet" wait_for 60 test -e slow/begun
 export_up both disk --volumed volumed
+touch slow/go
 wait "$slow"
 is "of two that begin at once the second one is refused" "$? $(cat "$TMP/slow.log")" \
 	"4 xseg: export: another process serves on $TMP/both.sock; choose another socket"
@@ -164,7 +167,7 @@ store=$(peer_field memd pid)
 freeze "$store"
 start stuck_copy nbdcopy "$uri" null:
 copy=$started
-sleep 1
+t "a client waits for it" wait_for 60 has_requests "$child"
 kill -TERM "$server"
 t "an export that cannot end, as its store stands still, says so" wait_for 60 \
 	grep -q "export disk: nbdkit waits for I/O that is not answered; 'xseg status'" stuck.log

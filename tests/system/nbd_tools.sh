@@ -87,9 +87,10 @@ t "an nbdkit that a signal ends is begun anew" wait_for 60 \
 	is_served_anew "$scratch" "$scratch_uri"
 t "with what was written" cmp -n $((1 << 20)) piece.raw <(nbdcopy "$scratch_uri" -)
 
-export_up limited scratch --volumed volumed --queues 1 --timeout 5s
+began=$SECONDS
+export_up limited scratch --volumed volumed --queues 1 --timeout 10s
 child=$(pgrep -P "$server")
-sleep 5
+while [ $((SECONDS - began)) -le 11 ]; do sleep 0.2; done
 kill -ABRT "$child"
 t "also when the time that the first one had is long over" wait_for 60 \
 	is_served_anew "$server" "$uri"
@@ -120,7 +121,7 @@ s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])
 s.listen()
 print("listens", flush=True)
-time.sleep(60)' "$TMP/taken.sock"
+time.sleep(3600)' "$TMP/taken.sock"
 listener=$started
 t "and somebody else serves on its socket" wait_for 60 grep -q listens listener.log
 kill -CONT "$server"

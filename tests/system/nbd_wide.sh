@@ -62,7 +62,7 @@ is "the export ends" "$?" 0
 
 # ---- TCP ----
 
-port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 start tcp nbdkit --foreground --ipaddr=127.0.0.1 --port="$port" "$plugin" disk \
 	"segment=$XSEG_SEGMENT"
 tcp=$started

@@ -90,7 +90,8 @@ is "it comes up, without a word about its catalogue" "$? $(grep -c catalogue up.
 expect_json '.volumes == 6 and .catalogue_damage == null' "with six volumes" xseg --json status
 # shellcheck disable=SC2086
 t "each has its data" all_same $volumes
-t "it got a header and a copy" wait_for 10 [ "$(find store -name ':catalog.*' | wc -l)" = 2 ]
+has_both() { [ "$(find store -name ':catalog.*' | wc -l)" = 2 ]; }
+t "it got a header and a copy" wait_for 60 has_both
 is "volumes keep the names of their objects" "$(prefix_of plain) $(prefix_of again)" "plain: again:"
 t "check finds nothing" xseg check
 t "it goes down" xseg down
@@ -145,7 +146,7 @@ t "it comes up" xseg up stack.conf
 t "with all data" all_same $volumes
 t "and a new volume that is empty" is_zero gone
 t "volumed is killed" xseg peer kill volumed --force
-t "and serves again" wait_for 30 state_is volumed running
+t "and serves again" wait_for 60 state_is volumed running
 # shellcheck disable=SC2086
 t "with all data, again" all_same $volumes
 for v in $volumes gone; do

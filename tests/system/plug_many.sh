@@ -63,6 +63,11 @@ kill_each()	# UPPER[,UPPER...]
 	done
 }
 
+has_begun()	# PEER
+{
+	[ -n "$(peer_field "$1" pid)" ]
+}
+
 # One upper peer was there while the others were asked; its load has to go on.
 serves()	# UPPER
 {
@@ -121,7 +126,7 @@ for upper in kv web; do
 		--rw=randread --number_ios=1000
 done
 relay_begin late store
-t "a fourth one begins meanwhile" wait_for 60 peer_field late pid
+t "a fourth one begins meanwhile" wait_for 60 has_begun late
 kill -CONT "$still"
 wait "$plugging"
 is "the cache enters when volumed goes on" "$?" 0

@@ -84,7 +84,7 @@ t "the policy is write-back" xseg cache set cached policy=write-back
 expect_json '[.jobs[].error] | add == 0' "the cache has dirty data" \
 	xbench --volume=vol --rw=randwrite --bs=4k --iodepth=16 --number_ios=2000 \
 	--output-format=json
-t "the store gets slow" xseg peer set store latency=1s
+t "the store gets slow" xseg peer set store latency=5s
 t "a switch is answered at once" xseg cache set cached policy=pass-through
 expect_json '.policy == "pass-through" and .state == "draining" and .draining.from == "write-back"' "and status shows the rest" \
 	xseg --json cache status cached

@@ -90,13 +90,13 @@ is "at once" "$(xseg cache get cached | grep ^dirty_age)" dirty_age=15s
 
 cp stack.conf more.conf
 sed -i '/^\[peer volumed/,/^$/d' stack.conf
-start load xbench --volume=disk --rw=randread --bs=4k --rate_iops=500 --runtime=30s
+start load xbench --volume=disk --rw=randread --bs=4k --rate_iops=500 --runtime=1h
 load=$started
 in_use()
 {
 	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" -gt 0 ]
 }
-t "a volume is in use" wait_for 30 in_use
+t "a volume is in use" wait_for 60 in_use
 expect_err 4 "does not have volumed, and these have its volumes open: xbench" \
 	"its volumed does not go" xseg reload
 kill "$load"

@@ -40,7 +40,7 @@ load()			# verified I/O until end_load
 	start load xbench --volume=disk --rw=randrw --bsrange=4k-64k --iodepth=8 --rate_iops=300 \
 		--runtime=1h --verify=crc32c --output-format=json --output=load.json
 	load=$started
-	t "a load runs" wait_for 30 in_use
+	t "a load runs" wait_for 60 in_use
 }
 in_use()
 {
@@ -197,12 +197,12 @@ has_the_lock()
 {
 	grep -q "FLOCK.* $1 " /proc/locks
 }
-wait_for 30 has_the_lock "$first"
+t "a reload is at work" wait_for 60 has_the_lock "$first"
 second_is_refused()
 {
 	xseg reload cached.conf 2>&1 | grep -q "another command changes the stack of segment $XSEG_SEGMENT"
 }
-t "while one is at work, another is refused" wait_for 30 second_is_refused
+t "while one is at work, another is refused" wait_for 60 second_is_refused
 expect_err 4 "another command changes the stack" "so is what saves a setting" \
 	xseg cache set cached dirty_high=60 --save
 kill -CONT "$(peer_field filed pid)"
@@ -245,7 +245,7 @@ supervisor()
 }
 converges()		# FILE PATH
 {
-	wait_for 60 xseg --quiet reload "$1" && [ "$(path)" = "$2" ] && wait_for 30 all_serve
+	wait_for 60 xseg --quiet reload "$1" && [ "$(path)" = "$2" ] && wait_for 60 all_serve
 }
 load
 turn=0

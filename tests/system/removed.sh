@@ -31,11 +31,6 @@ nr_clients()	# NUMBER: there are so many processes with clients, or more
 	[ "$(xseg --json clients | jq length)" -ge "$1" ]
 }
 
-is_client()	# PROGRAM
-{
-	xseg --json clients | jq -e "any(.[]; .program == \"$1\")"
-}
-
 up()
 {
 	t "the stack comes up" xseg up stack.conf
@@ -62,7 +57,8 @@ start stat xseg stat --interval 100ms
 stat=$started
 t "two loads run" wait_for 60 nr_clients 2
 t "and a command that looks on" wait_for 60 test -s stat.log
-t "the store stands still" xseg peer set memd fail=any:1:stall=2s
+store=$(peer_field memd pid)
+t "the store stands still" freeze "$store"
 start down xseg down
 down=$started
 stopping()
@@ -73,7 +69,7 @@ t "a stop begins" wait_for 60 stopping
 t "it is taken back" xseg down --cancel
 wait "$down"
 is "so down fails" "$?" 1
-t "the store works" xseg peer set memd fail=
+t "the store goes on" kill -CONT "$store"
 t "both loads have waited" nr_clients 2
 ios=$(counted volumes vol ops)
 t "and go on" wait_for 60 counts_more volumes vol ops "$ios"
@@ -128,7 +124,7 @@ if [ -e "$BUILD/lib/fio-xseg.so" ] && command -v fio >/dev/null; then
 		--segment="$XSEG_SEGMENT" --volume=vol --rw=randread --bs=4k --iodepth=4 --size=1M \
 		--time_based --runtime=600
 	fio=$started
-	t "and fio" wait_for 60 is_client fio
+	t "and fio" wait_for 60 is_user fio
 fi
 if [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] && command -v nbdkit >/dev/null; then
 	start export xseg export vol --nbd "$TMP/vol.sock"

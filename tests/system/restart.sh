@@ -102,7 +102,7 @@ is_back()
 {
 	[ "$(peer_field cached state)" = running ]
 }
-t "the new supervisor starts what dies" wait_for 20 is_back
+t "the new supervisor starts what dies" wait_for 60 is_back
 wait "$load"
 is "no I/O failed, and all of it is right" "$?" 0
 t "the segment is whole" xseg check

@@ -49,9 +49,9 @@ for command in "${commands[@]}"; do
 	start "${command// /-}" xseg $command
 	pids+=("$started")
 done
-t "a list waits for none of them" timeout 4 xseg volume list
-t "nor does a look at one volume" timeout 4 xseg volume info v
-t "nor a list of what is lost" timeout 4 xseg volume recover --list
+t "a list waits for none of them" timeout 20 xseg volume list
+t "nor does a look at one volume" timeout 20 xseg volume info v
+t "nor a list of what is lost" timeout 20 xseg volume recover --list
 for i in "${!commands[@]}"; do
 	refused "${commands[i]}" "${pids[i]}"
 done
