@@ -125,7 +125,7 @@ t "the run ends without an error" wait $run
 t "and has written all" jq -e '.jobs[0].error == 0 and .jobs[0].write.total_ios == 60' run.json
 expect_json '.iops == 20' "the limit is there still" xseg --json volume get a
 
-bench a --rw=randread --direct=never --iodepth=8 --runtime=1h --output=run.json &
+bench a --rw=randread --direct=never --iodepth=8 --number_ios=5000 --output=run.json &
 run=$!
 t "requests wait" wait_for 60 some_wait a
 t "a FLUSH does not wait for them" xseg --timeout 20s volume flush a
