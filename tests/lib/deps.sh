@@ -40,15 +40,14 @@ check,bench         procps            finds and ends processes in the test scrip
 check               groff-base        test of the manual pages
 check,bench,deb     fio               the load generator to compare with, and that has an engine here
 deb                 build-essential   builds packages: needed by policy
-deb                 debhelper         the same
-deb                 dpkg-dev          the same
-deb                 dh-python         the same: the Python package
-deb                 fakeroot          the same, for a user who is not root
+deb                 debhelper         builds packages
+deb                 dh-python         builds the package for Python
+deb                 fakeroot          builds packages, for a user who is not root
 deb,long            lintian           looks for faults in packages
 long                debootstrap       a bare Debian to install packages in: tests/system/packages.sh
 long                systemd-container  the same: it boots that
 check               zsh               test of the completion of commands
-check,bench,deb     dpkg-dev          unpacks the source of fio, for the headers of that engine
+check,bench,deb     dpkg-dev          builds packages; unpacks the source of fio, for headers of its engine
 bench               gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
