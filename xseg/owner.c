@@ -121,6 +121,17 @@ static int set_access(int fd, uint32_t mode, int64_t group)
 	return rc;
 }
 
+int xseg_access_get(struct xseg *seg, uint32_t *mode, int64_t *group)
+{
+	struct stat file;
+
+	if (fstat(seg->fd, &file))
+		return -errno;
+	*mode = file.st_mode & 0777;
+	*group = file.st_gid;
+	return 0;
+}
+
 int xseg_access_set(struct xseg *seg, uint32_t mode, int64_t group)
 {
 	int rc = set_access(seg->fd, mode, group);

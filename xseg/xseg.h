@@ -141,6 +141,8 @@ bool xseg_is_own(struct xseg *seg);
  * group. Processes that are attached stay so. -EPERM: the caller may not; 0 or another negative
  * errno. */
 int xseg_access_set(struct xseg *seg, uint32_t mode, int64_t group) XSEG_MUST_CHECK;
+/* The two as they are now. 0 or a negative errno. */
+int xseg_access_get(struct xseg *seg, uint32_t *mode, int64_t *group) XSEG_MUST_CHECK;
 
 /* ---- locks of the segment ----
  *

@@ -20,9 +20,8 @@ int filed_rights_init(struct filed_rights *fr, const char *group, struct xseg_er
 	*fr = (struct filed_rights){ .dir = 0700, .file = 0600 };
 	if (!*group)
 		return 0;
-	if (owner_find_group(group, &gid))
-		return xseg_fail(err, -EINVAL,
-			"group: this machine has no group '%s'; make it, or name another", group);
+	if (owner_need_group(group, &gid, err))
+		return -EINVAL;
 	*fr = (struct filed_rights){
 		.dir = 0750, .file = 0640, .has_group = true, .group = (gid_t)gid
 	};

@@ -194,6 +194,19 @@ static void ask_to_end(struct supervisor *s, struct server *v, uint64_t now_ms)
 	}
 }
 
+/* H6 */
+static void watch(struct supervisor *s, struct server *v, uint64_t now_ms)
+{
+	struct xseg_error err = { "" };
+
+	server_set(v, SERVER_RUNNING);
+	v->since_ms = now_ms;
+	v->asked_ms = 0;
+	log_info("%s: %s runs already; watching it", me, server_name(s, v));
+	if (nbdkit_set_rights(s, v->first, &err))
+		log_warn("%s: %s: %s", me, server_name(s, v), err.text);
+}
+
 static bool is_wanted(const struct supervisor *s, const struct server *v)
 {
 	return !is_stopping(s) && !v->held;
@@ -257,10 +270,7 @@ static void step(struct supervisor *s, struct server *v, uint64_t now_ms)
 		return;
 	}
 	if (alive) {					/* H1 */
-		server_set(v, SERVER_RUNNING);
-		v->since_ms = now_ms;
-		v->asked_ms = 0;
-		log_info("%s: %s runs already; watching it", me, server_name(s, v));
+		watch(s, v, now_ms);
 		return;
 	}
 	if (!is_wanted(s, v)) {
@@ -398,6 +408,13 @@ int exports_poll_ms(const struct supervisor *s, int ms)
 	return ms;
 }
 
+static void hold(struct server *v)
+{
+	v->held = true;
+	if (v->state == SERVER_WAITING)
+		server_set(v, SERVER_STOPPED);
+}
+
 /* H5 */
 static void hold_stopped(struct supervisor *s)
 {
@@ -407,13 +424,15 @@ static void hold_stopped(struct supervisor *s)
 	if (record && stack_record_get(s->units.seg, record))
 		for (uint32_t i = 0; i < stack->nr_exports; i++)
 			if (stack_names_have(record->stopped, stack->exports[i].name))
-				server_of(s, i)->held = true;
+				hold(server_of(s, i));
 	free(record);
 }
 
-void exports_make(struct supervisor *s)
+/* The command that has started the supervisor goes on behind this: it finds H4 and H6 done. */
+void exports_make(struct supervisor *s, uint64_t now_ms)
 {
 	const struct stack *stack = s->units.stack;
+	struct xseg_peer_info info;
 	struct server *v;
 
 	for (uint32_t i = 0; i < stack->nr_exports; i++) {
@@ -422,6 +441,9 @@ void exports_make(struct supervisor *s)
 		v = &s->exports.server[s->exports.nr++];
 		v->first = i;
 		v->id = nbdkit_id(s, i);
+		if (find_alive(s, v, &info))
+			watch(s, v, now_ms);
 	}
 	hold_stopped(s);
+	tell(s);
 }

@@ -24,6 +24,8 @@
  *   H5  A server that `xseg export stop` has stopped stays so under each later supervisor, until
  *       `xseg export start`: the names of its exports are in the record of the stack
  *       (stack_record.h). The command writes them before it gives the order.
+ *   H6  Mode and group of a socket are no setting of H1: a supervisor sets them at a server that
+ *       runs, and its clients stay.
  *
  * Contract: one thread, the supervisor's. Nothing blocks.
  */
@@ -75,8 +77,8 @@ struct exports {
 	struct stranger stranger[XSEG_MAX_PORTS];	/* by the client's place in the segment */
 };
 
-/* The stack is known. */
-void exports_make(struct supervisor *s);
+/* The stack is known: servers that run are watched. */
+void exports_make(struct supervisor *s, uint64_t now_ms);
 void exports_step(struct supervisor *s, uint64_t now_ms);
 /* A child has ended. False: it was none of these. */
 bool exports_ended(struct supervisor *s, pid_t pid, int status, uint64_t now_ms);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "peers/common/options/args.h"
+#include "peers/common/options/socket_rights.h"
 #include "peers/host/supervise_inside.h"
 
 #define PLUGIN	      "nbdkit-xseg-plugin.so"
@@ -112,6 +113,27 @@ void nbdkit_remove_socket(const struct stack_export *e)
 	(void)rc;
 }
 
+static int find_rights(const struct supervisor *s, const struct stack_export *e,
+	struct socket_rights *r, struct xseg_error *err)
+{
+	struct xseg_error why = { "" };
+	int rc = socket_rights_find(s->units.seg, e->mode, e->group, r, &why);
+
+	return rc ? xseg_fail(err, rc, "socket %s: %s", e->nbd, why.text) : 0;
+}
+
+int nbdkit_set_rights(const struct supervisor *s, uint32_t first, struct xseg_error *err)
+{
+	const struct stack_export *e = &s->units.stack->exports[first];
+	struct socket_rights r;
+	int rc;
+
+	if (*e->host)
+		return 0;
+	rc = find_rights(s, e, &r, err);
+	return rc ? rc : socket_rights_set(e->nbd, &r, err);
+}
+
 /* ---- the command line -------------------------------------------------------------------- */
 
 static unsigned nr_threads(const struct supervisor *s, uint32_t first)
@@ -159,6 +181,7 @@ static void add_export(struct args *a, const struct stack_export *e)
 		args_add(a, "readonly=yes");
 }
 
+/* What a server cannot change while it runs. */
 static void build(const struct supervisor *s, uint32_t first, struct args *a)
 {
 	const struct stack *stack = s->units.stack;
@@ -174,10 +197,6 @@ static void build(const struct supervisor *s, uint32_t first, struct args *a)
 	args_add(a, "%s", plugin);
 	args_add(a, "segment=%s", s->segment);
 	args_add(a, "guard=yes");
-	if (*e->mode) {
-		args_add(a, "socket=%s", e->nbd);
-		args_add(a, "mode=%s", e->mode);
-	}
 	for (uint32_t i = 0; i < stack->nr_exports; i++)
 		if (stack->exports[i].server == first)
 			add_export(a, &stack->exports[i]);
@@ -264,26 +283,45 @@ out_attr:
 	return rc;
 }
 
+/* By the plug-in, before it says that it serves. */
+static int add_rights(const struct supervisor *s, const struct stack_export *e, struct args *a,
+	struct xseg_error *err)
+{
+	struct socket_rights r;
+	int rc = *e->host ? 0 : find_rights(s, e, &r, err);
+
+	if (rc || *e->host)
+		return rc;
+	args_add(a, "socket=%s", e->nbd);
+	args_add(a, "mode=%04o", r.mode);
+	args_add(a, "group=%" PRId64, r.group);
+	return 0;
+}
+
 int nbdkit_start(struct supervisor *s, uint32_t first, uint64_t id, pid_t *pid,
 	struct xseg_error *err)
 {
+	const struct stack_export *e = &s->units.stack->exports[first];
 	struct environment env;
 	struct args a = { 0 };
-	int guard = open_guard(s, err), rc = ENOMEM;
+	int guard = open_guard(s, err), rc;
 
 	if (guard < 0)
 		return guard;
 	build(s, first, &a);
 	args_add(&a, "server=%" PRIu64, id);
+	rc = add_rights(s, e, &a, err);
+	if (rc)
+		goto out;
 	make_environment(s, first, &env);
-	if (!a.failed && env.var)
-		rc = spawn(a.arg, env.var, guard, pid);
-	close(guard);
-	args_free(&a);
+	rc = !a.failed && env.var ? spawn(a.arg, env.var, guard, pid) : ENOMEM;
 	free(env.var);
 	if (rc)
-		return xseg_fail(err, -rc,
+		rc = xseg_fail(err, -rc,
 			"nbdkit: %s; install the package nbdkit, or put it into PATH",
 			strerror(rc));
-	return 0;
+out:
+	close(guard);
+	args_free(&a);
+	return rc;
 }

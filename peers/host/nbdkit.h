@@ -23,6 +23,9 @@ uint64_t nbdkit_id(const struct supervisor *s, uint32_t first);
 int nbdkit_clear_address(const struct stack_export *e, struct xseg_error *err) XSEG_MUST_CHECK;
 /* The same after its end; that another process has the socket is no error. */
 void nbdkit_remove_socket(const struct stack_export *e);
+/* Mode and group of the socket of a server that runs, as the stack has them now. */
+int nbdkit_set_rights(const struct supervisor *s, uint32_t first,
+	struct xseg_error *err) XSEG_MUST_CHECK;
 int nbdkit_start(struct supervisor *s, uint32_t first, uint64_t id, pid_t *pid,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 

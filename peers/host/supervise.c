@@ -606,7 +606,7 @@ int supervise(const char *segment, const char *text, int begun)
 		goto out_detach;
 	units_make(&s->units);
 	replace_make(s);
-	exports_make(s);
+	exports_make(s, clock_ms());
 	if (begun >= 0) {
 		/* nobody there: it has left */
 		(void)!write(begun, "", 1);

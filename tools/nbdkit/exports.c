@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -36,7 +37,7 @@
 static struct {
 	const char *segment, *owner;
 	const char *server;			/* EXPORT_WORD_SERVER */
-	const char *socket, *mode;		/* of nbdkit's socket, or NULL */
+	const char *socket, *mode, *group;	/* of nbdkit's socket, or NULL */
 	uint32_t direct;
 	bool guarded;				/* it does not begin without a guard */
 	struct xseg *seg;			/* of named ones: for all of them */
@@ -154,7 +155,8 @@ static int config_one(const char *key, const char *value)
 		return parse_bool(value, &e->read_only);
 	} else {
 		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed, owner, "
-			     "queues, direct, export, readonly, guard, server, socket and mode",
+			     "queues, direct, export, readonly, guard, server, socket, mode and "
+			     "group",
 			key);
 		return -1;
 	}
@@ -179,6 +181,8 @@ int exports_config(const char *key, const char *value)
 		all.socket = value;
 	} else if (!strcmp(key, "mode")) {
 		all.mode = value;
+	} else if (!strcmp(key, "group")) {
+		all.group = value;
 	} else {
 		return config_one(key, value);
 	}
@@ -217,8 +221,9 @@ const char exports_config_help[] =
 	"readonly=BOOL      Whether clients cannot write; false if none is given.\n"
 	"guard=BOOL         Whether it refuses to begin without xseg's guard.\n"
 	"server=NUMBER      Told in the segment, for who has started it.\n"
-	"socket=PATH        nbdkit's socket, which gets the mode.\n"
-	"mode=MODE          Which users may connect to the socket, as 0660.";
+	"socket=PATH        nbdkit's socket, which gets the mode and the group.\n"
+	"mode=MODE          Which users may connect to the socket, as 0660.\n"
+	"group=NUMBER       The group that the socket is given to.";
 
 /* ---- in the segment ---------------------------------------------------------------------- */
 
@@ -435,19 +440,36 @@ static int begin(struct export *e)
 	return -1;
 }
 
+/* Before the mode, so that no other group gets the rights. */
+static int set_group(void)
+{
+	unsigned group;
+
+	if (nbdkit_parse_unsigned("group", all.group, &group))
+		return -1;
+	if (!lchown(all.socket, (uid_t)-1, group))
+		return 0;
+	nbdkit_error("socket %s cannot have group %s: %s%s", all.socket, all.group,
+		strerror(errno),
+		errno == EPERM ? "; the server's user has to be in that group" : "");
+	return -1;
+}
+
 /* nbdkit makes its socket with a umask of its own. */
-static int set_mode(void)
+static int set_rights(void)
 {
 	char *end;
 	unsigned long mode = all.mode ? strtoul(all.mode, &end, 8) : 0;
 
-	if (!all.mode || !all.socket)
+	if (!all.socket)
 		return 0;
-	if (*end || !mode || mode > 0777) {
+	if (all.mode && (*end || !mode || mode > 0777)) {
 		nbdkit_error("mode=%s: give a file mode such as 0660", all.mode);
 		return -1;
 	}
-	if (!chmod(all.socket, (mode_t)mode))
+	if (all.group && set_group())
+		return -1;
+	if (!all.mode || !chmod(all.socket, (mode_t)mode))
 		return 0;
 	nbdkit_error("socket %s cannot have mode %s: %s", all.socket, all.mode, strerror(errno));
 	return -1;
@@ -462,7 +484,7 @@ int exports_after_fork(void)
 	if (all.export[0].name)
 		prctl(PR_SET_PDEATHSIG, 0);
 	if (!rc)
-		rc = set_mode();
+		rc = set_rights();
 	for (unsigned i = 0; i < all.nr && !rc; i++)
 		rc = begin(&all.export[i]);
 	if (!rc) {

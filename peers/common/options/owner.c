@@ -51,6 +51,16 @@ void owner_name(uint32_t uid, char name[OWNER_BYTES])
 		snprintf(name, OWNER_BYTES, "%u", uid);
 }
 
+void owner_group_name(uint32_t gid, char name[OWNER_BYTES])
+{
+	const struct group *group = getgrgid(gid);
+
+	if (group)
+		snprintf(name, OWNER_BYTES, "%s", group->gr_name);
+	else
+		snprintf(name, OWNER_BYTES, "%u", gid);
+}
+
 int owner_find_group(const char *text, int64_t *gid)
 {
 	const struct group *group;
@@ -67,4 +77,12 @@ int owner_find_group(const char *text, int64_t *gid)
 		return -ENOENT;
 	*gid = group->gr_gid;
 	return 0;
+}
+
+int owner_need_group(const char *text, int64_t *gid, struct xseg_error *err)
+{
+	if (!owner_find_group(text, gid))
+		return 0;
+	return xseg_fail(err, -EINVAL,
+		"group: this machine has no group '%s'; make it, or name another", text);
 }

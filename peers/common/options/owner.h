@@ -31,7 +31,11 @@ int owner_attach(const char *name, unsigned flags, struct xseg **seg,
 		 struct xseg_error *err) XSEG_MUST_CHECK;
 /* Of a user, for people: its name, or its number where it has none. */
 void owner_name(uint32_t uid, char name[OWNER_BYTES]);
+/* The same of a group. */
+void owner_group_name(uint32_t gid, char name[OWNER_BYTES]);
 /* A group, by its number or its name. -ENOENT: this machine has none of that name. */
 int owner_find_group(const char *text, int64_t *gid) XSEG_MUST_CHECK;
+/* The same with the reason: -EINVAL. */
+int owner_need_group(const char *text, int64_t *gid, struct xseg_error *err) XSEG_MUST_CHECK;
 
 #endif

@@ -82,7 +82,11 @@ const struct opt stack_export_table[] = {
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .check = mode_check,
 	  .arg = "MODE",
 	  .help = "users that may connect to the socket, as a file mode; if there is no such key, "
-		  "the umask says that" },
+		  "the users that may attach to the segment" },
+	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33,
+	  .check = stack_check_group, .arg = "GROUP",
+	  .help = "group that the socket is given to, by name or number; if there is no such key, "
+		  "the group of the segment" },
 	{ .name = "read_only", .kind = OPT_BOOL, .off = AT(read_only), .def = "no",
 	  .arg = "yes|no", .help = "clients cannot write" },
 	{ .name = "tls", .kind = OPT_ENUM, .off = AT(tls), .names = stack_tls_names,
@@ -154,8 +158,8 @@ static int refuse_key(const char *key, struct xseg_error *why)
 		return xseg_fail(why, -EINVAL, "[export] has no '%.40s'; did you mean '%s'?", key,
 			near->name);
 	return xseg_fail(why, -EINVAL,
-		"[export] has no '%.40s'; it has volume, nbd, mode, read_only, tls, "
-		"tls_certificates, tls_verify_peer, volumed, queues, connections and restart",
+		"[export] has no '%.40s'; it has volume, nbd, mode, group, read_only, "
+		"tls, tls_certificates, tls_verify_peer, volumed, queues, connections and restart",
 		key);
 }
 
@@ -192,6 +196,8 @@ static const char *differs(const struct stack_export *a, const struct stack_expo
 {
 	if (strcmp(a->mode, b->mode) != 0)
 		return "mode";
+	if (strcmp(a->group, b->group) != 0)
+		return "group";
 	if (a->tls != b->tls)
 		return "tls";
 	if (strcmp(a->tls_certificates, b->tls_certificates) != 0)
@@ -251,6 +257,7 @@ static int check_volumed(
 static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors *errors)
 {
 	struct stack_export *e = &stack->exports[nr];
+	const char *key = *e->mode ? "mode" : "group";
 	struct xseg_error why;
 
 	if (!*e->volume)
@@ -269,10 +276,10 @@ static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors
 	else if (*e->nbd != '/' && !read_host(e->nbd, e->host, &e->port))
 		stack_errors_add(
 			errors, e->nbd_line, "nbd", "nbd: '%.80s' is no address", e->nbd);
-	else if (*e->host && *e->mode)
-		stack_errors_add(errors, e->line, "mode",
-			"export '%.63s' has mode, and no socket with a path; leave mode out",
-			e->name);
+	else if (*e->host && (*e->mode || *e->group))
+		stack_errors_add(errors, e->line, key,
+			"export '%.63s' has %s, and no socket with a path; leave %s out", e->name,
+			key, key);
 	else if (resolve_server(stack, nr, &why))
 		stack_errors_add(errors, e->nbd_line, "nbd", "%s", why.text);
 }

@@ -9,8 +9,8 @@
  * Invariants of what stack_parse() returned:
  *   E1  Names are unique, and no longer than STACK_EXPORT_NAME_MAX.
  *   E2  `server` is the first export of the file with the same address.
- *   E3  All exports of a server have the keys of the server in common: mode, tls,
- *       tls_certificates, tls_verify_peer, connections, restart.
+ *   E3  All exports of a server have the keys of the server in common: mode,
+ *       group, tls, tls_certificates, tls_verify_peer, connections, restart.
  *   E4  If there is a path, it is absolute. Else there are host and port.
  */
 #ifndef PEERS_COMMON_STACK_EXPORT_H
@@ -33,7 +33,7 @@ struct stack_export {
 	char name[XSEG_NAME_MAX], volume[XSEG_NAME_MAX];
 	char volumed[XSEG_NAME_MAX];		/* "": the only one */
 	char nbd[STACK_SOCKET_MAX + 1];		/* as in the file: a path, or HOST:PORT */
-	char mode[8];				/* of the socket, as octal text; "": by umask */
+	char mode[8], group[33];		/* of the socket; "": those of the segment */
 	char host[STACK_HOST_MAX];		/* "": nbd is the path of a Unix socket */
 	uint32_t port;
 	bool read_only, tls_verify_peer, restart;

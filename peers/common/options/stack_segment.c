@@ -11,7 +11,7 @@
 
 int stack_check_group(const char *text, struct xseg_error *err)
 {
-	return *text ? 0 : xseg_fail(err, -EINVAL, "group: it is empty; leave it out for your own");
+	return *text ? 0 : xseg_fail(err, -EINVAL, "group: it is empty; leave it out, or name one");
 }
 
 const char *const stack_huge_names[] = { "auto", "never", "require", NULL };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "peers/common/options/opt_path.h"
+#include "peers/common/options/owner.h"
 #include "peers/common/runtime/peer.h"
 
 /* What it needs and does not have, or NULL. One that keeps what is below waits to be plugged; any
@@ -83,6 +84,15 @@ static void check_path(const char *key, const char *value, unsigned line,
 		stack_errors_add(errors, line, key, "%s", why.text);
 }
 
+static void check_group(const struct stack_export *e, struct stack_errors *errors)
+{
+	struct xseg_error why;
+	int64_t gid;
+
+	if (*e->group && owner_need_group(e->group, &gid, &why))
+		stack_errors_add(errors, e->line, "group", "%s", why.text);
+}
+
 void stack_check_paths(
 	const struct stack *stack, stack_find_class *find, struct stack_errors *errors)
 {
@@ -102,6 +112,7 @@ void stack_check_paths(
 		}
 	}
 	for (i = 0; i < stack->nr_exports; i++) {
+		check_group(&stack->exports[i], errors);
 		check_path("nbd", stack->exports[i].nbd, stack->exports[i].nbd_line, errors);
 		check_path("tls_certificates", stack->exports[i].tls_certificates,
 			stack->exports[i].line, errors);

@@ -27,6 +27,7 @@ int reload_check(struct reloading *r);
 /* Has all caches flush, if some peers are to be replaced: the rest of that is quick then. */
 int reload_flush(struct reloading *r);
 /* The mode and the group of the segment. */
+bool reload_changes_rights(const struct reloading *r);
 int reload_rights(struct reloading *r);
 int reload_unplug(struct reloading *r);
 /* Refuses if a peer is another incarnation than the one that is to be replaced. */

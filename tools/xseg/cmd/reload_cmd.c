@@ -165,11 +165,12 @@ static int keep(struct reloading *r)
 		  : TOOL_DONE;
 }
 
-/* Whether peers, processes or exports change, or nobody supervises, or a reload before this one was
- * killed there. */
+/* Whether peers, processes or exports change, or the rights that exports have from the segment, or
+ * nobody supervises, or a reload before this one was killed there. */
 static bool needs_supervisor(const struct reloading *r)
 {
-	return count(r, STACK_DIFF_ADD) || count(r, STACK_DIFF_REMOVE) || reload_replaces(r) ||
+	return (r->file->stack->nr_exports && reload_changes_rights(r)) ||
+	       count(r, STACK_DIFF_ADD) || count(r, STACK_DIFF_REMOVE) || reload_replaces(r) ||
 	       count(r, STACK_DIFF_STACK) || !xseg_supervisor_alive(r->seg) ||
 	       stack_names_have(r->before->pending, XSEG_SUPERVISOR_KIND);
 }

@@ -117,17 +117,23 @@ int reload_flush(struct reloading *r)
 	return rc;
 }
 
+bool reload_changes_rights(const struct reloading *r)
+{
+	bool differ = false;
+
+	for (uint32_t i = 0; i < r->d->nr; i++)
+		differ |= r->d->row[i].how == STACK_DIFF_LIVE && !*r->d->row[i].peer;
+	return differ;
+}
+
 int reload_rights(struct reloading *r)
 {
 	struct xseg_error err = { "" };
 	struct xseg_config cfg;
-	bool differ = false;
 	int64_t group;
 	int rc;
 
-	for (uint32_t i = 0; i < r->d->nr; i++)
-		differ |= r->d->row[i].how == STACK_DIFF_LIVE && !*r->d->row[i].peer;
-	if (!differ)
+	if (!reload_changes_rights(r))
 		return TOOL_DONE;
 	rc = stack_segment_config(&r->file->stack->segment, &cfg, &err);
 	group = cfg.group < 0 ? (int64_t)getegid() : cfg.group;
