@@ -130,7 +130,7 @@ command_fn plug_run, unplug_run;
 /* ---- export_cmds.c ---- */
 #define EXPORT_SOCKET_MAX 108			/* as the kernel's */
 struct export_opts {
-	char nbd[EXPORT_SOCKET_MAX], volumed[XSEG_NAME_MAX];
+	char nbd[EXPORT_SOCKET_MAX], volumed[XSEG_NAME_MAX], mode[8], group[33];
 	uint32_t queues, connections;
 	bool read_only;
 };

@@ -32,6 +32,9 @@
 #include <unistd.h>
 
 #include "peers/common/options/cli.h"
+#include "peers/common/options/mode.h"
+#include "peers/common/options/owner.h"
+#include "peers/common/options/stack.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/base/exported.h"
 #include "tools/xseg/base/out.h"
@@ -53,6 +56,11 @@
 const struct opt export_table[] = {
 	{ .name = "nbd", .kind = OPT_STR, .off = AT(nbd), .len = EXPORT_SOCKET_MAX,
 	  .flags = OPT_REQUIRED, .arg = "SOCKET", .help = "the Unix socket to serve on" },
+	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
+	  .check = mode_check, .help = "users that may connect to the socket, as a file mode" },
+	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
+	  .check = stack_check_group,
+	  .help = "group that the socket is given to, by name or number" },
 	{ .name = "read-only", .kind = OPT_BOOL, .off = AT(read_only),
 	  .help = "clients cannot write" },
 	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16",
@@ -77,6 +85,7 @@ struct server {
 	uint32_t volumed;			/* the peer */
 	uint64_t size_bytes;
 	struct sockaddr_un address;
+	int64_t group;				/* of the socket; -1: it is left */
 	char uri[EXPORTED_URI_MAX];
 	pid_t pid;				/* 0: there is none */
 	int said;				/* what nbdkit prints; -1: it has ended */
@@ -244,6 +253,15 @@ static int name_socket(struct server *s)
 	return TOOL_DONE;
 }
 
+static int find_group(struct server *s)
+{
+	struct xseg_error why;
+
+	return *s->opts->group && owner_need_group(s->opts->group, &s->group, &why)
+		       ? tool_fail(TOOL_USAGE, "export %s: %s", s->volume, why.text)
+		       : TOOL_DONE;
+}
+
 /* ---- nbdkit ------------------------------------------------------------------------------ */
 
 /* Where it was built, or installed; else nbdkit looks for it by its name. */
@@ -344,10 +362,11 @@ static int start(struct server *s)
 {
 	char plugin[PATH_MAX], threads[16], queues[32], segment[XSEG_NAME_MAX + 16],
 		volume[XSEG_NAME_MAX + 16], volumed[XSEG_NAME_MAX + 16];
+	char socket[sizeof(s->address.sun_path) + 16], mode[16], group[32];
 	const char *argv[] = { "nbdkit", "--foreground", "--exit-with-parent", "--unix",
-		s->address.sun_path, "--threads", threads, plugin, segment, volume, queues, NULL,
-		NULL, NULL };
-	size_t argc = 11;
+		s->address.sun_path, "--threads", threads, plugin, segment, volume, queues, socket,
+		mode, NULL, NULL, NULL, NULL };
+	size_t argc = 13;
 	int said[2], cut[2], rc;
 
 	find_plugin(plugin, sizeof(plugin));
@@ -356,6 +375,11 @@ static int start(struct server *s)
 	snprintf(segment, sizeof(segment), "segment=%s", s->t->segment);
 	snprintf(volume, sizeof(volume), "volume=%s", s->volume);
 	snprintf(volumed, sizeof(volumed), "volumed=%s", s->opts->volumed);
+	snprintf(socket, sizeof(socket), "socket=%s", s->address.sun_path);
+	snprintf(mode, sizeof(mode), "mode=%s", s->opts->mode);
+	snprintf(group, sizeof(group), "group=%" PRId64, s->group);
+	if (s->group >= 0)
+		argv[argc++] = group;
 	if (*s->opts->volumed)
 		argv[argc++] = volumed;
 	if (s->opts->read_only)
@@ -570,10 +594,12 @@ static int serve(struct server *s)
 int export_run(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct server s = { .t = t, .opts = opts, .volume = argv[0], .said = -1, .cut = -1,
-		.guard = -1 };
+		.guard = -1, .group = -1 };
 	int rc = name_socket(&s);
 
 	(void)argc;
+	if (!rc)
+		rc = find_group(&s);
 	if (!rc)
 		rc = look_at_volume(&s);
 	if (!rc)
