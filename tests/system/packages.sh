@@ -251,7 +251,6 @@ cat >>"$TMP/debian/etc/xseg/disk.conf" <<'END'
 
 [export disk0]
 nbd = /run/xseg/disk/nbd.sock
-mode = 0660
 queues = 4
 
 [export disk0-tcp]
@@ -259,8 +258,7 @@ volume = disk0
 nbd = 127.0.0.1:10809
 queues = 2
 END
-t "a user joins the group, as the manual page says" in_it sh -c "useradd guest && $(sed -n \
-	's/^adduser libvirt\\-qemu/adduser guest/p' "$root/debian/xseg@.8")"
+t "a user joins the group" in_it sh -c "useradd guest && adduser guest xseg"
 t "and the service is enabled and started" in_it sh -c "$(readme systemctl)"
 is "it is active" "$(is_active xseg@disk)" active
 is "all seven processes are of the user xseg" "$(processes xseg echo | wc -l)" 7
@@ -285,8 +283,8 @@ t "clients of NBD are installed" in_it apt-get -q install -y --no-install-recomm
 t "a volume is made for a guest" admin volume create disk0 --size 8M
 t "it is exported" wait_for 20 serves disk0
 t "also by TCP" wait_for 20 serves disk0-tcp
-is "the socket is of the group xseg" "$(in_it stat -c '%U %G %a' /run/xseg/disk/nbd.sock)" "xseg xseg 660"
-is "so is its directory" "$(in_it stat -c '%U %G %a' /run/xseg/disk)" "xseg xseg 750"
+is "the socket has the rights of the segment" "$(in_it stat -c '%U %G %a' /run/xseg/disk/nbd.sock)" "xseg xseg 660"
+is "its directory keeps nobody away" "$(in_it stat -c '%U %G %a' /run/xseg/disk)" "xseg xseg 755"
 in_it dd if=/dev/urandom of=/srv/image.raw bs=1M count=8 status=none
 t "a user of the group writes an image" as_guest nbdcopy --flush /srv/image.raw "$unix"
 t "and reads it, also by TCP" has_image
@@ -321,6 +319,41 @@ is "the service is still active" "$(is_active xseg@disk)" active
 cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
 t "reload takes the export away" in_it systemctl reload xseg@disk
 is "it is gone" "$(export_field late state)" ""
+
+# ---- an export for another group, as the manual page has it ----
+
+as_vm()
+{
+	in_it setpriv --reuid=libvirt-qemu --regid=libvirt-qemu --init-groups "$@"
+}
+# man LETTERS: the lines of the page between .nf and .fi, one of which begins with these letters
+man_lines()
+{
+	awk -v begin="$1" '/^\.fi/ { if (index(text, "\n" begin)) printf "%s", text; on = 0 }
+		on { text = text $0 "\n" } /^\.nf/ { on = 1; text = "\n" }' "$root/debian/xseg@.8" |
+		sed 's/\\-/-/g; s/NAME/disk/g'
+}
+vm="nbd+unix:///?socket=/run/xseg/disk/vm1.sock"
+t "there is a user of virtual machines" in_it sh -c 'addgroup --quiet --system libvirt-qemu &&
+	adduser --quiet --system --no-create-home --ingroup libvirt-qemu libvirt-qemu'
+t "its disk is made" admin volume create vm1 --size 4M
+{
+	man_lines '[export vm1]'
+	echo 'queues = 1'
+} >>"$TMP/debian/etc/xseg/disk.conf"
+expect_exit 1 "the service cannot give it the socket" in_it systemctl reload xseg@disk
+t "the journal says why" wait_for 20 eval "in_it journalctl -u xseg@disk |
+	grep -q 'vm1.sock cannot have group .* user has to be in that group'"
+t "it is told so, as the page says" in_it sh -c "$(man_lines adduser)"
+t "it is served" wait_for 20 serves vm1
+is "the socket is of that group" "$(in_it stat -c '%U %G %a' /run/xseg/disk/vm1.sock)" \
+	"xseg libvirt-qemu 660"
+is "the virtual machine has its disk" "$(as_vm nbdinfo --size "$vm")" 4194304
+expect_exit 1 "and no other one" as_vm nbdinfo --size "$unix"
+expect_exit 4 "nor the segment" as_vm xseg -s disk --owner xseg info
+cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
+t "reload takes it away" in_it systemctl reload xseg@disk
+t "its disk is removed" admin volume remove vm1
 
 # ---- the packages' own tests ----
 
