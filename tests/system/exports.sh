@@ -110,6 +110,12 @@ expect_json '.[0] | .name == "disk", .volume == "disk", .read_only == false, .tl
 expect_json '[.exports[].name] == ["disk", "safe", "later", "tcp", "once"]' "so has status" \
 	xseg --json status
 is "exports with one address have one server" "$(field disk pid)" "$(field safe pid)"
+expect_err 4 "in use by (export [a-z]+ \(nbdkit, pid [0-9]+\)[,;] ){4}end" \
+	"a volume in use is not removed, and the exports are named" xseg volume remove disk
+t "volume list names one of them" bash -c \
+	"xseg volume list | grep -Eq '^disk .* export [a-z]+ \(pid [0-9]+\) since .*, 2 more$'"
+expect_json '.[] | select(.name == "disk").open_by | map(.export) | sort == ["disk", "once", "tcp"]' \
+	"its JSON has one for each server" xseg --json volume list
 t "status names the volume" bash -c \
 	"xseg status | grep -q '^export      disk: volume disk on .*nbd.sock, 0 clients'"
 

@@ -18,15 +18,32 @@ static const char *program_of(const struct xseg_peer_info *p)
 	return p->member_label[0] ? p->member_label : p->name;
 }
 
-/* Once for each process. */
-static void add_program(struct kv_text *t, const struct xseg_peer_info *p)
+static bool is_part_of_a_server(struct xseg *seg, const struct xseg_peer_info *client)
 {
-	char user[XSEG_NAME_MAX + sizeof(" (pid 4294967295)")];
+	struct xseg_peer_info p;
 
-	snprintf(user, sizeof(user), " %s (pid %" PRIu32 ")",
-		program_of(p), p->pid);
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && p.member == client->member &&
+			is_client(&p) && export_of_peer(&p))
+			return true;
+	return false;
+}
+
+/* Once for each process, or for each export of a server: its other clients work for these. */
+static void add_user(struct kv_text *t, struct xseg *seg, const struct xseg_peer_info *p)
+{
+	char user[2 * XSEG_NAME_MAX + sizeof("export  (, pid 4294967295)")];
+	const char *export = export_of_peer(p);
+
+	if (!export && is_part_of_a_server(seg, p))
+		return;
+	if (export)
+		snprintf(user, sizeof(user), "export %s (%s, pid %" PRIu32 ")", export,
+			program_of(p), p->pid);
+	else
+		snprintf(user, sizeof(user), "%s (pid %" PRIu32 ")", program_of(p), p->pid);
 	if (!strstr(t->buf, user))
-		kv_add(t, "%s", user);
+		kv_add(t, "%s %s", t->used ? "," : "", user);
 }
 
 static void user_add(struct volume_user *u, const struct xseg_peer_info *p)
@@ -38,6 +55,8 @@ static void user_add(struct volume_user *u, const struct xseg_peer_info *p)
 		u->pid = p->pid;
 		u->since_s = since_s;
 	}
+	if (!*u->export && export_of_peer(p))
+		snprintf(u->export, sizeof(u->export), "%s", export_of_peer(p));
 	if (since_s < u->since_s)
 		u->since_s = since_s;
 }
@@ -90,7 +109,7 @@ void volume_users_but(struct xseg *seg, uint32_t volumed, uint32_t volume, uint3
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) && p.member != member &&
 			xseg_client_has_volume(&p, volumed, volume))
-			add_program(&t, &p);
+			add_user(&t, seg, &p);
 }
 
 void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size)
@@ -107,7 +126,7 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
 			xseg_client_has_any_volume(&p, volumed))
-			add_program(&t, &p);
+			add_user(&t, seg, &p);
 }
 
 /* Its process serves a peer, or supervises: what it has of its own ends with that. */
@@ -122,17 +141,6 @@ static bool is_part_of_a_peer(struct xseg *seg, const struct xseg_peer_info *cli
 	return false;
 }
 
-static bool is_part_of_a_server(struct xseg *seg, const struct xseg_peer_info *client)
-{
-	struct xseg_peer_info p;
-
-	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &p) && p.member == client->member &&
-			is_client(&p) && export_of_peer(&p))
-			return true;
-	return false;
-}
-
 static void add_all(struct xseg *seg, bool servers, char *out, size_t size)
 {
 	struct xseg_peer_info p;
@@ -142,7 +150,7 @@ static void add_all(struct xseg *seg, bool servers, char *out, size_t size)
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
 			!is_part_of_a_peer(seg, &p) && (servers || !is_part_of_a_server(seg, &p)))
-			add_program(&t, &p);
+			add_user(&t, seg, &p);
 }
 
 void volume_users_any(struct xseg *seg, char *out, size_t size)
@@ -167,7 +175,7 @@ void volume_users_of_exports(struct xseg *seg, char *out, size_t size)
 			continue;
 		nr = p.user[EXPORT_WORD_CONNECTIONS];
 		if (nr)
-			kv_add(&t, " %s (%" PRIu64 " client%s)", export_of_peer(&p), nr,
-				nr == 1 ? "" : "s");
+			kv_add(&t, "%s %s (%" PRIu64 " client%s)", t.used ? "," : "",
+				export_of_peer(&p), nr, nr == 1 ? "" : "s");
 	}
 }

@@ -15,6 +15,7 @@
 /* A process that has a volume open. */
 struct volume_user {
 	char program[XSEG_NAME_MAX];
+	char export[XSEG_NAME_MAX];		/* of the stack that it serves it as; "": none */
 	uint32_t pid;
 	uint32_t clients;			/* that it has of the volume */
 	uint64_t since_s;			/* since 1970: its first client; 0: not known */
@@ -25,8 +26,8 @@ struct volume_user {
 uint32_t volume_users_get(struct xseg *seg, uint32_t volumed, uint32_t volume,
 			  struct volume_user *user, uint32_t max);
 
-/* " PROGRAM (pid N)" of each process with a client that says so (xseg_client_volume_set()), as many
- * as there is room for; "" when there is none. */
+/* " PROGRAM (pid N), export NAME (PROGRAM, pid N)": each process with a client that says so
+ * (xseg_client_volume_set()), as many as there is room for; "" when there is none. */
 void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size);
 
 /* The same without the clients of one member, as the caller's own. */
@@ -40,7 +41,7 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 void volume_users_any(struct xseg *seg, char *out, size_t size);
 /* The same without the servers of exports (export_words.h), which end with the stack. */
 void volume_users_left(struct xseg *seg, char *out, size_t size);
-/* " NAME (N clients)" of each of those exports that has clients. */
+/* " NAME (N clients), NAME (1 client)": each of those exports that has clients. */
 void volume_users_of_exports(struct xseg *seg, char *out, size_t size);
 
 #endif

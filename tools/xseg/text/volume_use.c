@@ -203,6 +203,7 @@ static json_t *users_json(struct xseg *seg, uint32_t volumed, uint32_t id)
 		j = json_object();
 		out_set_text(j, "program", user[i].program);
 		out_set_int(j, "pid", user[i].pid);
+		out_set_text(j, "export", *user[i].export ? user[i].export : NULL);
 		out_set_int(j, "clients", user[i].clients);
 		out_set_int(j, "since_s", user[i].since_s);
 		json_array_append_new(array, j);
@@ -236,9 +237,11 @@ void volume_use_put(const struct volume_use *u, struct xseg *seg, json_t *volume
 
 static void user_text(const json_t *user, char *text, size_t size)
 {
+	const char *export = json_string_value(json_object_get(user, "export"));
 	char since[SINCE_TEXT];
 
-	snprintf(text, size, "%s (pid %" PRIu64 ") %s", out_text(user, "program"),
+	snprintf(text, size, "%s%s (pid %" PRIu64 ") %s", export ? "export " : "",
+		export ? export : out_text(user, "program"),
 		out_int(user, "pid"),
 		out_int(user, "since_s") ? since_text(out_int(user, "since_s"), since) : "");
 }

@@ -37,7 +37,7 @@ void volume_use_load(const struct tool *t, struct xseg *seg, uint32_t volumed,
 	struct volume_use *u);
 void volume_use_free(struct volume_use *u);
 /* Adds to a volume's JSON object: "used_bytes used_objects used_age_ms cached_bytes dirty_bytes
- * open_by[]{program pid clients since_s}". */
+ * open_by[]{program pid export clients since_s}". */
 void volume_use_put(const struct volume_use *u, struct xseg *seg, json_t *volume, uint32_t id,
 	const char *prefix);
 
