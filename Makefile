@@ -96,6 +96,7 @@ program = $(BUILD)/bin/$(patsubst memcached,xseg-memcached,$(1))
 
 PEER_SRC := $(foreach p,$(PEERS),$(call sources,peers/$(p)))
 HOST_SRC := $(wildcard peers/host/*.c)
+PLAIN_OBJ := $(HOST_SRC:%.c=$(BUILD)/plain/%.o)
 TOOL_SRC := $(call sources,tools/xseg)
 XBENCH_SRC := $(call sources,bench/xbench)
 BENCH_SRC := $(wildcard bench/common/*.c bench/limits/*.c bench/lru/*.c bench/pagecache/*.c \
@@ -158,7 +159,8 @@ FAST := $(filter-out %/xseg,$(BIN)) $(BUILD)/bin/bench-scale
 FAST_SRC := $(XSEG_SRC) $(COMMON_SRC) $(ALOG_SRC) $(PEER_SRC) $(HOST_SRC) $(XBENCH_SRC) \
 	    $(filter bench/scale/%,$(BENCH_SRC))
 $(call objs,$(FAST_SRC)): private FLAGS += $(LTO) -ffat-lto-objects
-$(FAST): private LDFLAGS += $(LTO)
+$(PLAIN_OBJ): private FLAGS += $(LTO) -ffat-lto-objects
+$(FAST) $(BUILD)/plain/xseg-host: private LDFLAGS += $(LTO)
 $(filter-out $(FAST),$(BIN) $(BENCH)) $(TESTS) $(FUZZ): private LDFLAGS += -fno-lto
 endif
 
@@ -298,6 +300,15 @@ $(BUILD)/libunit.a: $(call objs,$(UNIT_HELP_SRC)) $(BUILD)/sources
 
 $(BUILD)/bin/xseg-host: $(call objs,$(HOST_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
+# The same without sosd, for a package that does not need Ceph's libraries.
+$(PLAIN_OBJ): private SOSD_FLAGS =
+$(PLAIN_OBJ): $(BUILD)/plain/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/plain/xseg-host: private SOSD_LIBS =
+$(BUILD)/plain/xseg-host: $(PLAIN_OBJ) $(filter-out %/libsosd.a,$(LIBKINDS)) $(BASE) $(BUILD)/sources
+	$(link)
 $(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
@@ -398,7 +409,7 @@ $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
--include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) \
+-include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) $(PLAIN_OBJ) \
 	   $(BUILD)/pic/bench/fio/engine.o $(PLUGIN_OBJ) $(GUARD_OBJ))
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
