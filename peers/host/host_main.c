@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "peers/common/options/args.h"
 #include "peers/common/options/cli.h"
 #include "peers/common/log/log.h"
 #include "peers/common/log/log_file.h"
@@ -101,7 +102,8 @@ static int print_kinds(void)
 
 /* ---- several peers in this process ------------------------------------------------------- */
 
-static struct peer *make_peer(const struct stack_peer *from, const char *segment)
+static struct peer *make_peer(
+	const struct stack_peer *from, const char *segment, const char *downstream)
 {
 	struct peer *p = peer_create(kinds_find(from->kind));
 	struct xseg_error err = { "out of memory" };
@@ -113,7 +115,7 @@ static struct peer *make_peer(const struct stack_peer *from, const char *segment
 	}
 	snprintf(p->name, sizeof(p->name), "%s", from->name);
 	snprintf(p->segment, sizeof(p->segment), "%s", segment);
-	snprintf(p->downstream_name, sizeof(p->downstream_name), "%s", stack_downstream(from));
+	snprintf(p->downstream_name, sizeof(p->downstream_name), "%s", downstream);
 	snprintf(p->cpus, sizeof(p->cpus), "%s", from->cpus);
 	p->threads = from->threads;
 	return p;
@@ -130,8 +132,8 @@ static bool is_named(const struct stack_peer *p, int nr, char **names)
 }
 
 /* Makes the named peers, bottom up. */
-static int make_peers(const struct stack *stack, const char *segment, int nr_names, char **names,
-		      struct peer **peers, unsigned *nr)
+static int make_peers(struct xseg *seg, const struct stack *stack, const char *segment,
+		      int nr_names, char **names, struct peer **peers, unsigned *nr)
 {
 	uint32_t order[STACK_MAX_PEERS], i;
 	int k;
@@ -148,24 +150,13 @@ static int make_peers(const struct stack *stack, const char *segment, int nr_nam
 	for (i = 0; i < stack->nr_peers; i++) {
 		if (!is_named(&stack->peers[order[i]], nr_names, names))
 			continue;
-		peers[*nr] = make_peer(&stack->peers[order[i]], segment);
+		peers[*nr] = make_peer(&stack->peers[order[i]], segment,
+			args_downstream(seg, stack, &stack->peers[order[i]]));
 		if (!peers[*nr])
 			return MAIN_FAILED;
 		++*nr;
 	}
 	return MAIN_DONE;
-}
-
-static int read_stack(const char *segment, struct stack **stack)
-{
-	struct xseg *seg;
-	int rc = main_attach(me, segment, XSEG_ATTACH_OBSERVER, &seg);
-
-	if (rc)
-		return rc;
-	rc = load_segment(me, seg, stack);
-	xseg_detach(seg);
-	return rc;
 }
 
 static int host(const char *segment, int nr_names, char **names)
@@ -174,11 +165,15 @@ static int host(const char *segment, int nr_names, char **names)
 	struct stack *stack = NULL;
 	const char *cpus = "";
 	unsigned nr = 0, i;
-	int rc = read_stack(segment, &stack);
+	struct xseg *seg;
+	int rc = main_attach(me, segment, XSEG_ATTACH_OBSERVER, &seg);
 
 	if (rc)
 		return rc;
-	rc = make_peers(stack, segment, nr_names, names, peers, &nr);
+	rc = load_segment(me, seg, &stack);
+	if (!rc)
+		rc = make_peers(seg, stack, segment, nr_names, names, peers, &nr);
+	xseg_detach(seg);
 	for (i = 0; i < nr && !*cpus; i++)
 		cpus = peers[i]->cpus;
 	if (!rc)

@@ -74,7 +74,8 @@ static void build_args(struct supervisor *s, const struct unit *u, struct args *
 	if (u->nr > 1)
 		add_names(s, u, a);
 	else
-		args_add_peer(a, &s->units.stack->peers[u->peer[0]]);
+		args_add_peer(a, s->units.seg, s->units.stack,
+			&s->units.stack->peers[u->peer[0]]);
 }
 
 /* In a session of its own, with our signals blocked: it takes them when it is ready for them. */

@@ -1,7 +1,8 @@
 /* args - the argument list of a peer's program, as its section of the stack file gives it. For code
  * that starts peers, or an NBD server.
  *
- * Contract: any thread; allocates; nothing blocks. If something does not fit or cannot be
+ * Contract: any thread; allocates; nothing blocks. Of a segment it only reads which peers there are,
+ * and where they send. If something does not fit or cannot be
  * allocated, `failed` is set: then the list must not be used.
  *
  * Invariant: arg[nr] is NULL.
@@ -24,7 +25,14 @@ struct args {					/* begins zeroed */
 /* One argument. */
 void args_add(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* --name, --threads, --downstream, --cpus and the kind's own options. */
-void args_add_peer(struct args *a, const struct stack_peer *p);
+void args_add_peer(
+	struct args *a, struct xseg *seg, const struct stack *stack, const struct stack_peer *p);
+/* The peer that p is told to send to; "": none. A cache off the path answers nothing. So a peer
+ * that would send to such a cache begins below it, beside the others there. Then the cache is
+ * plugged below all of them (xseg reload, xseg plug). It says nothing of a peer that has a route
+ * already, which keeps that. */
+const char *args_downstream(
+	struct xseg *seg, const struct stack *stack, const struct stack_peer *p);
 void args_free(struct args *a);
 
 #endif

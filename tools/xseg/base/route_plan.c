@@ -23,7 +23,7 @@ static struct route_node *add_node(struct route_plan *plan, const char *name)
 	if (plan->nr == ROUTE_PLAN_NODES)
 		return NULL;
 	*n = (struct route_node){ .peer = XSEG_NONE, .now = ROUTE_NONE, .want = ROUTE_NONE,
-		.group = ROUTE_NONE, .too_early = ROUTE_NONE };
+		.group = ROUTE_NONE };
 	snprintf(n->name, sizeof(n->name), "%s", name);
 	plan->nr++;
 	return n;
@@ -96,19 +96,22 @@ static bool are_together(const struct stack *stack, uint32_t a, uint32_t b)
 				 stack->peers[a].group == stack->peers[b].group);
 }
 
-/* Of peers that both stacks have. */
+/* Of peers of the file, by their places there. A new peer was with no other one. */
+static bool were_together(
+	const struct stack *old, const struct stack *file, uint32_t i, uint32_t k)
+{
+	uint32_t a = stack_find(old, file->peers[i].name), b = stack_find(old, file->peers[k].name);
+
+	return a != STACK_NONE && b != STACK_NONE && are_together(old, a, b);
+}
+
 static void load_groups(const struct stack *old, const struct stack *file, struct route_plan *plan)
 {
 	for (uint32_t i = 0; i < file->nr_peers; i++)
-		for (uint32_t k = 0; k < file->nr_peers; k++) {
-			uint32_t a = stack_find(old, file->peers[i].name);
-			uint32_t b = stack_find(old, file->peers[k].name);
-
-			if (a != STACK_NONE && b != STACK_NONE &&
-				are_together(old, a, b) != are_together(file, i, k))
+		for (uint32_t k = 0; k < file->nr_peers; k++)
+			if (i != k && were_together(old, file, i, k) != are_together(file, i, k))
 				plan->node[route_plan_find(plan, file->peers[i].name)].regrouped =
 					true;
-		}
 }
 
 /* What a command before this one has begun. */
@@ -403,20 +406,6 @@ static void plan_chain(struct route_plan *plan, uint32_t node)
 	}
 }
 
-/* A cache is plugged below all that send to the peer below it, and nobody may send to it yet. */
-static void plan_too_early(struct route_plan *plan, uint32_t i)
-{
-	struct route_node *n = &plan->node[i];
-	uint32_t k;
-
-	n->too_early = ROUTE_NONE;
-	if (!n->in_file || n->cache_in_file || (n->there && !is_moved(n)))
-		return;
-	for (k = 0; k < plan->nr_plug && n->too_early == ROUTE_NONE; k++)
-		if (passes(plan, i, plan->plug[k], true))
-			n->too_early = plan->plug[k];
-}
-
 void route_plan_make(struct route_plan *plan)
 {
 	plan->nr_unplug = plan->nr_plug = 0;
@@ -424,8 +413,6 @@ void route_plan_make(struct route_plan *plan)
 	plan_removed(plan);
 	for (uint32_t i = 0; i < plan->nr; i++)
 		plan_chain(plan, i);
-	for (uint32_t i = 0; i < plan->nr; i++)
-		plan_too_early(plan, i);
 	plan_processes(plan);
 }
 

@@ -3,7 +3,9 @@
  * A peer that is no cache stands on a *base*: the first peer below it that is no cache, and has its
  * data. A cache between them changes no data, so it is unplugged and plugged while all serve. A
  * peer that gets another base, or whose base gets another kind, is *replaced*: it is stopped in
- * order, and its next process begins where the file says (peers/host/replace.h).
+ * order, and its next process begins where the file says (peers/host/replace.h). A peer that begins
+ * where a cache is still to be plugged begins below that (peers/common/options/args.h), and the cache
+ * is plugged below it, too.
  *
  *   a peer                                              what is done
  *   has another kind in the file                        replaced; a cache is unplugged before
@@ -43,9 +45,6 @@ struct route_node {
 	bool replaced, keeps_route;
 	bool other_data;			/* its clients would find other data */
 	bool unplugs, plugs;
-	/* it would begin to send to this cache before that can be plugged, or ROUTE_NONE: then the
-	 * cache has to be plugged by a reload before */
-	uint32_t too_early;
 };
 
 struct route_plan {

@@ -67,11 +67,6 @@ int reload_check(struct reloading *r)
 	uint32_t sender;
 
 	for (n = plan->node; n < end_of(plan); n++) {
-		if (n->too_early != ROUTE_NONE)
-			return tool_fail(TOOL_REFUSED,
-				RELOAD ": by %s, %s sends to %s, which is to be plugged below "
-				"others first; reload a file without that sender, then this one",
-				r->file->path, n->name, plan->node[n->too_early].name);
 		if (!n->alive || (!n->goes && !n->other_kind && !n->other_data))
 			continue;
 		sender = route_plan_sender(plan, (uint32_t)(n - plan->node));

@@ -92,7 +92,7 @@ static int build_arguments(struct tool *t, struct xseg *seg, const struct stack 
 	args_add(a, "%s", path);
 	args_add(a, "--segment=%s", t->segment);
 	if (p->group == STACK_NONE)
-		args_add_peer(a, p);
+		args_add_peer(a, seg, stack, p);
 	else
 		add_group(a, seg, stack, p);
 	return a->failed ? tool_fail(TOOL_FAILED, "%s: no memory for its arguments; free some",
