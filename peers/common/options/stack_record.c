@@ -24,7 +24,8 @@ bool stack_record_unpack(struct stack_record *record, const char *bytes, size_t 
 	at = take(at, end, record->text, sizeof(record->text));
 	at = take(at, end, record->path, sizeof(record->path));
 	at = take(at, end, record->pending, sizeof(record->pending));
-	take(at, end, record->stopped, sizeof(record->stopped));
+	at = take(at, end, record->stopped, sizeof(record->stopped));
+	take(at, end, record->named, sizeof(record->named));
 	return *record->text;
 }
 
@@ -45,14 +46,15 @@ size_t stack_record_pack(const struct stack_record *record, char *bytes)
 	size_t used = 0;
 
 	(void)(add(bytes, &used, record->text) && add(bytes, &used, record->path) &&
-		add(bytes, &used, record->pending) && add(bytes, &used, record->stopped));
+		add(bytes, &used, record->pending) && add(bytes, &used, record->stopped) &&
+		add(bytes, &used, record->named));
 	return used;
 }
 
 bool stack_record_fits(const struct stack_record *record)
 {
 	return strlen(record->text) + strlen(record->path) + strlen(record->pending) +
-		       strlen(record->stopped) + 4 <=
+		       strlen(record->stopped) + strlen(record->named) + 5 <=
 	       STACK_TEXT_BYTES;
 }
 

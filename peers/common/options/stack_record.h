@@ -1,7 +1,8 @@
 /* stack_record - what a segment keeps of its stack: the text of the stack file, its path, the peers
- * that are still to be restarted for it, and the exports that are stopped.
+ * that are still to be restarted for it, the exports that are stopped, and which word gave the
+ * segment its name.
  *
- *	TEXT \0 PATH \0 ENTRY,ENTRY... \0 NAME,NAME... \0		(xseg_stack_set())
+ *	TEXT \0 PATH \0 ENTRY,ENTRY... \0 NAME,NAME... \0 WORD \0	(xseg_stack_set())
  *
  * A reader of the text alone sees it end at the first NUL. All of it is one store, so a kill leaves
  * all of the old record, or all of the new one, or none.
@@ -31,7 +32,14 @@ struct stack_record {
 	char path[PATH_MAX];			/* "": nobody knows it */
 	char pending[STACK_PENDING_BYTES];	/* entries with commas between; "": none */
 	char stopped[STACK_STOPPED_BYTES];	/* exports, by `xseg export stop`; "": none */
+	char named[8];				/* STACK_NAMED_...; "": by an older xseg */
 };
+
+/* What gave the segment its name, at the last `xseg up`: -s or $XSEG_SEGMENT, which win over the
+ * file; the file; or none of these. */
+#define STACK_NAMED_OPTION  "option"
+#define STACK_NAMED_FILE    "file"
+#define STACK_NAMED_DEFAULT "default"
 
 /* Of `len` bytes as they are kept; an older record has less. False: there is no text. */
 bool stack_record_unpack(struct stack_record *record, const char *bytes, size_t len);

@@ -1,5 +1,5 @@
 /* stack_record_test - what a segment keeps of its stack: the text, the file's path, who is to be
- * restarted, and which exports are stopped.
+ * restarted, which exports are stopped, and what named the segment.
  */
 #include "peers/common/options/stack_record.h"
 
@@ -34,6 +34,7 @@ static void fill(struct stack_record *record)
 	snprintf(record->path, sizeof(record->path), "/etc/xseg/a stack.conf");
 	snprintf(record->pending, sizeof(record->pending), "memd,volumed");
 	snprintf(record->stopped, sizeof(record->stopped), "disk");
+	snprintf(record->named, sizeof(record->named), STACK_NAMED_FILE);
 }
 
 static void expect_same(const struct stack_record *a, const struct stack_record *b)
@@ -42,6 +43,7 @@ static void expect_same(const struct stack_record *a, const struct stack_record 
 	assert_string_equal(a->path, b->path);
 	assert_string_equal(a->pending, b->pending);
 	assert_string_equal(a->stopped, b->stopped);
+	assert_string_equal(a->named, b->named);
 }
 
 static void a_record_is_unpacked_as_it_was_packed(void **state)
@@ -77,6 +79,7 @@ static void an_older_record_has_less(void **state)
 	assert_string_equal(r->out.path, "/path");
 	assert_string_equal(r->out.pending, "a,b");
 	assert_string_equal(r->out.stopped, "");
+	assert_string_equal(r->out.named, "");
 	assert_false(stack_record_unpack(&r->out, "", 0));
 	assert_false(stack_record_unpack(&r->out, "\0/path", 6));
 }
@@ -88,10 +91,10 @@ static void what_has_no_room_is_left_out_from_the_end(void **state)
 
 	fill(&r->in);
 	assert_true(stack_record_fits(&r->in));
-	/* all but one byte of the names of exports */
+	/* all but one byte of what named the segment */
 	memset(r->in.text, '#', sizeof(r->in.text) - 1);
 	r->in.text[STACK_TEXT_BYTES - sizeof("/etc/xseg/a stack.conf") - sizeof("memd,volumed") -
-		   sizeof("disk")] = '\0';
+		   sizeof("disk") - sizeof(STACK_NAMED_FILE)] = '\0';
 	assert_false(stack_record_fits(&r->in));
 	len = stack_record_pack(&r->in, r->bytes);
 	assert_true(len <= STACK_TEXT_BYTES);
@@ -99,7 +102,8 @@ static void what_has_no_room_is_left_out_from_the_end(void **state)
 	assert_string_equal(r->out.text, r->in.text);
 	assert_string_equal(r->out.path, r->in.path);
 	assert_string_equal(r->out.pending, r->in.pending);
-	assert_string_equal(r->out.stopped, "");
+	assert_string_equal(r->out.stopped, r->in.stopped);
+	assert_string_equal(r->out.named, "");
 	/* one byte less, and all fit */
 	r->in.text[strlen(r->in.text) - 1] = '\0';
 	assert_true(stack_record_fits(&r->in));

@@ -59,6 +59,7 @@ const struct opt stack_down_table[] = {
 struct upping {
 	struct tool *t;
 	const char *path;
+	const char *named;			/* what named the segment: STACK_NAMED_... */
 	struct stack_file *file;
 	struct stack *stack;			/* the file's */
 	struct xseg *seg;
@@ -90,8 +91,11 @@ static int read_stack(struct upping *u)
 	if (rc)
 		return rc;
 	u->stack = u->file->stack;
-	if (!u->t->segment_given && u->stack->segment.name[0])
+	u->named = u->t->segment_given ? STACK_NAMED_OPTION : STACK_NAMED_DEFAULT;
+	if (!u->t->segment_given && u->stack->segment.name[0]) {
+		u->named = STACK_NAMED_FILE;
 		snprintf(u->t->segment, sizeof(u->t->segment), "%s", u->stack->segment.name);
+	}
 	if (!owner_is_named())
 		owner_use(u->stack->segment.owner);
 	return stack_file_tell(u->file, "up", makes_segment(u));
@@ -348,7 +352,7 @@ static int bring_up(struct upping *u)
 		undo_segment(u);
 	if (rc)
 		return rc;
-	stack_save_remember(u->seg, u->path);
+	stack_save_remember(u->seg, u->path, u->named);
 	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
 		 u->made ? "made" : "there already", u->launch.log);
 	fflush(stdout);

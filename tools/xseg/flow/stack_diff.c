@@ -1,9 +1,12 @@
 /* stack_diff - see stack_diff.h. */
 #include "tools/xseg/flow/stack_diff.h"
 
+#include <grp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "peers/common/say/kv.h"
 #include "tools/xseg/base/client.h"
@@ -179,17 +182,22 @@ static void note_replaced(
 			"");
 }
 
-/* Who shares its process, as one text. */
-static const char *group_of(const struct stack *stack, const struct stack_peer *p, char *text,
-	size_t size)
+/* Who shares its process, of the peers that the file has, as one text. p: in that stack */
+static const char *group_of(const struct comparing *c, const struct stack *stack,
+	const struct stack_peer *p, char text[STACK_DIFF_VALUE])
 {
+	uint32_t nr = 0, at;
 	struct kv_text t;
 
-	kv_init(&t, text, size);
+	kv_init(&t, text, STACK_DIFF_VALUE);
 	text[0] = '\0';
-	for (uint32_t i = 0; i < stack->nr_peers; i++)
-		if (p->group != STACK_NONE && stack->peers[i].group == p->group)
-			kv_add(&t, "%s%s", t.used ? " " : "", stack->peers[i].name);
+	for (uint32_t i = 0; p->group != STACK_NONE && i < c->new->nr_peers; i++) {
+		at = stack_find(stack, c->new->peers[i].name);
+		if (at != STACK_NONE && stack->peers[at].group == p->group)
+			kv_add(&t, "%s%s", nr++ ? " " : "", stack->peers[at].name);
+	}
+	if (nr == 1)
+		text[0] = '\0';
 	return text;
 }
 
@@ -198,8 +206,8 @@ static void compare_together(
 {
 	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
 
-	group_of(c->old, p, now, sizeof(now));
-	group_of(c->new, q, file, sizeof(file));
+	group_of(c, c->old, p, now);
+	group_of(c, c->new, q, file);
 	if (strcmp(now, file) != 0)
 		add(c, STACK_DIFF_REPLACE, q, "", "together", now, file);
 }
@@ -291,12 +299,10 @@ static void compare_exports(struct comparing *c)
 	}
 }
 
-static bool is_one_of(const char *name, const char *const *names, size_t nr)
+static void add_segment(struct comparing *c, enum stack_diff_how how, const char *key,
+	const char *now, const char *file)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	add(c, how, NULL, "segment", key, now, file);
 }
 
 static void add_number(struct comparing *c, const char *key, uint32_t is, uint32_t wanted)
@@ -306,39 +312,105 @@ static void add_number(struct comparing *c, const char *key, uint32_t is, uint32
 	snprintf(now, sizeof(now), "%" PRIu32, is);
 	snprintf(file, sizeof(file), "%" PRIu32, wanted);
 	if (is != wanted)
-		add(c, STACK_DIFF_DOWN, NULL, "segment", key, now, file);
+		add_segment(c, STACK_DIFF_DOWN, key, now, file);
 }
 
-/* Sizes are compared with those of the segment, the other keys with the text. */
+/* As both texts have it. */
+static void compare_text(struct comparing *c, enum stack_diff_how how, const char *key)
+{
+	const struct opt *o = opt_find(stack_segment_table, key);
+	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
+
+	opt_get(o, &c->old->segment, now, sizeof(now));
+	opt_get(o, &c->new->segment, file, sizeof(file));
+	if (strcmp(now, file) != 0)
+		add_segment(c, how, key, now, file);
+}
+
+/* The name is that of the segment, unless -s or $XSEG_SEGMENT has given it: these win each time. */
+static void compare_name(struct comparing *c, const struct xseg_info *info)
+{
+	const char *name = c->new->segment.name, *named = c->record->named;
+
+	if (!*named)
+		compare_text(c, STACK_DIFF_DOWN, "name");
+	else if (strcmp(named, STACK_NAMED_OPTION) && strcmp(name, info->name) &&
+		 (*name || !strcmp(named, STACK_NAMED_FILE)))
+		add_segment(c, STACK_DIFF_DOWN, "name", info->name, name);
+}
+
+static void compare_sizes(
+	struct comparing *c, const struct xseg_info *info, const struct xseg_plan *plan)
+{
+	const struct stack_segment *s = &c->new->segment;
+	char now[32], file[32];
+
+	opt_format_size(info->memory_bytes, now, sizeof(now));
+	opt_format_size(plan->pages_bytes, file, sizeof(file));
+	if (info->memory_bytes != plan->pages_bytes)
+		add_segment(c, STACK_DIFF_DOWN, "memory", now, file);
+	if (s->memory || s->requests)
+		add_number(c, "requests", info->nr_requests, plan->nr_requests);
+	if (s->memory || s->ports)
+		add_number(c, "ports", info->nr_ports, plan->nr_ports);
+}
+
+/* Without a group of its own it has that of its maker. */
+static void compare_group(struct comparing *c, int64_t wanted, uint32_t is)
+{
+	const char *file = c->new->segment.group;
+	const struct group *g = getgrgid(is);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%" PRIu32, is);
+	if (is != (wanted < 0 ? (int64_t)getegid() : wanted))
+		add_segment(c, STACK_DIFF_LIVE, "group", g ? g->gr_name : number, file);
+}
+
+static void compare_rights(
+	struct comparing *c, const struct xseg_info *info, const struct xseg_config *cfg)
+{
+	char path[XSEG_NAME_MAX + 32], now[16], file[16];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/dev/shm/xseg.%s", info->name);
+	if (stat(path, &st))
+		return;
+	snprintf(now, sizeof(now), "%04o", st.st_mode & 07777u);
+	snprintf(file, sizeof(file), "%04" PRIo32, cfg->mode);
+	if (strcmp(now, file) != 0)
+		add_segment(c, STACK_DIFF_LIVE, "mode", now, file);
+	compare_group(c, cfg->group, st.st_gid);
+}
+
+/* With what the segment is, whatever the text in it says: a reload that has taken the text cannot
+ * change all of the segment. A file without memory does not make one, so its defaults say nothing
+ * of it. */
 static void compare_segment(struct comparing *c)
 {
-	static const char *const sizes[] = { "memory", "requests", "ports" };
-	static const char *const rights[] = { "mode", "group" };
-	char now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
 	const struct stack_segment *s = &c->new->segment;
-	struct xseg_info info;
 	struct xseg_config cfg;
+	struct xseg_info info;
 	struct xseg_plan plan;
 
-	for (const struct opt *o = stack_segment_table; o->name; o++) {
-		if (is_one_of(o->name, sizes, sizeof(sizes) / sizeof(sizes[0])))
-			continue;
-		opt_get(o, &c->old->segment, now, sizeof(now));
-		opt_get(o, s, file, sizeof(file));
-		if (strcmp(now, file) != 0)
-			add(c, is_one_of(o->name, rights, 2) ? STACK_DIFF_LIVE : STACK_DIFF_DOWN,
-				NULL, "segment", o->name, now, file);
-	}
-	if (!s->memory || stack_segment_config(s, &cfg, NULL) || xseg_plan(&cfg, &plan, NULL))
-		return;
 	xseg_get_info(c->seg, &info);
-	opt_format_size(info.memory_bytes, now, sizeof(now));
-	opt_format_size(plan.pages_bytes, file, sizeof(file));
-	if (info.memory_bytes != plan.pages_bytes)
-		add(c, STACK_DIFF_DOWN, NULL, "segment", "memory", now, file);
-	add_number(c, "requests", info.nr_requests, plan.nr_requests);
-	if (s->ports)
-		add_number(c, "ports", info.nr_ports, s->ports);
+	compare_name(c, &info);
+	if (!stack_segment_config(s, &cfg, NULL)) {
+		cfg.memory_bytes = s->memory ? s->memory : info.memory_bytes;
+		if (!xseg_plan(&cfg, &plan, NULL))
+			compare_sizes(c, &info, &plan);
+	}
+	if (s->memory) {
+		if (s->huge != info.huge)
+			add_segment(c, STACK_DIFF_DOWN, "huge", stack_huge_names[info.huge],
+				stack_huge_names[s->huge]);
+		compare_rights(c, &info, &cfg);
+	} else {
+		compare_text(c, STACK_DIFF_DOWN, "huge");
+		compare_text(c, STACK_DIFF_LIVE, "mode");
+		compare_text(c, STACK_DIFF_LIVE, "group");
+	}
+	compare_text(c, STACK_DIFF_STACK, "owner");
 }
 
 int stack_diff_make(struct tool *t, struct xseg *seg, const struct stack_record *record,

@@ -1,7 +1,8 @@
 /* stack_diff - what differs between a stack that runs and a stack file.
  *
- * Live keys are compared with what the running peers say, all others with the text in the segment.
- * Routes and kinds are compared with those of the segment, and [segment] with its sizes.
+ * Live keys are compared with what the running peers say. Routes and kinds are compared with those
+ * of the segment, and [segment] with what the segment is. All else is compared with the text in the
+ * segment.
  *
  * Contract: reports its errors (tool.h) and returns an exit code. Changes nothing.
  */
@@ -14,7 +15,7 @@
 #include "tools/xseg/base/route_plan.h"
 #include "tools/xseg/flow/stack_file.h"
 
-#define STACK_DIFF_MAX	  256
+#define STACK_DIFF_MAX	  4096			/* more than all keys of a stack */
 #define STACK_DIFF_VALUE 256
 
 enum stack_diff_how {

@@ -161,18 +161,25 @@ int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
 	return rc;
 }
 
-void stack_save_remember(struct xseg *seg, const char *path)
+/* Where it is not a regular file, as a pipe, the path cannot be used later. */
+static bool find_path(const char *path, char real[PATH_MAX])
+{
+	struct stat st;
+
+	return realpath(path, real) && !stat(real, &st) && S_ISREG(st.st_mode);
+}
+
+void stack_save_remember(struct xseg *seg, const char *path, const char *named)
 {
 	struct stack_record *record = calloc(1, sizeof(*record));
 	char real[PATH_MAX];
-	struct stat st;
 
-	if (record && stack_record_get(seg, record) && realpath(path, real) && !stat(real, &st) &&
-		S_ISREG(st.st_mode) && strcmp(record->path, real)) {
-		snprintf(record->path, sizeof(record->path), "%s", real);
-		/* without it nothing can be saved, which is said then */
-		if (stack_record_set(seg, record))
-			*record->path = '\0';
+	if (record && stack_record_get(seg, record)) {
+		snprintf(record->named, sizeof(record->named), "%s", named);
+		if (find_path(path, real))
+			snprintf(record->path, sizeof(record->path), "%s", real);
+		/* without the path nothing can be saved, which is said then */
+		(void)!stack_record_set(seg, record);
 	}
 	free(record);
 }

@@ -20,7 +20,8 @@ int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
 /* Writes " KEY=VALUE..." of a peer into the file, and into the segment. record: as checked. */
 int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
 	struct stack_record *record, const char *peer, const char *settings) XSEG_MUST_CHECK;
-/* Has the segment remember where its stack file is, if it is a regular file. */
-void stack_save_remember(struct xseg *seg, const char *path);
+/* Has the segment remember where its stack file is, if it is a regular file, and what named the
+ * segment (STACK_NAMED_...). */
+void stack_save_remember(struct xseg *seg, const char *path, const char *named);
 
 #endif
