@@ -117,7 +117,8 @@ void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out
 	volume_users_but(seg, volumed, volume, XSEG_NONE, out, size);
 }
 
-void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
+void volume_users_of(struct xseg *seg, uint32_t volumed, volume_users_spare *spare, void *arg,
+	char *out, size_t size)
 {
 	struct xseg_peer_info p;
 	struct kv_text t;
@@ -125,7 +126,7 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 	kv_init(&t, out, size);
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
-			xseg_client_has_any_volume(&p, volumed))
+			xseg_client_has_any_volume(&p, volumed) && !(spare && spare(&p, arg)))
 			add_user(&t, seg, &p);
 }
 

@@ -7,6 +7,7 @@
 #ifndef PEERS_COMMON_VOLUME_USERS_H
 #define PEERS_COMMON_VOLUME_USERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,8 +35,11 @@ void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out
 void volume_users_but(struct xseg *seg, uint32_t volumed, uint32_t volume, uint32_t member,
 		      char *out, size_t size);
 
-/* The same of each process that has any volume of this volumed open. */
-void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size);
+/* The same of each process that has any volume of this volumed open, or values of this kvd, but for
+ * clients that are spared; spare: NULL for none. */
+typedef bool volume_users_spare(const struct xseg_peer_info *client, void *arg);
+void volume_users_of(struct xseg *seg, uint32_t volumed, volume_users_spare *spare, void *arg,
+	char *out, size_t size);
 
 /* The same of each process that has a client, and serves no peer with it. */
 void volume_users_any(struct xseg *seg, char *out, size_t size);

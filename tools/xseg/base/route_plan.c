@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/options/stack_kind.h"
 #include "peers/common/options/stack_record.h"
 
 /* ---- loading ----------------------------------------------------------------------------- */
@@ -61,6 +62,23 @@ static void load_routes(struct xseg *seg, struct route_plan *plan)
 			info.downstream != XSEG_NONE &&
 			xseg_peer_get_info(seg, info.downstream, &below))
 			n->now = route_plan_find(plan, below.name);
+}
+
+/* A gateway has no route: it opens the store of values that its option names. */
+static void load_gateways(const struct stack *old, struct route_plan *plan)
+{
+	const struct stack_kind *kind;
+	const struct stack_peer *p;
+	uint32_t at;
+
+	for (p = old->peers; p < old->peers + old->nr_peers; p++) {
+		kind = stack_kind_find(p->kind);
+		at = route_plan_find(plan, p->name);
+		if (!kind || !kind->over || at == ROUTE_NONE || !plan->node[at].there)
+			continue;
+		plan->node[at].by_name = true;
+		plan->node[at].now = route_plan_find(plan, p->downstream_name);
+	}
 }
 
 static bool load_file(struct xseg *seg, const struct stack *file, struct route_plan *plan)
@@ -138,6 +156,7 @@ bool route_plan_load(struct xseg *seg, const struct stack *old, const struct sta
 	if (!load_peers(seg, old, plan))
 		return false;
 	load_routes(seg, plan);
+	load_gateways(old, plan);
 	if (!load_file(seg, file, plan))
 		return false;
 	load_groups(old, file, plan);

@@ -34,6 +34,7 @@ struct route_node {
 	uint32_t peer, generation, member;	/* of the segment */
 	bool cache;				/* its kind now, if it is there */
 	uint32_t now;				/* the node that it sends to, or ROUTE_NONE */
+	bool by_name;		/* a gateway: the segment has no route of it, the stack names it */
 	/* what the file says */
 	bool in_file, goes;			/* goes: of the stack, and not in the file */
 	bool other_kind;			/* it is there with another kind */

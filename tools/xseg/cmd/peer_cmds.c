@@ -237,7 +237,7 @@ static int refuse_users(const struct one_peer *p)
 {
 	char users[512];
 
-	volume_users_of(p->seg, p->info->index, users, sizeof(users));
+	volume_users_of(p->seg, p->info->index, NULL, NULL, users, sizeof(users));
 	if (!users[0])
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,

@@ -29,6 +29,8 @@ int reload_flush(struct reloading *r);
 /* The mode and the group of the segment. */
 bool reload_changes_rights(const struct reloading *r);
 int reload_rights(struct reloading *r);
+/* Ends the servers of exports that the file does not have. */
+int reload_end_exports(struct reloading *r);
 int reload_unplug(struct reloading *r);
 /* Refuses if a peer is another incarnation than the one that is to be replaced. */
 int reload_check_same(struct reloading *r);

@@ -4,8 +4,8 @@
  *
  * Invariants
  *   R1  Nothing is changed before all that would be refused is refused.
- *   R2  The order is: caches flush, if peers are to be replaced; live keys; caches that leave the
- *       path; peers that go; the segment's copy of the file, with the names of the peers that are
+ *   R2  The order is: caches flush, if peers are to be replaced; live keys; servers of exports that
+ *       go; caches that leave the path; peers that go; the segment's copy of the file, with the names of the peers that are
  *       to be restarted or replaced for it; another supervisor, if peers, processes or exports
  *       change, which replaces (peers/host/replace.h); caches that enter the path; restarts, each
  *       of which takes its name out. So a second reload does what is left, wherever the first one
@@ -354,6 +354,8 @@ static int apply(struct reloading *r)
 		rc = reload_rights(r);
 	if (!rc)
 		rc = set_all(r);
+	if (!rc)
+		rc = reload_end_exports(r);
 	if (!rc)
 		rc = reload_unplug(r);
 	if (!rc)

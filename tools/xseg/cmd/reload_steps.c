@@ -2,14 +2,18 @@
 #include "tools/xseg/cmd/reload.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/say/export_words.h"
 #include "peers/common/say/volume_users.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/flow/ending.h"
+#include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/flow/plug_flow.h"
 
 #define LOOK_NS (TOOL_SECOND / 50)
@@ -59,6 +63,54 @@ static int refuse_users(struct reloading *r, const struct route_node *n, const c
 		r->file->path, n->name, users);
 }
 
+/* What a process ends with: as a peer that is stopped for this, or as the server of exports that the
+ * file does not have. */
+static bool ends_before(const struct xseg_peer_info *client, void *arg)
+{
+	const struct reloading *r = arg;
+	const struct route_plan *plan = &r->d->plan;
+	const struct route_node *n;
+	struct xseg_peer_info p;
+	bool ends = false;
+
+	for (n = plan->node; n < end_of(plan); n++)
+		if (n->alive && n->member == client->member && n->by_name &&
+			(n->goes || (n->replaced && !n->keeps_route)))
+			return true;
+	for (uint32_t i = 0; i < xseg_nr_peers(r->seg); i++) {
+		if (!xseg_peer_get_info(r->seg, i, &p) || p.member != client->member ||
+			!xseg_peer_is_up(p.state) || !export_of_peer(&p))
+			continue;
+		if (stack_find_export(r->file->stack, export_of_peer(&p)) != STACK_NONE)
+			return false;
+		ends = true;
+	}
+	return ends;
+}
+
+static uint64_t connections_of(struct xseg *seg, uint32_t gateway)
+{
+	struct xseg_stats_view *block = malloc(sizeof(*block));
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; block && i < xseg_nr_stats(seg); i++)
+		if (xseg_stats_view(seg, i, block) && block->peer == gateway)
+			nr += xseg_stats_value(block, "curr_connections");
+	free(block);
+	return nr;
+}
+
+static int refuse_connections(struct reloading *r, const struct route_node *n)
+{
+	uint64_t nr = connections_of(r->seg, n->peer);
+
+	return nr ? tool_fail(TOOL_REFUSED,
+			    RELOAD ": by %s, %s serves the values of another store, and %" PRIu64
+				   " client%s connected to it; end them first",
+			    r->file->path, n->name, nr, nr == 1 ? " is" : "s are")
+		  : TOOL_DONE;
+}
+
 int reload_check(struct reloading *r)
 {
 	const struct route_plan *plan = &r->d->plan;
@@ -72,9 +124,11 @@ int reload_check(struct reloading *r)
 		sender = route_plan_sender(plan, (uint32_t)(n - plan->node));
 		if ((n->goes || n->other_kind) && sender != ROUTE_NONE)
 			return refuse_sender(r, n, sender);
-		volume_users_of(r->seg, n->peer, users, sizeof(users));
+		volume_users_of(r->seg, n->peer, ends_before, r, users, sizeof(users));
 		if (users[0])
 			return refuse_users(r, n, users);
+		if (n->by_name && n->other_data && refuse_connections(r, n))
+			return TOOL_REFUSED;
 	}
 	return TOOL_DONE;
 }
@@ -142,6 +196,22 @@ int reload_rights(struct reloading *r)
 }
 
 /* ---- routes ------------------------------------------------------------------------------ */
+
+/* Before the peers that they use go: so they end in order. A supervisor that another one has still to
+ * replace may have exports that the segment's text does not have: the next one ends these. */
+int reload_end_exports(struct reloading *r)
+{
+	struct stack *old;
+	int rc = TOOL_DONE;
+
+	if (stack_names_have(r->before->pending, XSEG_SUPERVISOR_KIND))
+		return TOOL_DONE;
+	old = view_stack(r->seg);
+	if (old)
+		rc = export_flow_end_gone(r->t, r->seg, old, r->file->stack, RELOAD);
+	stack_destroy(old);
+	return rc;
+}
 
 int reload_unplug(struct reloading *r)
 {
@@ -258,8 +328,8 @@ int reload_verify(struct reloading *r)
 
 	for (const struct route_node *n = plan->node; n < end_of(plan); n++) {
 		index = xseg_peer_find(r->seg, n->name);
-		if (!n->replaced || n->keeps_route || n->want == ROUTE_NONE || index == XSEG_NONE ||
-			!xseg_peer_get_info(r->seg, index, &info))
+		if (!n->replaced || n->keeps_route || n->by_name || n->want == ROUTE_NONE ||
+			index == XSEG_NONE || !xseg_peer_get_info(r->seg, index, &info))
 			continue;
 		if (!xseg_peer_get_info(r->seg, info.downstream, &below) ||
 			strcmp(below.name, plan->node[n->want].name) != 0)

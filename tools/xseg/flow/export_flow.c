@@ -105,7 +105,7 @@ static bool is_done(enum export_order order, const struct exported *before,
 	const struct exported *now)
 {
 	if (order == EXPORT_STOP)
-		return now->state == EXPORTED_STOPPED;
+		return now->state == EXPORTED_STOPPED || now->state == EXPORTED_DEAD;
 	return exported_is_served(now) &&
 	       (order == EXPORT_START || !exported_is_served(before) ||
 		       now->peer.generation != before->peer.generation);
@@ -183,5 +183,38 @@ int export_flow_end(struct tool *t, struct xseg *seg)
 
 	while (!rc && find_server(seg, &server))
 		rc = end_one(t, seg, &server);
+	return rc;
+}
+
+/* ---- exports that go --------------------------------------------------------------------- */
+
+static int end_gone(struct launch *l, uint32_t place)
+{
+	struct xseg_peer_info supervisor;
+	struct exported x;
+	int rc;
+
+	exported_look(l->seg, &l->stack->exports[place], place, &x);
+	if (!exported_is_served(&x))
+		return TOOL_DONE;
+	if (!view_supervisor(l->seg, &supervisor))
+		return end_one(l->t, l->seg, &x.peer);
+	rc = proc_order_export(l->seg, &supervisor, EXPORT_STOP, place);
+	if (rc)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process",
+			"%s: the supervisor of segment %s", l->what, l->t->segment);
+	return export_flow_wait_order(l, EXPORT_STOP, &x);
+}
+
+int export_flow_end_gone(struct tool *t, struct xseg *seg, const struct stack *old,
+	const struct stack *file, const char *what)
+{
+	struct launch launch;
+	int rc = TOOL_DONE;
+
+	launch_watch(&launch, t, seg, old, what);
+	for (uint32_t i = 0; !rc && i < old->nr_exports; i++)
+		if (stack_find_export(file, old->exports[i].name) == STACK_NONE)
+			rc = end_gone(&launch, i);
 	return rc;
 }

@@ -163,7 +163,7 @@ static void compare_route(struct comparing *c, const struct stack_peer *q, uint3
 	uint32_t now = route_plan_below(plan, at), want = plan->node[at].want;
 
 	if (now != want && (now != ROUTE_NONE || plan->node[at].cache))
-		add(c, how_of(&plan->node[at]), q, "", "downstream",
+		add(c, how_of(&plan->node[at]), q, "", plan->node[at].by_name ? "kvd" : "downstream",
 			now == ROUTE_NONE ? "" : plan->node[now].name,
 			want == ROUTE_NONE ? "" : plan->node[want].name);
 }
