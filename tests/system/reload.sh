@@ -85,6 +85,13 @@ expect_json '.differences[] | select(.key == "dirty_age") | .now == "3s" and .fi
 	"which differs from the file" xseg --json reload --dry-run
 t "reload has the file's again" xseg --quiet reload
 is "at once" "$(xseg cache get cached | grep ^dirty_age)" dirty_age=15s
+t "keys are set that the file does not have" xseg peer set memd bandwidth=8G/s latency=1us iops=1000000 \
+	fail=write:0:EIO
+expect_json '.differences | map([.key, .now, .file, .how]) == [["latency", "1us", "0s", "live"],
+	["bandwidth", "8G/s", "0", "live"], ["iops", "1000000", "0", "live"], ["fail", "write:0:EIO", "", "live"]]' \
+	"they differ from their defaults" xseg --json reload --dry-run
+t "reload has these again" xseg --quiet reload
+expect_json '.differences == []' "all of them" xseg --json reload --dry-run
 
 # ---- peers that go ----
 
@@ -113,6 +120,42 @@ t "the cache comes back, and the spare peer goes" xseg --quiet reload
 is "as the file says" "$(xseg --json peer list | jq -c '[.[] | select(.kind != "client") | .name] | sort')" \
 	'["cached","memd","volumed"]'
 is "at its place" "$(path_of cached volumed)" "memd cached"
+
+# ---- what only down and up can change ----
+
+# Told each time, as long as the segment is not so. The file names the segment, as no -s does.
+named=$XSEG_SEGMENT-named other=$XSEG_SEGMENT-other
+printf '[segment]\nname = %s\nmemory = 32M\n[peer memd]\nmemory = 4M\n' "$named" >named.conf
+t "a stack comes up whose file names the segment" env -u XSEG_SEGMENT xseg up named.conf
+is "nothing differs" "$(xseg -s "$named" reload)" "segment $named is as $TMP/named.conf says"
+sed -i "s/^name = .*/name = $other\nhuge = never\nowner = $(id -un)/" named.conf
+expect_json '.differences | map({(.key): [.now, .file, .how]}) | add ==
+	{"name": ["'"$named"'", "'"$other"'", "down"], "huge": ["auto", "never", "down"],
+	"owner": ["", "'"$(id -un)"'", "stack"]}' "another name, huge pages and owner are told" \
+	xseg -s "$named" --json reload --dry-run
+for time in first second; do
+	expect_err 4 "holds but name, huge of \[segment\], .*; use 'xseg -s $named down', then 'xseg -s $named up " \
+		"so does the $time reload" xseg -s "$named" reload
+done
+expect_err 4 "differs from it in 2 places" "and up" xseg -s "$named" up named.conf
+t "it goes down" xseg -s "$named" down
+t "and up" env -u XSEG_SEGMENT xseg up named.conf
+is "then it is so" "$(xseg -s "$other" reload)" "segment $other is as $TMP/named.conf says"
+chmod 660 "/dev/shm/xseg.$other"
+expect_json '.differences == [{"section": "segment", "key": "mode", "now": "0660", "file": "0600", "how": "live"}]' \
+	"a mode that somebody has changed is told" xseg -s "$other" --json reload --dry-run
+t "and set" xseg -s "$other" reload
+is "as the file says" "$(stat -c %a "/dev/shm/xseg.$other")" 600
+t "it goes down" xseg -s "$other" down
+t "-s wins over the file's name" xseg -s "$named" up named.conf
+is "each time: nothing differs" "$(xseg -s "$named" reload)" "segment $named is as $TMP/named.conf says"
+t "it goes down" xseg -s "$named" down
+t "a segment is made by hand" xseg -s "$named" create --memory 32M --ports 128 --mode 0660
+printf '[peer memd]\nmemory = 4M\n' >named.conf
+t "and used by a file that does not say how" xseg -s "$named" up named.conf
+is "then nothing differs" "$(xseg -s "$named" reload)" "segment $named is as $TMP/named.conf says"
+is "and it stays as it is" "$(stat -c %a "/dev/shm/xseg.$named")" 660
+t "it goes down" xseg -s "$named" down
 
 # ---- no room ----
 

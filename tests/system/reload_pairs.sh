@@ -14,8 +14,8 @@ need xseg xseg-host xbench volumed cached filed kvd memd xseg-memcached jq
 # Each is on or off. `plugged`: volumed sends to the cache, or past it; `lower`: a second cache below;
 # `keys`: a new kvd beside volumed; `moved`: a kvd goes from a store of its own to the place of
 # volumed; `gate`: a gateway above that kvd; `spare`: a peer that nobody uses; `kind`: of a store that
-# nobody uses; `live`, `threads`, `mode`: keys; `together`: two or three share a process; `export`: a
-# volume is exported.
+# nobody uses; `live`, `threads`, `mode`: keys, also of one that shares a process; `together`: two or
+# three share one; `export`: a volume is exported.
 changes=(plugged lower keys moved gate spare kind live threads mode together export)
 nr=${#changes[@]}
 # What changes together: the places of these in the list.
@@ -61,6 +61,7 @@ stack()
 		kind = kvd
 		size = 8M
 		zone_size = 256k
+		tail = ${on[threads]:-4}M
 		downstream = $([ -z "${on[moved]}" ] && echo other || echo "$top")
 		[peer odd]
 		kind = ${on[kind]:-memd}
@@ -153,6 +154,8 @@ reload_once()
 	turn "$@"
 	stack >next.conf
 	xseg --json reload --dry-run next.conf >dry.json
+	xseg up next.conf >up.out 2>up.err
+	is "up tells what differs" "$?:$(cat up.out)" "4:$(xseg reload --dry-run next.conf)"
 	sight >before.json
 	xseg --json reload next.conf >done.json 2>reload.err
 	if [ $? -ne 0 ] || [ -s reload.err ]; then

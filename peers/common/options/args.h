@@ -1,9 +1,9 @@
 /* args - the argument list of a peer's program, as its section of the stack file gives it. For code
  * that starts peers, or an NBD server.
  *
- * Contract: any thread; allocates; nothing blocks. Of a segment it only reads which peers there are,
- * and where they send. If something does not fit or cannot be
- * allocated, `failed` is set: then the list must not be used.
+ * Contract: any thread; allocates; nothing blocks. Of a segment it only reads which peers there
+ * are, and where they send. If something does not fit or cannot be allocated, `failed` is set: then
+ * the list must not be used.
  *
  * Invariant: arg[nr] is NULL.
  */

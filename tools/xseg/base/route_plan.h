@@ -3,9 +3,9 @@
  * A peer that is no cache stands on a *base*: the first peer below it that is no cache, and has its
  * data. A cache between them changes no data, so it is unplugged and plugged while all serve. A
  * peer that gets another base, or whose base gets another kind, is *replaced*: it is stopped in
- * order, and its next process begins where the file says (peers/host/replace.h). A peer that begins
- * where a cache is still to be plugged begins below that (peers/common/options/args.h), and the cache
- * is plugged below it, too.
+ * order, and its next process begins where the file says (peers/host/replace.h). A peer whose cache
+ * is still to be plugged begins below that (peers/common/options/args.h), and the cache is plugged
+ * below it, too.
  *
  *   a peer                                              what is done
  *   has another kind in the file                        replaced; a cache is unplugged before
@@ -41,7 +41,7 @@ struct route_node {
 	bool cache_in_file;
 	uint32_t want;				/* as now */
 	uint32_t group;				/* of the file, or ROUTE_NONE */
-	bool regrouped;
+	bool regrouped;				/* its process begins anew, and keeps its routes */
 	/* what is to be done */
 	bool replaced, keeps_route;
 	bool other_data;			/* its clients would find other data */

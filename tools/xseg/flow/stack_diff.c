@@ -77,6 +77,21 @@ static bool same_value(const char *a, const char *b)
 	       (len && b[len - 1] == '%' && strlen(a) == len - 1 && !strncmp(a, b, len - 1));
 }
 
+/* Without a default a number is 0, and peers take no empty text for one. A list may be empty. */
+static const char *default_of(const struct stack_key *key)
+{
+	static const char *const numbers[] = { "N", "SIZE", "RATE" };
+
+	if (*key->def || strchr(key->flags, 'm'))
+		return key->def;
+	if (!strcmp(key->arg, "TIME"))
+		return "0s";
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (!strcmp(key->arg, numbers[i]))
+			return "0";
+	return "";
+}
+
 /* Of a key of a peer, as the file has it: values of a list in a line each; else the default. */
 static const char *value_of(const struct stack_peer *p, const struct stack_key *key,
 	char text[STACK_DIFF_VALUE])
@@ -89,7 +104,7 @@ static const char *value_of(const struct stack_peer *p, const struct stack_key *
 		if (opt_same_name(p->option[i].key, key->name))
 			kv_add(&t, "%s%s", t.used ? "\n" : "", p->option[i].value);
 	if (!t.used)
-		snprintf(text, STACK_DIFF_VALUE, "%s", key->def);
+		snprintf(text, STACK_DIFF_VALUE, "%s", default_of(key));
 	return text;
 }
 
@@ -163,19 +178,22 @@ static void compare_route(struct comparing *c, const struct stack_peer *q, uint3
 	uint32_t now = route_plan_below(plan, at), want = plan->node[at].want;
 
 	if (now != want && (now != ROUTE_NONE || plan->node[at].cache))
-		add(c, how_of(&plan->node[at]), q, "", plan->node[at].by_name ? "kvd" : "downstream",
+		add(c, how_of(&plan->node[at]), q, "",
+			plan->node[at].by_name ? "kvd" : "downstream",
 			now == ROUTE_NONE ? "" : plan->node[now].name,
 			want == ROUTE_NONE ? "" : plan->node[want].name);
 }
 
-/* A peer that is replaced for what differs of others. */
+/* A peer that is replaced for what differs of others, or restarted with them. */
 static void note_replaced(
 	struct comparing *c, const struct stack_peer *q, const struct route_node *n)
 {
 	const struct stack_diff *d = c->d;
 
 	for (uint32_t i = 0; i < d->nr; i++)
-		if (d->row[i].how == STACK_DIFF_REPLACE && !strcmp(d->row[i].peer, q->name))
+		if (!strcmp(d->row[i].peer, q->name) &&
+			(d->row[i].how == STACK_DIFF_REPLACE ||
+				(d->row[i].how == STACK_DIFF_RESTART && n->keeps_route)))
 			return;
 	if (n->replaced)
 		add(c, STACK_DIFF_REPLACE, q, "", "", n->keeps_route ? "its process" : "its place",
@@ -212,21 +230,51 @@ static void compare_together(
 		add(c, STACK_DIFF_REPLACE, q, "", "together", now, file);
 }
 
+static bool answers(struct comparing *c, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	return xseg_peer_get_info(c->seg, peer, &info) && info.state == XSEG_PEER_LIVE &&
+	       client_ask(c->c, peer, "get") >= 0;
+}
+
+static void compare_options(struct comparing *c, const struct stack_peer *p,
+	const struct stack_peer *q, const struct route_node *n)
+{
+	compare_keys(c, p, q, answers(c, n->peer) ? c->c->text : NULL);
+	compare_own(c, p, q);
+}
+
+/* Peers that share a process are restarted together, so that they share the next one, too. The plan
+ * has to know that before it is made. */
+static void plan_restarts(struct comparing *c)
+{
+	for (uint32_t i = 0; i < c->new->nr_peers; i++) {
+		const struct stack_peer *q = &c->new->peers[i];
+		uint32_t was = stack_find(c->old, q->name);
+		struct route_node *n = &c->d->plan.node[route_plan_find(&c->d->plan, q->name)];
+
+		if (q->group == STACK_NONE || was == STACK_NONE || !n->there || n->other_kind)
+			continue;
+		compare_options(c, &c->old->peers[was], q, n);
+		n->regrouped |= stack_diff_count(c->d, STACK_DIFF_RESTART) ||
+				stack_names_have(c->record->pending, q->name);
+		c->d->nr = 0;
+	}
+}
+
 /* p: as it was; at: its node */
 static void compare_peer(
 	struct comparing *c, const struct stack_peer *p, const struct stack_peer *q, uint32_t at)
 {
 	const struct route_node *n = &c->d->plan.node[at];
 	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
-	bool answers = xseg_peer_get_info(c->seg, n->peer, &info) && info.state == XSEG_PEER_LIVE &&
-		       client_ask(c->c, n->peer, "get") >= 0;
 
-	if (n->other_kind) {
+	if (n->other_kind && xseg_peer_get_info(c->seg, n->peer, &info)) {
 		add(c, STACK_DIFF_REPLACE, q, "", "kind", info.kind, q->kind);
 		return;
 	}
-	compare_keys(c, p, q, answers ? c->c->text : NULL);
-	compare_own(c, p, q);
+	compare_options(c, p, q, n);
 	compare_route(c, q, at);
 	compare_together(c, p, q);
 	note_replaced(c, q, n);
@@ -438,6 +486,7 @@ int stack_diff_make(struct tool *t, struct xseg *seg, const struct stack_record 
 			"by hand",
 			t->segment, ROUTE_PLAN_NODES);
 	if (!rc) {
+		plan_restarts(&c);
 		route_plan_make(&d->plan);
 		compare_segment(&c);
 		compare_peers(&c);
