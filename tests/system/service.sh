@@ -69,7 +69,45 @@ t "the manager is told once more that all serve" wait_for 60 eval '[ "$(grep -cx
 is "no line of the log is shown twice" "$(grep -E '^[0-9]{4}-' front.log | sort | uniq -d)" ""
 is "the front stays" "$(kill -0 "$front" && echo yes)" yes
 t "a volume is made" xseg volume create v --size 32M
-t "and written, which stays dirty" xbench --volume=v --rw=write --bs=64k --iodepth=8 --size=32M --number_ios=512
+write_dirty()
+{
+	xbench --volume=v --rw=write --bs=64k --iodepth=8 --size=32M --number_ios=512
+}
+
+# ---- a reload and a restart that flush for long ----
+
+# noted: what the manager was told since the last time
+noted()
+{
+	tail -n +"$((seen + 1))" notes
+	seen=$(wc -l <notes)
+}
+seen=0
+t "data is written, which stays dirty" write_dirty
+t "the store is slow" xseg peer set memd bandwidth=8M/s
+sed 's/^memory = 64M/&\nbandwidth = 8M\/s/' stack.conf >joined.conf
+printf '[run]\ntogether = volumed cached\n' >>joined.conf
+noted >before.txt
+t "peers are replaced, after their data is flushed" env NOTIFY_SOCKET="$short/socket" xseg reload joined.conf
+noted >told.txt
+t "meanwhile the manager is told that it takes longer" \
+	test "$(grep -c '^EXTEND_TIMEOUT_USEC=60000000$' told.txt)" -ge 3
+t "with what is left" grep -q '^STATUS=reload: .* dirty$' told.txt
+is "at the end all serve again" "$(grep . told.txt | tail -n 1)" "STATUS=all peers serve"
+is "it is told nothing else" "$(grep -vE '^(EXTEND_TIMEOUT_USEC|STATUS)=|^$' told.txt)" ""
+t "data is written, which stays dirty" write_dirty
+t "all are restarted" env NOTIFY_SOCKET="$short/socket" xseg peer restart --all
+noted >told.txt
+t "that takes longer, too" test "$(grep -c '^EXTEND_TIMEOUT_USEC=60000000$' told.txt)" -ge 3
+t "with what is left" grep -q '^STATUS=peer restart: .* dirty$' told.txt
+t "a reload that only looks is quick" env NOTIFY_SOCKET="$short/socket" xseg reload --dry-run
+sleep 1		# the front looks at its program now and then
+noted >told.txt
+is "and tells nothing" "$(grep -c EXTEND told.txt)" 0
+
+# ---- a stop ----
+
+t "data is written, which stays dirty" write_dirty
 t "the store is slow" xseg peer set memd bandwidth=16M/s
 kill -TERM "$front"
 wait "$front"

@@ -35,3 +35,8 @@ uint64_t unpromised_bytes_of(struct xseg *seg, uint32_t peer)
 {
 	return sum_of(seg, peer, "unpromised_bytes");
 }
+
+uint64_t flushed_bytes_of(struct xseg *seg, uint32_t peer)
+{
+	return sum_of(seg, peer, "flushed_bytes");
+}

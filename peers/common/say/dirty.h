@@ -12,6 +12,9 @@
 
 /* Of that peer (XSEG_NONE: of all), in bytes. UINT64_MAX where there is no memory to look. */
 uint64_t dirty_bytes_of(struct xseg *seg, uint32_t peer);
+/* How much caches have written to the peers below since they were made; a number that grows says
+ * that the store takes data. */
+uint64_t flushed_bytes_of(struct xseg *seg, uint32_t peer);
 /* The same of data of writes that were answered with an error, which is kept as long as there is
  * room. */
 uint64_t unpromised_bytes_of(struct xseg *seg, uint32_t peer);

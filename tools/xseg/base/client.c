@@ -443,6 +443,7 @@ int client_flush(
 				"%s %s: not all is on stable storage yet, the flush goes on; '%s' "
 				"shows how much is dirty",
 				what, name, view_dirty_command(c->seg, peer, command));
+		tool_flushes(c->t);
 		tool_progress(c->t, "%s %s: flushing, %s dirty", what, name,
 			      out_size(dirty_bytes_of(c->seg, XSEG_NONE), dirty));
 	}

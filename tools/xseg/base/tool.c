@@ -132,6 +132,12 @@ bool tool_out_of_time(const struct tool *t)
 	return interrupted || (t->deadline_ns != UINT64_MAX && tool_now_ns() >= t->deadline_ns);
 }
 
+void tool_flushes(const struct tool *t)
+{
+	if (t->flushes)
+		t->flushes(t->flushes_arg);
+}
+
 /* ---- saying things ----------------------------------------------------------------------- */
 
 void tool_name_segment(const char *segment)

@@ -44,6 +44,8 @@ struct tool {
 	bool json, quiet;
 	uint64_t timeout_ns;			/* 0: none */
 	uint64_t deadline_ns;			/* monotonic; UINT64_MAX: none */
+	void (*flushes)(void *arg);	/* unless it is NULL, tool_flushes() calls it */
+	void *flushes_arg;
 };
 
 /* One command. `words` are one or two; handlers get what is neither a word nor an option. */
@@ -85,6 +87,8 @@ bool tool_interrupted(void);
 void tool_clear_interrupt(void);
 /* True when the command should stop waiting (T3). */
 bool tool_out_of_time(const struct tool *t);
+/* To be called again and again while a wait is for data that a cache writes to the store. */
+void tool_flushes(const struct tool *t);
 
 /* Whose commands hints name (T5); the text stays the caller's, and may change later. */
 void tool_name_segment(const char *segment);

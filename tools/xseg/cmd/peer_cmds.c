@@ -12,6 +12,7 @@
 
 #include "peers/common/say/volume_users.h"
 #include "tools/xseg/base/client.h"
+#include "tools/xseg/base/extend.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/base/halted.h"
@@ -346,12 +347,15 @@ static int note_exports(const struct tool *t, struct xseg *seg)
 
 static int restart_stack(struct tool *t, bool if_replaced)
 {
+	struct extend extend;
 	struct xseg *seg;
 	int rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 
 	if (rc)
 		return rc;
+	extend_begin(&extend, t, seg, "peer restart");
 	rc = restart_all(t, seg, if_replaced);
+	extend_end(&extend, t, rc);
 	if (!rc)
 		rc = note_exports(t, seg);
 	xseg_detach(seg);

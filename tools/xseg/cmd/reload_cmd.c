@@ -5,11 +5,11 @@
  * Invariants
  *   R1  Nothing is changed before all that would be refused is refused.
  *   R2  The order is: caches flush, if peers are to be replaced; live keys; servers of exports that
- *       go; caches that leave the path; peers that go; the segment's copy of the file, with the names of the peers that are
- *       to be restarted or replaced for it; another supervisor, if peers, processes or exports
- *       change, which replaces (peers/host/replace.h); caches that enter the path; restarts, each
- *       of which takes its name out. So a second reload does what is left, wherever the first one
- *       was killed, and the supervisor ends what it has begun.
+ *       go; caches that leave the path; peers that go; the segment's copy of the file, with the
+ *       names of the peers that are to be restarted or replaced for it; another supervisor, if
+ *       peers, processes or exports change, which replaces (peers/host/replace.h); caches that
+ *       enter the path; restarts, each of which takes its name out. So a second reload does what
+ *       is left, wherever the first one was killed, and the supervisor ends what it has begun.
  *   R3  What only down and up can change is said, and stays.
  *   R4  One reload at a time (stack_lock.h).
  */
@@ -21,6 +21,7 @@
 #include "peers/common/say/kv.h"
 #include "peers/common/say/words.h"
 #include "tools/xseg/base/client.h"
+#include "tools/xseg/base/extend.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/stack_lock.h"
@@ -465,6 +466,7 @@ int stack_reload(struct tool *t, const void *opts, int argc, char **argv)
 	struct reloading r = { .t = t, .record = calloc(1, sizeof(*r.record)),
 		.before = calloc(1, sizeof(*r.before)), .d = calloc(1, sizeof(*r.d)), .lock = -1 };
 	char path[PATH_MAX] = "";
+	struct extend extend;
 	int rc = r.record && r.before && r.d ? attach(&r, o->dry_run)
 				 : tool_fail(TOOL_FAILED, RELOAD ": no memory; free some");
 
@@ -475,8 +477,12 @@ int stack_reload(struct tool *t, const void *opts, int argc, char **argv)
 			RELOAD ": segment %s does not know its stack file; name it, as in 'xseg "
 			"reload STACK.conf'",
 			t->segment);
+	if (r.seg)
+		extend_begin(&extend, t, r.seg, RELOAD);
 	if (!rc)
 		rc = reload_file(&r, path, o->dry_run);
+	if (r.seg)
+		extend_end(&extend, t, rc);
 	stack_file_drop(r.file);
 	stack_unlock(r.lock);
 	if (r.seg)

@@ -63,8 +63,8 @@ static int refuse_users(struct reloading *r, const struct route_node *n, const c
 		r->file->path, n->name, users);
 }
 
-/* What a process ends with: as a peer that is stopped for this, or as the server of exports that the
- * file does not have. */
+/* Whether the client's process ends first: it is a gateway that is stopped for this, or the server
+ * of exports that the file does not have. */
 static bool ends_before(const struct xseg_peer_info *client, void *arg)
 {
 	const struct reloading *r = arg;
@@ -197,8 +197,8 @@ int reload_rights(struct reloading *r)
 
 /* ---- routes ------------------------------------------------------------------------------ */
 
-/* Before the peers that they use go: so they end in order. A supervisor that another one has still to
- * replace may have exports that the segment's text does not have: the next one ends these. */
+/* Before the peers that they use go: so they end in order. If another supervisor has still to take
+ * over, the present one may have other exports than the segment's text: the next one ends these. */
 int reload_end_exports(struct reloading *r)
 {
 	struct stack *old;

@@ -20,6 +20,7 @@
 
 #include "peers/common/say/dirty.h"
 #include "peers/common/options/owner.h"
+#include "tools/xseg/base/extend.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/damage.h"
 #include "tools/xseg/flow/ending.h"
@@ -380,14 +381,19 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 	const struct stack_up_opts *o = opts;
 	struct upping u = { .t = t, .path = argv[0], .again = o->service && getenv(STAY_AGAIN) };
 	bool stays = o->foreground || o->service;
+	struct extend extend;
 	int rc;
 
 	(void)argc;
 	rc = read_stack(&u);
 	if (!rc)
 		rc = open_segment(&u);
+	if (u.seg && o->service)
+		extend_begin(&extend, t, u.seg, "up");
 	if (!rc && !u.taken_back)
 		rc = bring_up(&u);
+	if (u.seg && o->service)
+		extend_end(&extend, t, rc);
 	if (!rc)
 		rc = say_up(&u);
 	if (!rc && !stays && !u.taken_back)

@@ -139,11 +139,14 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s)
 {
 	uint64_t dirty = dirty_bytes_of(seg, s->peer ? s->peer->index : XSEG_NONE);
+	uint64_t flushed = flushed_bytes_of(seg, s->peer ? s->peer->index : XSEG_NONE);
 	uint32_t alive = s->peer ? 1 : count_alive(seg);
 	uint64_t now = tool_now_ns();
 
-	if (dirty < s->dirty || alive < s->alive)
+	tool_flushes(t);
+	if (dirty < s->dirty || flushed > s->flushed || alive < s->alive)
 		s->since_ns = now;
+	s->flushed = flushed;
 	if (dirty < s->dirty)
 		s->dirty = dirty;
 	if (alive < s->alive)

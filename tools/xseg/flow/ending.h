@@ -25,11 +25,12 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 /* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
 int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
 
-/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and
- * the fewest peers that have been alive. That is progress, and that there is more again is not. */
+/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, how
+ * much has been flushed, and the fewest peers that have been alive. Clients may write as fast as a
+ * cache flushes, so each flush is progress, too. That there is more dirty again is not. */
 struct ending_stall {
 	const struct xseg_peer_info *peer;
-	uint64_t dirty, since_ns;
+	uint64_t dirty, flushed, since_ns;
 	uint32_t alive;
 	bool told;
 };

@@ -14,8 +14,8 @@
  * volume is not there is served, and is told of. One that `xseg export stop` has stopped is told
  * of, too, and not waited for. */
 int export_flow_wait(struct launch *l);
-/* Ends the servers of exports that `old` has, which is the stack of the segment, and `file` does not
- * have; waits for that. The supervisor does it, if there is one. what: the command */
+/* Ends the servers of exports that `old`, the stack of the segment, has and `file` does not have.
+ * Waits for that. The supervisor does it, if there is one. what: the command */
 int export_flow_end_gone(struct tool *t, struct xseg *seg, const struct stack *old,
 	const struct stack *file, const char *what);
 /* Ends all servers of exports in order, and waits for that. No supervisor may be there. */

@@ -203,6 +203,8 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 				view_how_to_start(p->seg, away.name, how), info.name);
 		if (tool_out_of_time(p->t))
 			return later(p, leaving, who == XSEG_NONE ? NULL : &away);
+		if (leaving)
+			tool_flushes(p->t);
 		show(p, leaving, who == XSEG_NONE ? NULL : &away);
 		tool_sleep_ns(LOOK_NS);
 	}

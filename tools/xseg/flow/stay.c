@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "peers/common/say/dirty.h"
+#include "tools/xseg/base/extend.h"
 #include "tools/xseg/base/notify.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/flow/ending.h"
 
-#define LOOK_NS	  (TOOL_SECOND / 10)
-#define EXTEND_US 60000000u		/* after this long without any progress the manager kills */
+#define LOOK_NS (TOOL_SECOND / 10)
 
 struct stay {
 	struct tool *t;

@@ -1,0 +1,53 @@
+/* extend - see extend.h. */
+#include "tools/xseg/base/extend.h"
+
+#include <stdlib.h>
+
+#include "peers/common/say/dirty.h"
+#include "tools/xseg/base/notify.h"
+#include "tools/xseg/base/out.h"
+
+#define LOOK_NS TOOL_SECOND
+
+static void look(void *arg)
+{
+	uint64_t now = tool_now_ns(), dirty, flushed;
+	struct extend *e = arg;
+	char text[OUT_TEXT];
+	bool goes_on;
+
+	if (now - e->looked_ns < LOOK_NS)
+		return;
+	e->looked_ns = now;
+	dirty = dirty_bytes_of(e->seg, XSEG_NONE);
+	flushed = flushed_bytes_of(e->seg, XSEG_NONE);
+	goes_on = dirty < e->dirty || flushed > e->flushed;
+	if (dirty < e->dirty)
+		e->dirty = dirty;
+	e->flushed = flushed;
+	if (!goes_on)
+		return;
+	e->told = true;
+	notify_send("EXTEND_TIMEOUT_USEC=%u\nSTATUS=%s: %s dirty", EXTEND_US, e->what,
+		out_size(dirty, text));
+}
+
+void extend_begin(struct extend *e, struct tool *t, struct xseg *seg, const char *what)
+{
+	*e = (struct extend){ .seg = seg, .what = what, .dirty = UINT64_MAX };
+	if (!getenv("NOTIFY_SOCKET"))
+		return;
+	t->flushes = look;
+	t->flushes_arg = e;
+}
+
+void extend_end(struct extend *e, struct tool *t, int code)
+{
+	t->flushes = NULL;
+	if (!e->told)
+		return;
+	if (code)
+		notify_send("STATUS=%s has ended with exit code %d", e->what, code);
+	else
+		notify_send("STATUS=all peers serve");
+}

@@ -1,0 +1,29 @@
+/* extend - a command that a service manager waits for puts the manager's time-out off while data is
+ * flushed.
+ *
+ * A flush may take longer than any time-out that fits all else. So while the command waits for one
+ * (tool_flushes()), it says EXTEND_TIMEOUT_USEC (notify.h) when there is less dirty data, or when a
+ * cache has written some. If the store takes nothing for a minute, the manager's time-out holds.
+ *
+ * Contract: one thread; works on any attachment. Without a manager nothing is done.
+ */
+#ifndef TOOLS_XSEG_EXTEND_H
+#define TOOLS_XSEG_EXTEND_H
+
+#include "tools/xseg/base/tool.h"
+
+#define EXTEND_US 60000000u		/* after this long without any progress the manager acts */
+
+struct extend {
+	struct xseg *seg;
+	const char *what;			/* the command */
+	uint64_t looked_ns, dirty, flushed;
+	bool told;
+};
+
+/* seg and e live until extend_end(). */
+void extend_begin(struct extend *e, struct tool *t, struct xseg *seg, const char *what);
+/* code: with which the command ends */
+void extend_end(struct extend *e, struct tool *t, int code);
+
+#endif
