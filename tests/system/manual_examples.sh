@@ -85,7 +85,7 @@ elsewhere()
 	"xseg top") echo "xseg_tool.sh: needs a terminal" ;;
 	"xseg down --cancel") echo "down.sh: needs a stop that has not ended" ;;
 	*--salvage) echo "kvd_damage.sh: needs a log that is lost" ;;
-	"adduser "*) echo "packages.sh: it changes the users of the machine" ;;
+	"adduser "*|"systemctl "*) echo "packages.sh: it changes the machine" ;;
 	ceph\ *) echo "readme_ceph.sh: needs a cluster" ;;
 	*) return 1 ;;
 	esac
@@ -307,7 +307,7 @@ whole()
 			keep' "$1" first.conf
 		cat "$1"
 	fi | while IFS= read -r line; do small "$line"; done |
-		sed -E -e "s|/srv/objects|$TMP/objects|; s|/run/xseg/[^ ]*nbd\.sock|$TMP/nbd.sock|" \
+		sed -E -e "s|/srv/objects|$TMP/objects|; s|/run/xseg/([^ ]*/)?([^ /]*\.sock)|$TMP/\2|" \
 			-e "s/^group = .*/group = $(id -gn)/"
 }
 
