@@ -6,8 +6,15 @@
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/flow/damage.h"
 
-#define ASK_NS	(4 * TOOL_SECOND) /* volumed gives objects up after 3 s (catalog_load.c) */
+#define ASK_NS	(4 * TOOL_SECOND)
+#define LOAD_NS (60 * TOOL_SECOND) /* volumed gives objects up after 3 s (catalog_load.c) */
 #define LOOK_NS (TOOL_SECOND / 50)
+
+struct asking {
+	struct tool quick;			/* for one answer */
+	struct client *client;
+	uint64_t end_ns;			/* of all of them */
+};
 
 void damage_add(struct damage *d, const char *answer)
 {
@@ -24,9 +31,11 @@ bool damage_any(const struct damage *d)
 	return d->reason[0] || d->unread[0];
 }
 
-/* One that has just begun is still reading. */
-static void ask_one(struct client *c, uint32_t peer, struct damage *d)
+/* One that has just begun is still reading. It is waited for as long as it says so; the machine may
+ * be slow. */
+static void ask_one(struct asking *a, uint32_t peer, struct damage *d)
 {
+	struct client *c = a->client;
 	char word[24];
 
 	while (client_ask(c, peer, "status") >= 0) {
@@ -35,22 +44,23 @@ static void ask_one(struct client *c, uint32_t peer, struct damage *d)
 			damage_add(d, c->text);
 			return;
 		}
-		if (tool_out_of_time(c->t))
+		if (tool_out_of_time(&a->quick) || tool_now_ns() > a->end_ns)
 			return;
+		a->quick.deadline_ns = tool_now_ns() + ASK_NS;
 		tool_sleep_ns(LOOK_NS);
 	}
 }
 
-static void ask_all(struct client *c, struct damage *d)
+static void ask_all(struct asking *a, struct damage *d)
 {
 	const struct xseg_peer_info *p = NULL;
 	struct view_peers peers = { 0 };
 
-	if (view_peers_load(c->seg, &peers))
+	if (view_peers_load(a->client->seg, &peers))
 		return;
 	while ((p = view_peer_of_kind(&peers, "volumed", p)))
 		if (p->state == XSEG_PEER_LIVE)
-			ask_one(c, p->index, d);
+			ask_one(a, p->index, d);
 	view_peers_fini(&peers);
 }
 
@@ -70,20 +80,22 @@ static bool any_volumed(struct xseg *seg)
 
 void damage_ask(const struct tool *t, struct xseg *seg, struct damage *d)
 {
-	struct tool quick = { .quiet = true, .timeout_ns = ASK_NS,
-		.deadline_ns = tool_now_ns() + ASK_NS };
-	struct client *c;
+	uint64_t now = tool_now_ns(), end_ns = now + LOAD_NS;
+	struct asking a = {
+		.quick = { .quiet = true, .timeout_ns = ASK_NS, .deadline_ns = now + ASK_NS },
+		.end_ns = end_ns < t->deadline_ns ? end_ns : t->deadline_ns,
+	};
 	int rc;
 
 	*d = (struct damage){ .lost = 0 };
 	if (!any_volumed(seg))
 		return;
-	snprintf(quick.segment, sizeof(quick.segment), "%s", t->segment);
+	snprintf(a.quick.segment, sizeof(a.quick.segment), "%s", t->segment);
 	tool_mute(true);
-	rc = client_open(&quick, &c);
+	rc = client_open(&a.quick, &a.client);
 	if (!rc) {
-		ask_all(c, d);
-		client_close(c);
+		ask_all(&a, d);
+		client_close(a.client);
 	}
 	tool_mute(false);
 }

@@ -1,8 +1,9 @@
 /* damage - volumeds' reports of a catalogue that is damaged or cannot be read, for up, status,
  * check and volume list.
  *
- * Contract: one thread. damage_ask() waits two seconds at most, and takes silence for no damage:
- * status shows peers that do not answer.
+ * Contract: one thread. damage_ask() waits four seconds for an answer, and a minute for volumeds
+ * that say that they still read. It takes silence for no damage: status shows peers that do not
+ * answer.
  */
 #ifndef TOOLS_XSEG_DAMAGE_H
 #define TOOLS_XSEG_DAMAGE_H
