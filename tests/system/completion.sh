@@ -89,11 +89,15 @@ is "bash completes a command" "$(in_bash "xseg vol")" volume
 is "a name" "$(in_bash "xseg volume info b")" beta
 is "a value behind =" "$(in_bash "xseg cache set cached policy=write-b")" write-back
 is "a volume of xbench" "$(in_bash "xbench --volume=a")" alpha
+is "in the segment of the command line" \
+	"$(XSEG_SEGMENT=none in_bash "xbench -s $XSEG_SEGMENT --volume=b")" beta
+is "however that is given" "$(XSEG_SEGMENT=none in_bash "xbench --segment=$XSEG_SEGMENT --volume=b")" beta
 is "a file" "$(in_bash "xseg up stack.c")" stack.conf
 t "the file loads in an interactive bash" bash --norc -ic \
 	". '$root/tools/completion/xseg.bash' && complete -p xseg xbench"
 
-sentences=("zsh completes a command" "a name" "a value behind =" "a volume of xbench" "a file")
+sentences=("zsh completes a command" "a name" "a value behind =" "a volume of xbench" "a file" \
+	"a volume in the segment of the command line")
 if ! command -v zsh >/dev/null 2>&1; then
 	for sentence in "${sentences[@]}"; do skip "$sentence" "zsh is not there"; done
 	finish
@@ -113,7 +117,8 @@ done
 END
 lines=("xseg volume inf" "xseg volume info" "xseg volume info b" "xseg volume info beta"
 	"xseg cache set cached policy=write-b" "xseg cache set cached policy=write-back"
-	"xbench --volume=a" "xbench --volume=alpha" "xseg up stack.c" "xseg up stack.conf")
+	"xbench --volume=a" "xbench --volume=alpha" "xseg up stack.c" "xseg up stack.conf"
+	"xbench -s $XSEG_SEGMENT --volume=b" "xbench -s $XSEG_SEGMENT --volume=beta")
 timeout 60 zsh -f complete.zsh "$root/tools/completion" "${lines[@]}" >zsh.log 2>&1
 for i in "${!sentences[@]}"; do
 	t "${sentences[i]}" grep -qF "${lines[2 * i + 1]}" zsh.log

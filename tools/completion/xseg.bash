@@ -1,7 +1,7 @@
 # xseg.bash - completion of xseg and xbench for bash: the programs themselves say how a word may go
 # on, from their tables of options and from what there is. It needs no bash-completion.
 
-# A line with @KIND is one for each name of that kind.
+# A line with @KIND is one for each name of that kind, in the segment of the command line.
 _xseg_names()
 {
 	local line kind
@@ -13,16 +13,22 @@ _xseg_names()
 		*@volumed | *@kvd | *@peers) set -- peer set '' ;;
 		*) echo "$line"; continue ;;
 		esac
-		xseg complete -- "$@" 2>/dev/null | sed "s|^|${line%@"$kind"}|"
+		xseg complete -- "${segment[@]}" "$@" 2>/dev/null | sed "s|^|${line%@"$kind"}|"
 	done
 }
 
 _xseg()
 {
-	local line=${COMP_LINE:0:COMP_POINT} words word before answers answer
+	local line=${COMP_LINE:0:COMP_POINT} words word before answers answer segment=() i
 	read -ra words <<<"$line"
 	case $line in *[[:space:]]) words+=('') ;; esac
 	word=${words[${#words[@]} - 1]}
+	for ((i = 1; i < ${#words[@]} - 1; i++)); do
+		case ${words[i]} in
+		--segment=* | --owner=* | -s?*) segment+=("${words[i]}") ;;
+		--segment | --owner | -s) segment+=("${words[@]:i++:2}") ;;
+		esac
+	done
 	mapfile -t answers < <("${words[0]/#\~/$HOME}" complete -- "${words[@]:1}" 2>/dev/null | _xseg_names)
 	# where = ends a word, as bash has it, only what stands behind is replaced
 	before=
