@@ -27,6 +27,7 @@ if [ -n "${DEB_VERSION:-}" ]; then
 fi
 unset MAKEFLAGS MAKELEVEL MFLAGS PREFIX DESTDIR BUILD
 [ "${#profiles[@]}" = 0 ] || echo "left out by profile: ${profiles[*]}"
+echo "deb: building; the log is $dir/log"
 if ! dpkg-buildpackage -b -us -uc -j"$(nproc)" >../log 2>&1; then
 	tail -n 30 ../log >&2
 	echo "deb: the packages could not be built; the log is $dir/log" >&2
