@@ -450,9 +450,14 @@ static enum xseg_close kvd_close_how(struct peer *p, bool clean)
 {
 	const struct kvd *k = kvd_of(p);
 
+	const struct kvd_arena *a = k->mem.arena;
+	bool empty = has_ended(k) ||
+		     (k->state >= KVD_BROKEN && a &&
+			     atomic_load_explicit(&a->is_new, memory_order_relaxed));
+
 	/* clients go on with their handles */
-	return clean && has_ended(k) && !k->large.t.nr_handles ? XSEG_CLOSE_FREE_ARENA
-							       : XSEG_CLOSE_KEEP_ARENA;
+	return clean && empty && !k->large.t.nr_handles ? XSEG_CLOSE_FREE_ARENA
+							: XSEG_CLOSE_KEEP_ARENA;
 }
 
 const struct peer_class kvd_class = {

@@ -101,7 +101,8 @@ struct kvd_fifo {				/* requests by ->next */
 /* The first page of kvd's arena. `magic` is written last. */
 struct kvd_arena {
 	uint64_t magic, owner;
-	uint32_t zones, zone_bytes, tail_pages, unused;
+	uint32_t zones, zone_bytes, tail_pages;
+	_Atomic uint32_t is_new;		/* 1: no kvd has had a log open in it */
 	_Atomic uint64_t time_s;		/* the latest that anything was judged by */
 	_Atomic uint64_t owed[KVD_OWED];	/* A2 of flush.c: senders; 0: none */
 };

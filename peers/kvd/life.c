@@ -129,10 +129,8 @@ static int check_id(struct kvd *k, struct xseg_error *err)
 
 /* ---- memory ---- */
 
-static bool is_of_this_geometry(const struct kvd *k)
+static bool is_of_this_geometry(const struct kvd *k, const struct kvd_arena *a)
 {
-	const struct kvd_arena *a = k->mem.arena;
-
 	return a->zones == k->cfg.zones && a->zone_bytes == k->cfg.zone_bytes &&
 	       a->tail_pages == k->cfg.tail_pages;
 }
@@ -154,6 +152,7 @@ static int make_arena(struct kvd *k, struct xseg_error *err)
 	a->zones = k->cfg.zones;
 	a->zone_bytes = k->cfg.zone_bytes;
 	a->tail_pages = k->cfg.tail_pages;
+	atomic_store_explicit(&a->is_new, 1, memory_order_relaxed);
 	/* a successor that sees the magic sees the rest; the partner is the kernel, from which it
 	 * learns of the death */
 	atomic_thread_fence(memory_order_release);
@@ -161,7 +160,14 @@ static int make_arena(struct kvd *k, struct xseg_error *err)
 	return 0;
 }
 
-/* One that a predecessor left before it had made anything is made anew. */
+/* It was left by a predecessor, and has no values. */
+static bool is_empty(const struct kvd *k, const struct kvd_arena *a)
+{
+	return !a->magic || (a->magic == ARENA_MAGIC && !is_of_this_geometry(k, a) &&
+		atomic_load_explicit(&a->is_new, memory_order_relaxed));
+}
+
+/* An empty one is made anew. */
 static int open_arena(struct kvd *k, struct xseg_error *err)
 {
 	uint64_t want = arena_bytes(&k->cost);
@@ -171,7 +177,7 @@ static int open_arena(struct kvd *k, struct xseg_error *err)
 
 	k->mem.base_bytes = want;
 	rc = xseg_arena_open(k->peer.xp, &k->mem.base_bytes, &base, &fresh, err);
-	if (!rc && !fresh && !((struct kvd_arena *)base)->magic) {
+	if (!rc && !fresh && is_empty(k, base)) {
 		rc = xseg_arena_free(k->peer.xp, err);
 		k->mem.base_bytes = want;
 		if (!rc)
@@ -183,7 +189,7 @@ static int open_arena(struct kvd *k, struct xseg_error *err)
 	k->mem.arena = base;
 	if (!k->mem.arena->magic)
 		return make_arena(k, err);
-	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k) ||
+	if (k->mem.arena->magic != ARENA_MAGIC || !is_of_this_geometry(k, k->mem.arena) ||
 		k->mem.base_bytes < want)
 		return xseg_fail(err, -EINVAL,
 			"it left values in the segment that are not in its log yet; start it with "
@@ -418,6 +424,8 @@ static void begin_naming(struct kvd *k)
 {
 	struct kvd_words *w = alog_words(k->log);
 
+	/* before the first request: from now on there may be values */
+	atomic_store_explicit(&k->mem.arena->is_new, 0, memory_order_relaxed);
 	if (w->magic == KVD_WORDS || w->magic == KVD_WORDS_CLEARED) {
 		be_known(k);
 		return;
