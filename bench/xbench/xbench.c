@@ -36,6 +36,8 @@ static int exit_code_of(int rc)
 	case -ETIMEDOUT:
 		return 3;
 	case -ENOENT:
+	case -EBUSY:
+	case -EACCES:
 		return 4;
 	default:
 		return 1;
@@ -164,7 +166,7 @@ static int run_program(int argc, char **argv)
 	hint = hint_of_attach(rc);
 	if (rc)
 		return fail_with(&o, &err,
-			hint || strchr(err.text, ';') ? hint : "'xseg info' says more",
+			strchr(err.text, ';') ? NULL : hint ? hint : "'xseg info' says more",
 			exit_code_of(rc));
 	code = bench(&o, seg);
 	xseg_detach(seg);

@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define VARIABLE "XSEG_OWNER"
 
@@ -36,10 +37,6 @@ bool owner_is_named(void)
 	return named() != NULL;
 }
 
-int owner_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
-{
-	return xseg_attach_owned(name, named(), flags, seg, err);
-}
 
 void owner_name(uint32_t uid, char name[OWNER_BYTES])
 {
@@ -59,6 +56,30 @@ void owner_group_name(uint32_t gid, char name[OWNER_BYTES])
 		snprintf(name, OWNER_BYTES, "%s", group->gr_name);
 	else
 		snprintf(name, OWNER_BYTES, "%u", gid);
+}
+
+/* Of a segment that may not be opened, if another user made it. */
+static void tell_foreign(const char *name, struct xseg_error *err)
+{
+	char user[OWNER_BYTES];
+	uint32_t uid = 0;
+
+	if (xseg_owner_of(name, &uid) || uid == geteuid())
+		return;
+	owner_name(uid, user);
+	xseg_fail(err, -EACCES,
+		"segment %s: not yours (user %s), and its mode and group do not let you in; that "
+		"user can make it with another --mode or --group",
+		name, user);
+}
+
+int owner_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
+{
+	int rc = xseg_attach_owned(name, named(), flags, seg, err);
+
+	if (rc == -EACCES)
+		tell_foreign(name, err);
+	return rc;
 }
 
 int owner_find_group(const char *text, int64_t *gid)

@@ -26,7 +26,8 @@ int owner_check(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
 void owner_use(const char *text);
 /* Whether one is named; for a default that somebody else has. */
 bool owner_is_named(void);
-/* xseg_attach_owned() with that owner. */
+/* xseg_attach_owned() with that owner. -EPERM, and -EACCES if another user made the segment: err
+ * says which user, and what to do. */
 int owner_attach(const char *name, unsigned flags, struct xseg **seg,
 		 struct xseg_error *err) XSEG_MUST_CHECK;
 /* Of a user, for people: its name, or its number where it has none. */
