@@ -180,7 +180,7 @@ static int print_json(const struct xb_run *run, FILE *out)
 	json_object_set_new(all, "interrupted", json_boolean(run->interrupted));
 	json_object_set_new(all, "timed_out", json_boolean(run->timed_out));
 	json_object_set_new(all, "segment_removed", json_boolean(run->lost));
-	json_object_set_new(all, "ended_early", json_boolean(run->is_full));
+	json_object_set_new(all, "ended_early", json_boolean(run->is_full || run->taken));
 	for (uint32_t i = 0; i < nr_entries(run); i++) {
 		struct xb_entry e;
 
@@ -314,6 +314,7 @@ static void print_sum(const struct xb_run *run, FILE *out)
 		fprintf(out, ", verify errors=%" PRIu64, t.verify_errors);
 	fprintf(out, "%s\n", run->interrupted ? ", interrupted"
 		: run->lost	 ? ", the segment was removed"
+		: run->taken	 ? ", the target got a cache"
 		: run->timed_out ? ", timed out"
 		: run->is_full	 ? ", ended early"
 				 : "");

@@ -225,6 +225,19 @@ static void look_for_removal(struct watch *w)
 	atomic_store(&w->run->shared.stop, XB_ABANDON);
 }
 
+/* Every further I/O would fail. */
+static void look_for_cache(struct watch *w)
+{
+	struct xseg_error why;
+
+	if (w->run->taken || !xb_where_is_taken(&w->run->shared.where, &why))
+		return;
+	progress_line_hide();
+	fprintf(stderr, "xbench: ended: %s\n", why.text);
+	w->run->taken = true;
+	atomic_store(&w->run->shared.stop, XB_STOP);
+}
+
 static bool any_disconnected(const struct xb_run *run)
 {
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
@@ -287,6 +300,7 @@ static void watch_jobs(struct watch *w)
 			xb_live_look(&w->live, w->now);
 		}
 		look_for_removal(w);
+		look_for_cache(w);
 		look_for_stalls(w);
 	}
 	/* jobs may have found that out themselves, and ended */
@@ -337,7 +351,7 @@ static int run_threads(struct watch *w, struct xseg_error *err)
 
 static bool is_cut_short(const struct xb_run *run)
 {
-	return run->interrupted || run->timed_out || run->lost;
+	return run->interrupted || run->timed_out || run->lost || run->taken;
 }
 
 /* Requests that were in flight then have failed. The jobs have ended. */
@@ -480,7 +494,7 @@ int xb_run_exit_code(const struct xb_run *run)
 		if (atomic_load(&results->error) || atomic_load(&results->verify_errors))
 			return 1;
 	}
-	if (run->save_failed || run->is_full || run->lost)
+	if (run->save_failed || run->is_full || run->lost || run->taken)
 		return 1;
 	return is_cut_short(run) ? 3 : 0;
 }

@@ -22,6 +22,7 @@ struct xb_run {
 	struct xb_sampler sampler;		/* with --status-interval */
 	bool interrupted, timed_out, log_failed, save_failed;
 	bool lost;				/* the segment was removed meanwhile */
+	bool taken;				/* a cache was put above the target meanwhile */
 	bool is_full;				/* ended early, as the oracle had no room */
 };
 
@@ -34,7 +35,7 @@ int xb_run_all(struct xb_run *run, struct xseg_error *err) XSEG_MUST_CHECK;
 void xb_run_close(struct xb_run *run);
 
 /* 0, 1 (an I/O failed or did not verify, the segment was removed, the oracle had no room, the state
- * could not be saved) or 3 (interrupted, timed out). */
+ * could not be saved, the target got a cache) or 3 (interrupted, timed out). */
 int xb_run_exit_code(const struct xb_run *run);
 
 #endif

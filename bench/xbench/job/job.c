@@ -69,7 +69,7 @@ static void count_error(struct xb_job *job, const struct xb_io *io, int error)
 	progress_line_hide();
 	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s%s\n",
 		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
-		error == EBUSY ? ": only its cache may send to this peer; send to that cache" : "",
+		error == EBUSY ? ": only its cache may send to this peer" : "",
 		last ? " (more are not shown)" : "");
 }
 

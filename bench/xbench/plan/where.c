@@ -199,9 +199,39 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 
 /* ---- objects ----------------------------------------------------------------------------- */
 
+bool xb_where_is_taken(const struct xb_where *w, struct xseg_error *err)
+{
+	struct xseg_peer_info info;
+
+	if (w->volume)
+		return false;
+	for (uint32_t i = 0; i < xseg_nr_peers(w->seg); i++) {
+		if (!xseg_peer_get_info(w->seg, i, &info) || strcmp(info.kind, "cached") != 0 ||
+			info.downstream != w->peer)
+			continue;
+		xseg_fail(err, -EBUSY,
+			"target: %s serves only its cache, %s; send to that, or take it off the "
+			"path with 'xseg unplug %s'",
+			w->peer_name, info.name, info.name);
+		return true;
+	}
+	return false;
+}
+
+/* Whether a peer of that kind has objects, and what to give in its place. */
+static const char *no_objects(const char *kind)
+{
+	if (!strcmp(kind, "kvd") || !strcmp(kind, "memcached"))
+		return "give --kvd=NAME";
+	if (!strcmp(kind, "volumed") || !strcmp(kind, "client") || !strcmp(kind, "supervisor"))
+		return "give --volume=VOL";
+	return NULL;
+}
+
 static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
 {
 	struct xseg_peer_info info;
+	const char *other = NULL;
 
 	w->peer = xseg_peer_find(w->seg, o->target);
 	if (w->peer == XSEG_NONE)
@@ -209,12 +239,15 @@ static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg
 				 "segment %s has no peer '%s'; 'xseg peer list' shows the peers",
 				 xseg_name(w->seg), o->target);
 	memcpy(w->peer_name, o->target, sizeof(w->peer_name));
-	if (xseg_peer_get_info(w->seg, w->peer, &info) &&
-	    (!strcmp(info.kind, "volumed") || !strcmp(info.kind, "client")))
+	if (xseg_peer_get_info(w->seg, w->peer, &info))
+		other = no_objects(info.kind);
+	if (other)
 		return xseg_fail(err, -EINVAL,
-				 "target: '%s' is a %s, which serves no objects; name a cache or a"
-				 " store, or give --volume=VOL",
-				 o->target, info.kind);
+			"target: '%s' is of kind %s, which serves no objects; name a cache or a "
+			"store, or %s",
+			o->target, info.kind, other);
+	if (xb_where_is_taken(w, err))
+		return -EBUSY;
 	w->object_size = w->boundary = o->object_size;
 	w->identity = xb_mix(~o->object_size);
 	if (__builtin_mul_overflow(o->objects, o->object_size, &w->total_bytes) ||

@@ -52,5 +52,7 @@ size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX]);
 void xb_where_health(const struct xb_where *w, char *out, size_t size);
 /* Nobody will serve the target any more, as the segment was removed: true, and a line in err. */
 bool xb_where_is_lost(const struct xb_where *w, struct xseg_error *err);
+/* The target is below a cache, and serves nobody else: true, and a line in err. */
+bool xb_where_is_taken(const struct xb_where *w, struct xseg_error *err);
 
 #endif
