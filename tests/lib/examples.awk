@@ -6,7 +6,7 @@
 #   synopsis  of a page about a library        c, python  a program, or a part of one
 #   stack     a stack file, or sections of it  options    KEY = VALUE lines of the page's peer
 #   unit      a unit of systemd                rotate     a file of logrotate
-#   fields    fields of JSON
+#   fields    fields of JSON                   xml        an element, as for libvirt
 #   commands  all others: one command a line; where a line ends with a backslash the next is joined
 
 function plain(text) {
@@ -43,6 +43,7 @@ function kind_of(page, first) {
 	if (first ~ /^\[(Unit|Service)\]/) return "unit"
 	if (first ~ /^\[/) return "stack"
 	if (first ~ /^\/.* \{$/) return "rotate"
+	if (first ~ /^</) return "xml"
 	if (first ~ /^[a-z_]+ = /) return "options"
 	if (first ~ /^[a-z]+_[a-z_]+(\[\])? /) return "fields"
 	return "commands"

@@ -78,6 +78,8 @@ elsewhere()
 	case $1 in
 	sysctl*|mount*) echo "hugetlb.sh: it changes the machine" ;;
 	"kill PID") echo "found_day.sh: it is of a segment whose file was removed" ;;
+	modprobe*|nbd-client*|mkfs.ext4*|qemu-nbd*)
+		echo "guest_nbd.sh: needs the kernel's module nbd" ;;
 	qemu-system*|qemu-storage-daemon*) echo "guest.sh: needs a virtual machine" ;;
 	*LD_PRELOAD*|nbdkit\ -r*) echo "nbd.sh: nbdkit with the plug-in" ;;
 	"xseg export "[a-z]*" disk0"|"xseg export list"*|"xseg --json export list")
@@ -234,7 +236,7 @@ run_one()
 		timeout -s INT 3 bash -c "exec $line"
 		[ $? -eq 124 ] || [ $? -eq 0 ]
 		;;
-	qemu-img*)
+	qemu-img*|nbdinfo*|nbdcopy*)
 		rm -f "$TMP/export.log"
 		start export xseg export disk0 --nbd "$TMP/disk0.sock"
 		wait_for 60 grep -q '^nbd' "$TMP/export.log" && bash -c "$line"
@@ -272,9 +274,9 @@ while read -r line; do
 		continue
 	fi
 	case $line in
-	"xseg export"*|qemu-img*|nbdkit*)
-		if ! with_all nbdkit qemu-img nbdcopy; then
-			skip "$line" "nbdkit, its plug-in, qemu-img or nbdcopy is not there"
+	"xseg export"*|qemu-img*|nbdkit*|nbdinfo*|nbdcopy*)
+		if ! with_all nbdkit qemu-img nbdcopy nbdinfo; then
+			skip "$line" "nbdkit, its plug-in, qemu-img, nbdcopy or nbdinfo is not there"
 			continue
 		fi
 		;;
@@ -351,6 +353,17 @@ xseg --json volume info disk0 >/dev/null 2>&1 || xseg --quiet volume create disk
 while read -r page file; do
 	is "$page: the fields are there" "$(lacking "$page" "$file" | xargs)" ""
 done < <(examples_of fields)
+
+# ---- elements for libvirt ----
+
+while read -r page file; do
+	small "$(cat "$file")" >disk.xml
+	is "$page: the element is a disk by NBD, at the socket of the page" "$(python3 -c '
+import sys, xml.etree.ElementTree as tree
+disk = tree.parse(sys.argv[1]).getroot()
+print(disk.get("type"), disk.find("source").get("protocol"), disk.find("source/host").get("socket"))
+' disk.xml)" "network nbd $TMP/disk0.sock"
+done < <(examples_of xml)
 
 # ---- a unit, and the rotation of a log ----
 
