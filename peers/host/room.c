@@ -180,7 +180,8 @@ static void check_memory(const struct stack *stack, const struct room_need *need
 	need_texts(stack, need, needs, good);
 	if (!stack->segment.memory && stack->nr_peers)
 		stack_errors_add(errors, stack->segment_line, "memory",
-			"[segment] has no memory; add memory = %s", good);
+			"[segment] has no memory; add memory = %s",
+			need->memory_bytes ? good : "SIZE");
 	else if (stack->segment.memory && need->memory_bytes > given_bytes)
 		stack_errors_add(errors, stack->memory_line, "memory",
 			"memory: %s is too little, the peers need %s; set memory = %s, or give "

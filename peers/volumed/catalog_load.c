@@ -142,7 +142,7 @@ static void load_publish(struct peer_port *pp)
 	lost = atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + vd_orphans_nr(vd);
 	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
 	if (vd_damage(vd))
-		log_error("%s: the catalogue of volumes is damaged: %s; %s; "
+		log_error("%s: the catalogue of volumes is damaged: %s, and %s; "
 			  "see 'xseg -s %s volume recover --list'",
 			pp->peer->name, vd_damage(vd), lost_tell(words, damaged, lost),
 			pp->peer->segment);

@@ -194,9 +194,9 @@ harm cut :catalog.copy
 find "$TMP/store" -name '-*:*' -delete
 t "no object is left: the stack comes up" up
 ok_if "no object is left: up promises no more than it knows" \
-	grep -q "cannot be read; no volume is known to be lost" up.err
+	grep -q "cannot be read, and no volume is known to be lost" up.err
 ok_if "no object is left: the log says the same" \
-	grep -q "volumed: .*cannot be read; no volume is known to be lost" "$TMP"/xseg*.log
+	grep -q "volumed: .*cannot be read, and no volume is known to be lost" "$TMP"/xseg*.log
 t "no object is left: it is mended" xseg volume recover
 t "no object is left: it goes down" xseg down
 

@@ -104,7 +104,7 @@ t "which is the same" cmp image copy
 # ---- what is said ----
 
 expect_json '.[0] | .name == "disk", .volume == "disk", .read_only == false, .tls == "off",
-	.state == "serving", .clients == 0, (.pid | type) == "number", .since_s > 1000000000,
+	.state == "serving", .connections == 0, (.pid | type) == "number", .since_s > 1000000000,
 	.address == "'"$short/nbd.sock"'", .uri == "'"$uri"'"' \
 	"export list --json has all of it" xseg --json export list
 expect_json '[.exports[].name] == ["disk", "safe", "later", "tcp", "once"]' "so has status" \
@@ -117,7 +117,7 @@ t "volume list names one of them" bash -c \
 expect_json '.[] | select(.name == "disk").open_by | map(.export) | sort == ["disk", "once", "tcp"]' \
 	"its JSON has one for each server" xseg --json volume list
 t "status names the volume" bash -c \
-	"xseg status | grep -q '^export      disk: volume disk on .*nbd.sock, 0 clients'"
+	"xseg status | grep -q '^export      disk: volume disk on .*nbd.sock, 0 connections'"
 
 # ---- a client, and orders ----
 
@@ -134,10 +134,10 @@ sys.stdin.readline()' "$1" <wait >client.log 2>&1 &
 	wait_for 60 grep -q there client.log
 }
 t "a client connects" connected "$tcp/tcp"
-is "it is counted" "$(field tcp clients)" 1
+is "it is counted" "$(field tcp connections)" 1
 expect_json '.[] | select(.exports[0].name == "tcp") | .program == "nbdkit", .pid == '"$(field tcp pid)"',
-	.exports == [{"name": "tcp", "clients": 1}], .volumes == [{"name": "disk", "volumed": "volumed"}],
-	.stores == [], .ports >= 3, .clients == .ports, (.requests_in_flight | type) == "number",
+	.exports == [{"name": "tcp", "connections": 1, "clients": 1}], .volumes == [{"name": "disk", "volumed": "volumed"}],
+	.values == [], .ports >= 3, .queues == .clients, (.requests_in_flight | type) == "number",
 	.since_s > 1000000000, .user == "'"$(id -un)"'"' "clients has the server" xseg --json clients
 is "each server has a line" "$(xseg clients | grep -c nbdkit)" 3
 is "with its exports" "$(xseg --json clients | jq -c '[.[].exports[].name] | sort')" \
@@ -154,7 +154,7 @@ wait "$load" 2>/dev/null
 t "until it ends" wait_for 60 bash -c "! xseg --json clients | jq -e '.[] | select(.pid == $load)'"
 is "names of exports are completed" "$(xseg complete -- export start s)" safe
 is "so are the commands of exports" "$(xseg complete -- export st)" "$(printf 'start\nstop')"
-expect_err 4 "export stop tcp: 1 client is connected to it" "a server with clients is not stopped" \
+expect_err 4 "export stop tcp: it has 1 connection; end the clients first" "a server with clients is not stopped" \
 	xseg export stop tcp
 t "but by force" xseg export stop tcp --force
 is "it is stopped" "$(field tcp state)" stopped
@@ -251,7 +251,7 @@ t "an export that the file has no more is ended" wait_for 60 bash -c \
 t "a client connects" connected "$tcp/tcp"
 t "an export is stopped" xseg export stop later --force
 t "down ends a server with a client" bash -c "xseg down 2>said"
-t "it names the export" grep -q "lose their connections: tcp (1 client)" said
+t "it names the export" grep -q "lose their connections: tcp (1)" said
 echo >&9
 wait "$client"
 t "the socket is removed" test ! -e "$short/nbd.sock"

@@ -107,19 +107,21 @@ is "the hits of 'cache status' are those of 'stat'" \
 t "a part is beside its whole" eval \
 	"xseg cache status cached | grep -qE '^looked up [0-9]+ reads: [0-9]+ hits \(.*\), [0-9]+ misses, '"
 
-# ---- a program with several clients ----
+# ---- a program with several queues ----
 
 xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --rate_iops=1000 --runtime=1h --status-interval=200ms \
 	>out.txt 2>lines.txt &
 load=$!
-three_clients()
+three_queues()
 {
 	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" -ge 3 ]
 }
-t "a program has three clients" wait_for 60 three_clients
-is "they share a line" "$(xseg peer list | grep -c ' [0-9]* clients ')" 1
+t "a program has three queues" wait_for 60 three_queues
+is "they share a line" "$(xseg peer list | awk '$2 == "client" { print $6 }')" 3
 t "each has one of its own with --all" eval \
 	"[ \$(xseg peer list --all | grep -c ' client ') -ge 3 ]"
+is "it is one client" "$(xseg --json clients | jq -c 'map([.program, .queues])') $(
+	xseg --json list | jq '.[] | select(.name == env.XSEG_SEGMENT).clients')" '[["xbench",3]] 1'
 t "a line of an interval has the longest I/O" wait_for 60 grep -qE 'p99=[0-9.]+[num]?s +max=[0-9.]+[num]?s' lines.txt
 too_wide()
 {

@@ -184,10 +184,10 @@ nr=$(xseg --json kv list | jq length)
 has_line() { xseg status | grep -qE "^values +values: open, $nr of [0-9]+ keys"; }
 t "status shows the store" has_line
 is "and not that there are no volumes" "$(xseg status | grep -c '^volumes')" 0
-is "in JSON as well" "$(xseg --json status | jq -c '.stores[] | [.name, .state, .keys]')" \
+is "in JSON as well" "$(xseg --json status | jq -c '.values[] | [.name, .state, .keys]')" \
 	"[\"values\",\"open\",$nr]"
 is "stat counts gets, puts and keys" "$(xseg --json stat |
-	jq -c '.stores[] | [.name, .keys, .gets > 0, .puts > 0, .ops > 0]')" \
+	jq -c '.values[] | [.name, .keys, .gets > 0, .puts > 0, .ops > 0]')" \
 	"[\"values\",$nr,true,true,true]"
 is "and in a table" "$(xseg stat | awk '$1 == "VALUES" { getline; print $1 }')" values
 t "a cache is set for the values of a kvd" \

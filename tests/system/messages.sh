@@ -238,14 +238,15 @@ for f in "$catalogue" "$(find "$TMP/damaged" -name :catalog.copy)"; do
 	printf x | dd of="$f" bs=1 seek=$((at + 100)) conv=notrunc status=none
 done
 t "with a damaged record it comes up again" xseg up damaged.conf
-damage="the catalogue of volumes is damaged: records of the object :catalog are damaged; 1 record \
+damage="the catalogue of volumes is damaged: records of the object :catalog are damaged, and 1 record \
 cannot be read; see 'xseg volume recover --list'"
 is "status says that a volume is missing" "$(xseg status | sed -n 's/^DAMAGE *//p')" "$damage"
 expect_json '.volumes == 1 and .damaged_records == 1 and .catalogue_damage != null' "in JSON, too" \
 	xseg --json status
 xseg --json volume list >list.txt 2>note.txt
 is "and so does who lists them" "$? $(jq -c 'map(.name)' list.txt) $(cat note.txt)" \
-	"0 [\"whole\"] xseg: volume list: $damage"
+	"0 [\"whole\"] $(jq -cn --arg d "$damage" '{note: {what: "volume list",
+		why: ($d | sub("; .*"; "")), next: ($d | sub(".*; "; ""))}}')"
 start other volumed --name other
 t "another volumed begins, without a downstream" wait_for 60 state_is other running
 is "of several it is said which cannot tell" "$(xseg status | sed -n 's/^volumes *//p')" \
@@ -329,7 +330,8 @@ is "to delete objects that were never made is no error" \
 	"$(xseg --json stat | jq -c '[.peers[].errors] | add')" 0
 xbench --target=memd --rw=read --number_ios=1 >told.txt 2>&1
 is "who goes past the cache is told why not" \
-	"$? $(grep -c 'only its cache may send to this peer' told.txt)" "1 1"
+	"$? $(grep -c 'target: memd serves only its cache, cached; send to that, or' told.txt)" \
+	"4 1"
 t "volumed stops" xseg peer stop volumed
 start alone volumed --name alone
 t "another one is started, without a downstream" wait_for 60 state_is alone running

@@ -58,12 +58,12 @@ END
 is "a name that stands twice in a line is found, but in a command" "$(twice sample | cut -d : -f 1 | xargs)" \
 	"none-1 ram-1 odd"
 
-# objects FILE CODE: its errors are objects with that code
+# objects FILE CODE: all its lines are objects: errors with that code, at least one, and notes
 objects()
 {
-	grep -v '^xseg: ' "$1" >object
-	jq -se --argjson code "$2" 'length > 0 and all(.[].error;
-		.code == $code and .what != "" and has("why") and has("next"))' object >/dev/null 2>&1
+	jq -se --argjson code "$2" 'any(.[]; .error) and all(.[];
+		(.error // .note | .what != "" and has("why") and has("next")) and
+		(.error.code // $code) == $code)' "$1" >/dev/null 2>&1
 }
 
 # fails COMMAND: it does, and says why; as JSON, too, if it is xseg's

@@ -76,7 +76,7 @@ t "and go on" wait_for 60 counts_more volumes vol ops "$ios"
 timeout 100 xseg --timeout 10m down 2>down.err
 is "down does not wait for them, whatever its --timeout" "$?" 0
 t "it names them" grep -q \
-	"these have volumes open, and get errors when it has stopped:.* xbench (pid $load)" down.err
+	"these clients get errors when all has stopped:.* xbench (pid $load)" down.err
 ends $load 1
 t "it says why, and what to do" grep -qE "^xbench: gave up [0-9]+ requests: $gone, and run xbench again" load.log
 t "its results are there" jq -e '.segment_removed and ([.jobs[].error] | min > 0) and

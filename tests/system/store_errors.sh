@@ -129,7 +129,7 @@ t "and no wrong data" jq -e '([.jobs[].verify_errors] | add == 0) and ([.jobs[].
 t "the store is healed" xseg peer set memd fail=
 t "nothing stays dirty" wait_for 60 is_clean
 is "people are told of what failed" \
-	"$(xseg cache status | grep -cE '^errors +[1-9][0-9]* flushes and [1-9][0-9]* loads that the store failed')" 1
+	"$(xseg cache status | grep -cE '^errors +of the store: [1-9][0-9]* of flushes, [1-9][0-9]* of loads')" 1
 t "a flush succeeds" xseg volume flush vol
 t "nothing is leaked" xseg check
 

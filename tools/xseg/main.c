@@ -150,7 +150,7 @@ static const struct command commands[] = {
 	  "starts the server of an export of the stack file" },
 	{ "export stop", export_stop, export_stop_table, sizeof(struct export_stop_opts), 1, 1,
 	  "EXPORT",
-	  "stops the server of an export; refuses while clients are connected" },
+	  "stops the server of an export; refuses while it has connections" },
 	{ "export restart", export_restart, export_stop_table, sizeof(struct export_stop_opts), 1,
 	  1, "EXPORT",
 	  "stops the server of an export and starts it again" },
@@ -375,7 +375,16 @@ static const char *known_elsewhere(const char *typed)
 		{ "validate", "config check" }, { "sync", "volume flush" }, { "show", "status" },
 		{ "log", "status" }, { "logs", "status" }, { "set", "cache set" },
 		{ "get", "cache get" }, { "drop", "cache drop" }, { "put", "kv put" },
-		{ "shutdown", "down" },
+		{ "shutdown", "down" }, { "poweroff", "down" }, { "halt", "down" },
+		{ "mount", "export" }, { "unexport", "export stop" }, { "exports", "export list" },
+		{ "journal", "status" }, { "journalctl", "status" },
+		{ "policy", "cache set" }, { "mode", "cache set" }, { "qos", "volume set" },
+		{ "limit", "volume set" }, { "limits", "volume get" }, { "init", "create" },
+		{ "repair", "check" }, { "recover", "volume recover" }, { "reboot", "down" },
+		{ "cache create", "reload" }, { "config show", "status" },
+		{ "config reload", "reload" }, { "reconfigure", "reload" }, { "monitor", "top" },
+		{ "perf", "stat" }, { "upgrade", "peer restart" }, { "use", "clients" },
+		{ "users", "clients" }, { "who", "clients" }, { "pool list", "status" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -386,13 +395,17 @@ static const char *known_elsewhere(const char *typed)
 
 static int unknown_command(int argc, char **argv)
 {
-	char typed[48], follow[256];
+	char typed[48], follow[256], help[48];
 	const char *near;
 
 	if (group_words(argv[0], follow, sizeof(follow)) && argc == 1)
 		return tool_fail(TOOL_USAGE, "%s: it needs one more word: %s", argv[0], follow);
 	snprintf(typed, sizeof(typed), "%.20s %.20s", argv[0], argc > 1 ? argv[1] : "");
-	near = known_elsewhere(typed);
+	snprintf(help, sizeof(help), "help %.40s", argv[0]);
+	if (argc > 1 && !strcmp(argv[1], "help") && group_words(argv[0], follow, sizeof(follow)))
+		near = help;
+	else
+		near = known_elsewhere(typed);
 	if (!near && known_elsewhere(argv[0])) {
 		near = known_elsewhere(argv[0]);
 		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
@@ -548,6 +561,7 @@ static int read_command(const struct command *cmd, int used, int argc, char **ar
 			       cmd->words);
 	} else {
 		note_volumed(cmd, opts);
+		tool_name_command(cmd->words);
 		rc = run_command(cmd, &g, opts, nr - used, words + used);
 		tool_name_volumed("");
 	}
@@ -662,6 +676,6 @@ int main(int argc, char **argv)
 {
 	cli_begin();
 	if (wants_json(argc, argv))
-		tool_errors_as_json();
+		tool_tell_as_json();
 	return cli_end("xseg", run(argc, argv));
 }

@@ -104,12 +104,29 @@ const char *hint_name_volumed(char *buf, size_t size, const char *text, const ch
 	return buf;
 }
 
+/* Without "-s SEGMENT", which a peer has put into its commands for all programs. */
+static const char *leave_out_segment(char *buf, size_t size, const char *text, const char *segment)
+{
+	const char *words, *after;
+	size_t used = 0, len = strlen(segment);
+
+	while ((words = next_command(text)) && used < size) {
+		used += (size_t)snprintf(buf + used, size - used, "%.*s", (int)(words - text), text);
+		after = words + 3 + len;
+		text = words;
+		if (!strncmp(words, "-s ", 3) && !strncmp(words + 3, segment, len) && *after == ' ')
+			text = after + 1;
+	}
+	if (used < size)
+		snprintf(buf + used, size - used, "%s", text);
+	return buf;
+}
+
 const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment)
 {
 	if (strcmp(segment, hint_default_segment()))
 		return hint_name_segment(buf, size, text, segment);
-	snprintf(buf, size, "%s", text);
-	return buf;
+	return leave_out_segment(buf, size, text, segment);
 }
 
 const char *hint_of_limit(int rc)

@@ -18,7 +18,7 @@ const char *hint_default_segment(void);
 const char *hint_segment_to_make(void);
 
 /* As hint_name_segment(), for who is to type the commands where he has called this program: as they
- * are, where xseg would take that segment by itself. */
+ * are, where xseg would take that segment by itself; without a -s that names it, too. */
 const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment);
 
 /* Copies text, with "-s SEGMENT" in each command that has none and is not about --help. What does

@@ -176,7 +176,6 @@ void volume_users_of_exports(struct xseg *seg, char *out, size_t size)
 			continue;
 		nr = p.user[EXPORT_WORD_CONNECTIONS];
 		if (nr)
-			kv_add(&t, "%s %s (%" PRIu64 " client%s)", t.used ? "," : "",
-				export_of_peer(&p), nr, nr == 1 ? "" : "s");
+			kv_add(&t, "%s %s (%" PRIu64 ")", t.used ? "," : "", export_of_peer(&p), nr);
 	}
 }

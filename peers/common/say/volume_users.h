@@ -18,7 +18,7 @@ struct volume_user {
 	char program[XSEG_NAME_MAX];
 	char export[XSEG_NAME_MAX];		/* of the stack that it serves it as; "": none */
 	uint32_t pid;
-	uint32_t clients;			/* that it has of the volume */
+	uint32_t clients;			/* its queues of the volume */
 	uint64_t since_s;			/* since 1970: its first client; 0: not known */
 };
 
@@ -45,7 +45,7 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, volume_users_spare *spa
 void volume_users_any(struct xseg *seg, char *out, size_t size);
 /* The same without the servers of exports (export_words.h), which end with the stack. */
 void volume_users_left(struct xseg *seg, char *out, size_t size);
-/* " NAME (N clients), NAME (1 client)": each of those exports that has clients. */
+/* " NAME (N), NAME (N)": each of those exports that has connections, and how many. */
 void volume_users_of_exports(struct xseg *seg, char *out, size_t size);
 
 #endif

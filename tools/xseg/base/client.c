@@ -466,15 +466,16 @@ int client_settings(int argc, char **argv, char *text, size_t size)
 	for (i = 0; i < argc; i++) {
 		if (strpbrk(argv[i], " \t\n") || !strchr(argv[i], '=') || argv[i][0] == '=')
 			return tool_fail(TOOL_USAGE,
-				"'%.80s' is not KEY=VALUE without blanks; write it as in "
-				"policy=write-through",
-				argv[i]);
+				"%s: '%.80s' is not KEY=VALUE without blanks; 'xseg %s --help' "
+				"lists the keys",
+				tool_command(), argv[i], tool_command());
 		fits = fits && kv_add(&t, " %s", argv[i]);
 	}
 	return fits ? TOOL_DONE
 		    : tool_fail(TOOL_USAGE,
-				"these settings are longer than %zu characters; give fewer at once",
-				size);
+				"%s: these settings are longer than %zu characters; give fewer at "
+				"once",
+				tool_command(), size);
 }
 
 static bool names_key(const char *key, int argc, char **argv)

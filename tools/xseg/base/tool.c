@@ -30,7 +30,8 @@ static bool muted;
 static uint64_t line_due_ns;
 static const char *named_segment;		/* NULL: not known yet */
 static const char *named_volumed = "";
-static bool errors_as_json;
+static const char *named_command = "xseg";
+static bool told_as_json;
 
 /* ---- time and signals -------------------------------------------------------------------- */
 
@@ -150,6 +151,16 @@ void tool_name_volumed(const char *volumed)
 	named_volumed = volumed;
 }
 
+void tool_name_command(const char *words)
+{
+	named_command = words;
+}
+
+const char *tool_command(void)
+{
+	return named_command;
+}
+
 const char *tool_hints(char *buf, size_t size, const char *text)
 {
 	char with[HINT_BYTES];
@@ -160,9 +171,9 @@ const char *tool_hints(char *buf, size_t size, const char *text)
 			      named_segment ? named_segment : hint_default_segment());
 }
 
-void tool_errors_as_json(void)
+void tool_tell_as_json(void)
 {
-	errors_as_json = true;
+	told_as_json = true;
 }
 
 json_t *tool_json_text(const char *text)
@@ -180,11 +191,12 @@ json_t *tool_json_text(const char *text)
 	return json_string(utf8);
 }
 
-/* Cuts an error's line at its first ": " and at the "; " behind that (T1). */
-static void print_json_error(enum tool_exit code, char *line)
+/* A line as JSON, cut at its first ": " and at the "; " behind that (T1). code: TOOL_DONE for a
+ * note. */
+static void print_json_line(enum tool_exit code, char *line)
 {
 	char *why = strstr(line, ": "), *next = strstr(why ? why : line, "; ");
-	json_t *error = json_object(), *j = json_object();
+	json_t *told = json_object(), *j = json_object();
 
 	if (next) {
 		*next = '\0';
@@ -194,14 +206,24 @@ static void print_json_error(enum tool_exit code, char *line)
 		*why = '\0';
 		why += 2;
 	}
-	json_object_set_new(error, "code", json_integer(code));
-	json_object_set_new(error, "what", tool_json_text(line));
-	json_object_set_new(error, "why", why ? tool_json_text(why) : json_null());
-	json_object_set_new(error, "next", next ? tool_json_text(next) : json_null());
-	json_object_set_new(j, "error", error);
+	if (code != TOOL_DONE)
+		json_object_set_new(told, "code", json_integer(code));
+	json_object_set_new(told, "what", tool_json_text(line));
+	json_object_set_new(told, "why", why ? tool_json_text(why) : json_null());
+	json_object_set_new(told, "next", next ? tool_json_text(next) : json_null());
+	json_object_set_new(j, code == TOOL_DONE ? "note" : "error", told);
 	json_dumpf(j, stderr, JSON_COMPACT);
 	fputc('\n', stderr);
 	json_decref(j);
+}
+
+/* A line of stderr, as JSON if that was asked for. */
+static void print_text(enum tool_exit code, const char *program, char *line)
+{
+	if (told_as_json)
+		print_json_line(code, line);
+	else
+		fprintf(stderr, "%s%s\n", program, line);
 }
 
 static void print_line(enum tool_exit code, const char *fmt, va_list ap)
@@ -227,10 +249,7 @@ static void print_line(enum tool_exit code, const char *fmt, va_list ap)
 		if (*c == '\n')
 			*c = ' ';
 	tool_hints(hinted, sizeof(hinted), line);
-	if (errors_as_json && code != TOOL_DONE)
-		print_json_error(code, hinted);
-	else
-		fprintf(stderr, "xseg: %s\n", hinted);
+	print_text(code, "xseg: ", hinted);
 }
 
 void tool_mute(bool mute)
@@ -308,8 +327,8 @@ static int fail_with_reason(enum tool_exit code, char *what, const char *reason,
 	if (strchr(reason, ';'))
 		hint = NULL;
 	leave_out_name(what, reason);
-	return tool_fail(code, "%s%s%s%s%s", what, *what ? ": " : "", reason, hint ? "; " : "",
-			 hint ? hint : "");
+	return tool_fail(code, "%s: %s%s%s", *what ? what : named_command, reason,
+			 hint ? "; " : "", hint ? hint : "");
 }
 
 int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
@@ -379,7 +398,7 @@ void tool_progress(const struct tool *t, const char *fmt, ...)
 	if (progress_line_possible())
 		progress_line_show(line);
 	else
-		fprintf(stderr, "xseg: %s\n", line);
+		print_text(TOOL_DONE, "xseg: ", line);
 }
 
 void tool_progress_end(void)
@@ -411,6 +430,21 @@ void tool_note(const struct tool *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	print_line(TOOL_DONE, fmt, ap);
 	va_end(ap);
+}
+
+void tool_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(TOOL_DONE, fmt, ap);
+	va_end(ap);
+}
+
+void tool_pass_on(char *line)
+{
+	tool_progress_end();
+	print_text(TOOL_DONE, "", line);
 }
 
 /* ---- places ------------------------------------------------------------------------------ */
@@ -507,7 +541,8 @@ static void add_name(const char *name, void *arg)
 	struct names *n = arg;
 
 	if (n->used < n->size)
-		n->used += (size_t)snprintf(n->text + n->used, n->size - n->used, " %s", name);
+		n->used += (size_t)snprintf(n->text + n->used, n->size - n->used, "%s %s",
+			n->used ? "," : "", name);
 }
 
 static int fail_no_segment(const struct tool *t)
@@ -530,22 +565,13 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	uint32_t pid = rc == -ENOENT || rc == -EPROTO
 			       ? proc_find_supervisor(t->segment, rc != -ENOENT) : 0;
-	char user[OWNER_BYTES];
-	uint32_t uid;
 
 	if (pid)
 		return fail_attach_of_running(t, pid, rc == -ENOENT ? NULL : err);
 	if (rc == -ENOENT)
 		return fail_no_segment(t);
-	if (rc == -EPERM)
+	if (rc == -EPERM || (rc == -EACCES && strchr(err->text, ';')))
 		return tool_fail(TOOL_REFUSED, "%s", err->text);
-	if (rc == -EACCES && !xseg_owner_of(t->segment, &uid) && uid != geteuid()) {
-		owner_name(uid, user);
-		return tool_fail(TOOL_REFUSED,
-			"segment %s: not yours (user %s), and its mode and group do not let you "
-			"in; that user can make it with another --mode or --group",
-			t->segment, user);
-	}
 	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
 	/* its maker is at work: nothing has failed */
 	return rc == -EAGAIN ? TOOL_REFUSED : TOOL_FAILED;

@@ -15,7 +15,8 @@
  *       all lines of tool_fail() and its sisters are. It gets -s if xseg would take another
  *       segment.
  *   T6  A line names a thing once, beside commands to type. Where a reason has the name in quotes,
- *       as in "there is no volume 'disk'", it is left out before the reason.
+ *       as in "there is no volume 'disk'", it is left out before the reason. If nothing else
+ *       stands there, the words of the command do.
  */
 #ifndef TOOLS_XSEG_TOOL_H
 #define TOOLS_XSEG_TOOL_H
@@ -94,12 +95,15 @@ void tool_flushes(const struct tool *t);
 void tool_name_segment(const char *segment);
 /* The volumed that was named, if one was. */
 void tool_name_volumed(const char *volumed);
+/* The words of the command that runs; the text stays the caller's. */
+void tool_name_command(const char *words);
+const char *tool_command(void);
 /* T5; copies text, and returns buf. */
 const char *tool_hints(char *buf, size_t size, const char *text);
 
 /* From now on an error is one line of JSON: {"error": {"code", "what", "why", "next"}}, with null
- * for what the error does not say. */
-void tool_errors_as_json(void);
+ * for what the error does not say. Notes and progress are {"note": {"what", "why", "next"}}. */
+void tool_tell_as_json(void);
 /* A text of any bytes, as a file may be called; JSON has UTF-8 only. If it is not UTF-8, U+FFFD
  * stands for each byte that is not ASCII, and a very long one is cut. */
 json_t *tool_json_text(const char *text);
@@ -131,6 +135,11 @@ void tool_progress(const struct tool *t, const char *fmt, ...)
 void tool_progress_end(void);
 /* A line to stderr that is no error: why it takes so long. Not with --quiet. */
 void tool_note(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same, also with --quiet: what went wrong although the command goes on. */
+void tool_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A line of another program, as it is; with --json it is a note. It may be changed. */
+void tool_pass_on(char *line);
 
 /* A line for people on stdout: not with --json or --quiet. */
 void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -218,8 +218,8 @@ uint32_t view_peer_names(const struct view_peers *peers,
 			continue;
 		nr++;
 		if (used < size)
-			used += (size_t)snprintf(out + used, size - used, " %s",
-						 peers->info[i].name);
+			used += (size_t)snprintf(out + used, size - used, "%s %s",
+						 used ? "," : "", peers->info[i].name);
 	}
 	return nr;
 }

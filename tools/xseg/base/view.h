@@ -68,7 +68,7 @@ bool view_peer_is_client(const struct xseg_peer_info *p);
 bool view_peer_is_supervisor(const struct xseg_peer_info *p);
 const char *view_state_name(enum xseg_peer_state state);
 
-/* Appends " NAME NAME" of each peer for which which() is true; returns how many there are. */
+/* Writes " NAME, NAME" of each peer for which which() is true; returns how many there are. */
 uint32_t view_peer_names(const struct view_peers *peers,
 			 bool (*which)(const struct xseg_peer_info *p,
 				       const struct xseg_peer_info *of),

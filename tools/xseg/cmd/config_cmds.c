@@ -36,6 +36,10 @@ static int show_text(struct tool *t, const struct stack_file *f, bool sound)
 
 	tool_say(t, "%s: %s, %u peer%s", f->path, sound ? "it is sound" : "it has errors",
 		f->stack->nr_peers, out_s(f->stack->nr_peers));
+	if (!sound && !f->needed_bytes) {
+		tool_say(t, "memory: what the peers need can be told when their errors are mended");
+		return out_done();
+	}
 	opt_format_size(f->good_bytes, good, sizeof(good));
 	tool_say(t, "memory: the peers%s need %s, [segment] gives %s; a good value is %s",
 		sound ? "" : " without errors", out_size(f->needed_bytes, needed),

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -208,6 +209,19 @@ static bool is_left(const struct server *s)
 	return fd == -ECONNREFUSED;
 }
 
+/* Of a socket that is to be made. */
+static int need_directory(const char *path)
+{
+	char dir[PATH_MAX];
+	struct stat st;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	if (!stat(dirname(dir), &st))
+		return TOOL_DONE;
+	return tool_fail_errno(-errno, NULL, "make its directory, or choose another",
+		"export: socket %s", path);
+}
+
 /* A socket on which nobody listens was left by an export that was killed. */
 static int clear_socket(const struct server *s)
 {
@@ -215,7 +229,7 @@ static int clear_socket(const struct server *s)
 	struct stat st;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? TOOL_DONE
+		return errno == ENOENT ? need_directory(path)
 				       : tool_fail_errno(-errno, NULL, "choose another",
 						 "export: socket %s", path);
 	if (!S_ISSOCK(st.st_mode))
@@ -425,7 +439,7 @@ static void end_line(struct server *s)
 	if (s->len)
 		snprintf(s->last, sizeof(s->last), "%s", s->line);
 	if (s->len && s->serves)
-		fprintf(stderr, "%s\n", s->line);
+		tool_pass_on(s->line);
 	s->len = 0;
 }
 
@@ -542,9 +556,9 @@ static int begin_anew(struct server *s)
 	if (!WIFSIGNALED(status))
 		return tool_fail(TOOL_FAILED,
 			"export %s: nbdkit has ended by itself; begin it anew", s->volume);
-	fprintf(stderr,
-		"xseg: export %s: nbdkit was ended by signal %d (%s); it is started again, and "
-		"clients must connect again\n",
+	tool_warn(
+		"export %s: nbdkit was ended by signal %d (%s); it is started again, and clients "
+		"must connect again",
 		s->volume, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	s->serves = false;
 	poll(NULL, 0, AGAIN_MS);

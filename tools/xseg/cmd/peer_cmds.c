@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/say/export_words.h"
 #include "peers/common/say/volume_users.h"
 #include "tools/xseg/base/client.h"
 #include "tools/xseg/base/extend.h"
@@ -29,7 +30,7 @@
 #define AT(field) offsetof(struct peer_list_opts, field)
 const struct opt peer_list_table[] = {
 	{ .name = "all", .kind = OPT_BOOL, .off = AT(all),
-	  .help = "each client of a program in a line of its own, as JSON always has them" },
+	  .help = "each queue of a client in a line of its own, as JSON always has them" },
 	{ 0 },
 };
 #undef AT
@@ -37,7 +38,7 @@ const struct opt peer_list_table[] = {
 #define AT(field) offsetof(struct peer_stop_opts, field)
 const struct opt peer_stop_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "even if peers send to it, or clients have its volumes open" },
+	  .help = "even if peers send to it, or clients use it" },
 	{ 0 },
 };
 #undef AT
@@ -242,9 +243,23 @@ static int refuse_users(const struct one_peer *p)
 	if (!users[0])
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
-		"peer stop %s: these have its volumes open:%s; end them first, 'xseg peer restart "
-		"%s' lets them wait, or add --force and their I/O fails",
-		p->info->name, users, p->info->name);
+		"peer stop %s: these have its %s open:%s; end them first, 'xseg peer restart %s' "
+		"lets them wait, or add --force and their I/O fails",
+		p->info->name, strcmp(p->info->kind, "kvd") ? "volumes" : "values", users,
+		p->info->name);
+}
+
+static int refuse_client(const struct xseg_peer_info *info)
+{
+	const char *export = export_of_peer(info);
+
+	if (export)
+		return tool_fail(TOOL_REFUSED,
+			"%s %s: it is the server of an export; 'xseg export stop %s' stops that",
+			tool_command(), info->name, export);
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: it is a client, which ends by itself; end its process %u", tool_command(),
+		info->name, info->pid);
 }
 
 static int may_be_stopped(const struct one_peer *p)
@@ -252,9 +267,7 @@ static int may_be_stopped(const struct one_peer *p)
 	if (!view_peer_alive(p->info))
 		return not_running(p->seg, p->info);
 	if (view_peer_is_client(p->info))
-		return tool_fail(TOOL_REFUSED,
-				 "%s: it is a client, which ends by itself; end its process %u",
-				 p->info->name, p->info->pid);
+		return refuse_client(p->info);
 	return TOOL_DONE;
 }
 

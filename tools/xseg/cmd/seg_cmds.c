@@ -16,6 +16,7 @@
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
+#include "tools/xseg/text/clients_text.h"
 
 /* ---- destroy ----------------------------------------------------------------------------- */
 
@@ -38,9 +39,8 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 				       "destroy %s", t->segment);
 	tool_say(t, "segment removed: %.*s", (int)strcspn(why->text, ";"), why->text);
 	if (pid)
-		tool_note(t, "its stack runs on, with its dirty data; 'kill %u' stops that in "
-			"order",
-			  pid);
+		tool_note(t, "destroy %s: its stack runs on, with its dirty data; 'kill %u' stops that in order",
+			t->segment, pid);
 	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
 
@@ -107,19 +107,29 @@ struct listing {
 	uint32_t nr;
 };
 
+/* Its peers that run, and its clients. */
+static void count_all(struct xseg *seg, uint32_t *running, uint32_t *clients)
+{
+	struct view_peers peers = { 0 };
+
+	*running = *clients = 0;
+	if (view_peers_load(seg, &peers))
+		return;
+	for (uint32_t i = 0; i < peers.nr; i++)
+		*running += view_peer_alive(&peers.info[i]) && !view_peer_is_client(&peers.info[i]);
+	*clients = clients_text_count(&peers);
+	view_peers_fini(&peers);
+}
+
 static void list_usable(struct listing *l, struct xseg *seg)
 {
-	uint32_t running = 0, clients = 0, i;
-	struct xseg_peer_info peer;
+	uint32_t running, clients;
 	struct xseg_info info;
 	char memory[OUT_TEXT], free_text[OUT_TEXT];
 	json_t *j;
 
 	xseg_get_info(seg, &info);
-	for (i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &peer) && view_peer_alive(&peer) &&
-		    !view_peer_is_supervisor(&peer))
-			*(view_peer_is_client(&peer) ? &clients : &running) += 1;
+	count_all(seg, &running, &clients);
 	out_table_row(l->table, "%s\t%s\t%s\t%s\t%u\t%u\t", info.name, state_of(seg),
 		      out_size(info.memory_bytes, memory),
 		      out_size(info.free_pages * XSEG_PAGE_SIZE, free_text), running, clients);

@@ -20,7 +20,7 @@
 #define AT(field) offsetof(struct export_stop_opts, field)
 const struct opt export_stop_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "even if clients are connected, or other exports share the server" },
+	  .help = "even if it has connections, or other exports share the server" },
 	{ 0 },
 };
 #undef AT
@@ -190,11 +190,11 @@ static int refuse_users(const struct ordered *o, const char *what)
 			continue;
 		if (y->connections)
 			return tool_fail(TOOL_REFUSED,
-				"%s %s: %" PRIu32 " client%s connected to %s%s; end them first, or "
-				"add --force, and they lose their connections",
-				what, o->x->e->name, y->connections,
-				y->connections == 1 ? " is" : "s are", y == o->x ? "it" : "export ",
-				y == o->x ? "" : y->e->name);
+				"%s %s: %s%s has %" PRIu32 " connection%s; end the clients first, "
+				"or add --force, and they are cut",
+				what, o->x->e->name, y == o->x ? "it" : "export ",
+				y == o->x ? "" : y->e->name, y->connections,
+				y->connections == 1 ? "" : "s");
 		if (y != o->x)
 			return tool_fail(TOOL_REFUSED,
 				"%s %s: export %s has the same address, and so the same server; "

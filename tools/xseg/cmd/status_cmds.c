@@ -109,7 +109,7 @@ static bool count_volumes(struct asker *a, const struct xseg_peer_info *p, struc
 /* What the volumes of one volumed may take of its store, which may be none. */
 static void add_size(json_t *j, const struct xseg_peer_info *store, uint64_t bytes)
 {
-	json_t *rooms = json_object_get(j, "rooms"), *room;
+	json_t *rooms = json_object_get(j, "space"), *room;
 	size_t i;
 
 	json_array_foreach(rooms, i, room)
@@ -256,7 +256,8 @@ static void add_stores(
 	}
 	json_object_set_new(j, "pools", pools);
 	json_object_set_new(j, "files", files);
-	json_object_set_new(j, "rooms", rooms);
+	json_object_set_new(j, "space", rooms);
+	json_object_set(j, "rooms", rooms);		/* its older name */
 }
 
 /* The store of the first volumed, else the first store. */
@@ -264,7 +265,7 @@ static void choose_store(json_t *j, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *volumed = view_peer_of_kind(peers, "volumed", NULL),
 				    *store = volumed ? space_store_below(peers, volumed) : NULL;
-	json_t *rooms = json_object_get(j, "rooms"), *room,
+	json_t *rooms = json_object_get(j, "space"), *room,
 	       *chosen = json_array_get(rooms, 0), *warnings = json_array();
 	size_t i;
 
@@ -333,7 +334,8 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	add_stores(j, t, &a, peers);
 	while ((p = view_peer_of_kind(peers, "kvd", p)))
 		json_array_append_new(stores, store_json(&a, p));
-	json_object_set_new(j, "stores", stores);
+	json_object_set_new(j, "values", stores);
+	json_object_set(j, "stores", stores);		/* its older name */
 	json_object_set_new(j, "exports", exports_json(seg));
 	/* last: that may have to be waited for */
 	add_volumes(j, &a, peers);
@@ -391,7 +393,7 @@ static void print_volumes(const json_t *j)
 				out_int(j, "volumes_being_removed"));
 		putchar('\n');
 		print_damage(j);
-	} else if (nr_volumeds(j) || !json_array_size(json_object_get(j, "stores"))) {
+	} else if (nr_volumeds(j) || !json_array_size(json_object_get(j, "values"))) {
 		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
 			 of && nr_volumeds(j) > 1 ? " --volumed " : "",
 			 of && nr_volumeds(j) > 1 ? of : "");
@@ -510,7 +512,7 @@ static const char *pool_text(const char *owner)
 
 static void print_rooms(const json_t *j)
 {
-	json_t *rooms = json_object_get(j, "rooms"), *room;
+	json_t *rooms = json_object_get(j, "space"), *room;
 	size_t i;
 
 	json_array_foreach(rooms, i, room) {
@@ -545,7 +547,7 @@ static void print_pools(const json_t *j)
 
 static void print_stores(const json_t *j)
 {
-	json_t *stores = json_object_get(j, "stores"), *p;
+	json_t *stores = json_object_get(j, "values"), *p;
 	char live[OUT_TEXT], size[OUT_TEXT], dirty[OUT_TEXT];
 	size_t i;
 

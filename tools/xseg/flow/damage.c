@@ -112,7 +112,7 @@ const char *damage_tell(const struct damage *d, char buf[DAMAGE_MAX])
 	if (!d->reason[0])
 		return buf;
 	snprintf(buf, DAMAGE_MAX,
-		"the catalogue of volumes is damaged: %s; %s; see 'xseg volume recover --list'",
+		"the catalogue of volumes is damaged: %s, and %s; see 'xseg volume recover --list'",
 		d->reason, lost_tell(lost, d->records, d->lost));
 	return buf;
 }

@@ -685,11 +685,11 @@ void ending_name_clients(struct tool *t, struct xseg *seg)
 
 	volume_users_of_exports(seg, users, sizeof(users));
 	if (users[0])
-		tool_note(t, "down: clients of these exports lose their connections:%s", users);
+		tool_note(t, "down: these exports lose their connections:%s", users);
 	volume_users_left(seg, users, sizeof(users));
 	if (users[0])
 		tool_note(t,
-			"down: these have volumes open, and get errors when it has stopped:%s",
+			"down: these clients get errors when all has stopped:%s",
 			users);
 }
 

@@ -407,8 +407,7 @@ static void print_errors(const json_t *s)
 		   json_is_object(json_object_get(s, "loads_fail"));
 
 	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
-		printf("errors    %" PRIu64 " flushes and %" PRIu64
-		       " loads that the store failed%s\n",
+		printf("errors    of the store: %" PRIu64 " of flushes, %" PRIu64 " of loads%s\n",
 			out_int(s, "flush_errors"), out_int(s, "load_errors"),
 			now ? "" : "; none fails now");
 	cache_text_print_troubles(s, "trouble   ");

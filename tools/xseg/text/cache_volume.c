@@ -49,9 +49,9 @@ static int refuse_another(struct client *c, uint32_t cache, uint32_t volumed, co
 	has = of && at ? another(&peers, cache, volumed) : NULL;
 	if (has)
 		code = tool_fail(TOOL_REFUSED,
-			"volume %s: %s does not send through %s, but %s does; 'xseg status' shows "
-			"the routes",
-			volume, of->name, at->name, has->name);
+			"%s: volume %s is of %s, which does not send through %s, but %s does; "
+			"'xseg status' shows the routes",
+			tool_command(), volume, of->name, at->name, has->name);
 	view_peers_fini(&peers);
 	return code;
 }
@@ -82,9 +82,9 @@ static int store_id(struct client *c, uint32_t cache, const char *prefix, uint32
 	view_peers_fini(&peers);
 	if (!code && !*id)
 		code = tool_fail(TOOL_REFUSED,
-			"volume +%s: no kvd that sends through the cache has that prefix; 'xseg kv "
+			"%s: volume +%s: no kvd that sends through the cache has that prefix; 'xseg kv "
 			"info' shows a kvd's",
-			prefix);
+			tool_command(), prefix);
 	return code;
 }
 
@@ -99,7 +99,8 @@ int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o
 		return store_id(c, cache, o->volume + 1, id);
 	if (!o->volume[0] && o->volumed[0])
 		return tool_fail(TOOL_USAGE,
-				 "--volumed needs a volume; name it with --volume");
+				 "%s: --volumed needs a volume; name it with --volume",
+				 tool_command());
 	if (!o->volume[0])
 		return TOOL_DONE;
 	code = client_find_peer(c, "volumed", o->volumed, &volumed);

@@ -81,12 +81,13 @@ static json_t *export_json(const struct xseg_peer_info *p)
 	json_t *j = json_object();
 
 	out_set_text(j, "name", export_of_peer(p));
-	out_set_int(j, "clients", p->user[EXPORT_WORD_CONNECTIONS]);
+	out_set_int(j, "connections", p->user[EXPORT_WORD_CONNECTIONS]);
+	out_set_int(j, "clients", p->user[EXPORT_WORD_CONNECTIONS]);	/* its older name */
 	return j;
 }
 
 struct sums {
-	uint64_t clients, ports, requests, since_s;
+	uint64_t queues, ports, requests, since_s;
 };
 
 static void add_client(const struct view_peers *peers, const struct opened *o,
@@ -95,7 +96,7 @@ static void add_client(const struct view_peers *peers, const struct opened *o,
 	const struct xseg_peer_info *server;
 	uint64_t since_s = p->user[XSEG_CLIENT_WORD_SINCE];
 
-	sums->clients++;
+	sums->queues++;
 	sums->ports += p->nr_ports;
 	sums->requests += xseg_peer_requests_out(peers->seg, p->index);
 	if (since_s && (!sums->since_s || since_s < sums->since_s))
@@ -105,7 +106,7 @@ static void add_client(const struct view_peers *peers, const struct opened *o,
 	if (!opened_by(peers, p, &server) || is_repeated(peers, p))
 		return;
 	if (strcmp(server->kind, "volumed") != 0)
-		json_array_append_new(json_object_get(j, "stores"), json_string(server->name));
+		json_array_append_new(json_object_get(j, "values"), json_string(server->name));
 	else
 		json_array_append_new(json_object_get(j, "volumes"), volume_json(o, p, server));
 }
@@ -121,12 +122,14 @@ static json_t *process_json(const struct view_peers *peers, const struct opened 
 	out_set_text(j, "program", first->member_label);
 	out_set_text(j, "user", user_of(first->pid, user));
 	json_object_set_new(j, "volumes", json_array());
-	json_object_set_new(j, "stores", json_array());
+	json_object_set_new(j, "values", json_array());
 	json_object_set_new(j, "exports", json_array());
 	for (const struct xseg_peer_info *p = first; p < peers->info + peers->nr; p++)
 		if (is_client_of(p, first))
 			add_client(peers, o, p, j, &sums);
-	out_set_int(j, "clients", sums.clients);
+	json_object_set(j, "stores", json_object_get(j, "values"));	/* its older name */
+	out_set_int(j, "queues", sums.queues);
+	out_set_int(j, "clients", sums.queues);	/* its older name */
 	out_set_int(j, "ports", sums.ports);
 	out_set_int(j, "requests_in_flight", sums.requests);
 	json_object_set_new(j, "since_s",
@@ -165,6 +168,16 @@ json_t *clients_text_json(const struct view_peers *peers, const struct opened *o
 	return array;
 }
 
+uint32_t clients_text_count(const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p;
+	uint32_t nr = 0;
+
+	for (p = peers->info; p < peers->info + peers->nr; p++)
+		nr += is_shown(peers, p);
+	return nr;
+}
+
 /* "disk, scratch", of an array of names, or of objects with names. */
 static const char *join(const json_t *names, char *buf, size_t size)
 {
@@ -197,7 +210,7 @@ struct out_table *clients_text_table(const json_t *clients)
 			"%" PRIu64 "\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%s",
 			out_int(c, "pid"), out_text(c, "program"), out_text(c, "user"),
 			join(json_object_get(c, "volumes"), volumes, sizeof(volumes)),
-			join(json_object_get(c, "stores"), stores, sizeof(stores)),
+			join(json_object_get(c, "values"), stores, sizeof(stores)),
 			join(json_object_get(c, "exports"), exports, sizeof(exports)),
 			out_int(c, "ports"), out_int(c, "requests_in_flight"),
 			since_s ? out_moment(since_s, since) : "-");

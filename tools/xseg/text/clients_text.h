@@ -15,6 +15,8 @@
 /* One object a process, in the order of their first clients. Processes that serve peers are left
  * out, unless they have a volume or a store open. */
 json_t *clients_text_json(const struct view_peers *peers, const struct opened *o);
+/* How many of these there are. */
+uint32_t clients_text_count(const struct view_peers *peers);
 /* Of that array. */
 struct out_table *clients_text_table(const json_t *clients);
 

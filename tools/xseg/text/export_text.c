@@ -21,7 +21,8 @@ static json_t *one_json(const struct exported *x)
 	out_set_text(j, "tls", stack_tls_names[x->e->tls]);
 	out_set_text(j, "state", exported_state_name(x->state));
 	json_object_set_new(j, "pid", served ? json_integer(x->peer.pid) : json_null());
-	out_set_int(j, "clients", x->connections);
+	out_set_int(j, "connections", x->connections);
+	out_set_int(j, "clients", x->connections);	/* its older name */
 	json_object_set_new(j, "since_s",
 		served ? json_integer((json_int_t)x->since_s) : json_null());
 	json_object_set_new(j, "replaced",
@@ -38,18 +39,18 @@ json_t *export_text_json(const struct exported_all *all)
 	return array;
 }
 
-/* How many exports its server has; *clients: connections of all of them. */
+/* How many exports its server has; *connections: of all of them. */
 static uint32_t count_beside(
-	const struct exported_all *all, const struct exported *x, uint32_t *clients)
+	const struct exported_all *all, const struct exported *x, uint32_t *connections)
 {
 	const struct exported *y;
 	uint32_t nr = 0;
 
-	*clients = 0;
+	*connections = 0;
 	for (y = all->export; y < all->export + all->nr; y++)
 		if (y->e->server == x->e->server) {
 			nr++;
-			*clients += y->connections;
+			*connections += y->connections;
 		}
 	return nr;
 }
@@ -57,27 +58,28 @@ static uint32_t count_beside(
 void export_text_note_replaced(const struct tool *t, const struct exported_all *all)
 {
 	const struct exported *x;
-	uint32_t nr, clients;
+	uint32_t nr, connections;
 	char lose[64];
 
 	for (x = all->export; x < all->export + all->nr; x++) {
 		if (x->e->server != (uint32_t)(x - all->export) || !exported_is_served(x) ||
 			!proc_maps_replaced(x->peer.pid))
 			continue;
-		nr = count_beside(all, x, &clients);
-		snprintf(lose, sizeof(lose), "; connections that it cuts then: %" PRIu32, clients);
+		nr = count_beside(all, x, &connections);
+		snprintf(lose, sizeof(lose), "; connections that it cuts then: %" PRIu32,
+			connections);
 		tool_note(t,
 			"export %s: its server, process %" PRIu32 ", still runs a program or a "
 			"library that was replaced; 'xseg export restart %s%s' starts it anew%s",
-			x->e->name, x->peer.pid, x->e->name, nr > 1 || clients ? " --force" : "",
-			clients ? lose : "");
+			x->e->name, x->peer.pid, x->e->name, nr > 1 || connections ? " --force" : "",
+			connections ? lose : "");
 	}
 }
 
 struct out_table *export_text_table(const struct exported_all *all)
 {
 	struct out_table *table = out_table_create(
-		"NAME\tVOLUME\tSTATE\t>PID\t>CLIENTS\tWRITES\tTLS\tSINCE\tADDRESS");
+		"NAME\tVOLUME\tSTATE\t>PID\t>CONNECTIONS\tWRITES\tTLS\tSINCE\tADDRESS");
 	char pid[16], since[OUT_TEXT];
 
 	for (const struct exported *x = all->export; x < all->export + all->nr; x++) {
@@ -121,15 +123,15 @@ void export_text_print(const json_t *exports)
 
 	json_array_foreach((json_t *)exports, i, x) {
 		const char *state = out_text(x, "state");
-		uint64_t clients = out_int(x, "clients");
+		uint64_t nr = out_int(x, "connections");
 		char text[ADVICE_MAX], line[ADVICE_MAX + XSEG_NAME_MAX];
 
 		printf("%-12s%s: ", i ? "" : "export", out_text(x, "name"));
 		if (!strcmp(state, "serving"))
-			printf("volume %s on %s%s, %" PRIu64 " client%s\n", out_text(x, "volume"),
+			printf("volume %s on %s%s, %" PRIu64 " connection%s\n", out_text(x, "volume"),
 				out_text(x, "address"),
 				json_is_true(json_object_get(x, "read_only")) ? ", read-only" : "",
-				clients, out_s(clients));
+				nr, out_s(nr));
 		else
 			printf("%s%s\n", state, tool_hints(line, sizeof(line), advice(x, text)));
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/say/export_words.h"
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/text/clients_text.h"
 
@@ -44,24 +45,22 @@ json_t *peer_text_json(const struct view_peers *peers)
 	return array;
 }
 
-/* How many clients the process of this one has, and their ports; 0: an earlier one stands for
- * it. */
-static uint32_t clients_of(const struct view_peers *peers, const struct xseg_peer_info *p,
-	uint32_t *ports)
+/* *ports: of all queues that its process has. False: another one stands for the process, the first
+ * of an export, else the first. */
+static bool add_ports(
+	const struct view_peers *peers, const struct xseg_peer_info *p, uint32_t *ports)
 {
-	const struct xseg_peer_info *o;
-	uint32_t nr = 0;
+	const struct xseg_peer_info *o, *shown = NULL;
 
 	*ports = 0;
 	for (o = peers->info; o < peers->info + peers->nr; o++) {
 		if (!view_peer_is_client(o) || !view_peer_alive(o) || o->pid != p->pid)
 			continue;
-		if (o < p)
-			return 0;
-		nr++;
+		if (!shown || (export_of_peer(o) && !export_of_peer(shown)))
+			shown = o;
 		*ports += o->nr_ports;
 	}
-	return nr;
+	return shown == p;
 }
 
 static bool has_clients(const struct view_peers *peers)
@@ -98,23 +97,22 @@ struct out_table *peer_text_table(
 			  "HAS OPEN"
 			: "NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
 	const struct xseg_peer_info *p;
-	uint32_t nr, ports;
+	uint32_t ports;
+	bool first;
 	const char *lower;
-	char pid[16], kind[32], names[CLIENTS_NAMES_MAX];
+	char pid[16], names[CLIENTS_NAMES_MAX];
 
 	for (p = peers->info; p < peers->info + peers->nr; p++) {
-		nr = 1;
+		first = true;
 		ports = p->nr_ports;
 		if (!all && view_peer_is_client(p) && view_peer_alive(p))
-			nr = clients_of(peers, p, &ports);
-		if (!nr)
+			first = add_ports(peers, p, &ports);
+		if (!first)
 			continue;
 		lower = downstream_name(peers, p);
 		snprintf(pid, sizeof(pid), "%u", p->pid);
-		snprintf(kind, sizeof(kind), "%u clients", nr);
 		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s%s%s", p->name,
-			      nr > 1 ? kind : p->kind,
-			      view_state_name(p->state), view_peer_alive(p) ? pid : "-",
+			      p->kind, view_state_name(p->state), view_peer_alive(p) ? pid : "-",
 			      p->generation, ports,
 			      view_peer_alive(p) ? p->member_label : "-", lower ? lower : "-",
 			      clients ? "\t" : "",

@@ -13,7 +13,7 @@ enum stat_group {
 	GROUP_PEER, GROUP_CACHE, GROUP_VOLUME, GROUP_STORE, GROUP_GATEWAY, NR_GROUPS
 };
 
-static const char *const group_names[NR_GROUPS] = { "peers", "caches", "volumes", "stores",
+static const char *const group_names[NR_GROUPS] = { "peers", "caches", "volumes", "values",
 	"gateways" };
 
 /* What every element of the JSON has, whatever its block counts. */
@@ -225,6 +225,7 @@ json_t *stat_json(const struct stat_snapshot *older, const struct stat_snapshot 
 		group[i] = json_array();
 		json_object_set_new(j, group_names[i], group[i]);
 	}
+	json_object_set(j, "stores", group[GROUP_STORE]);	/* the older name of values */
 	for (i = 0; all.block && i < all.nr; i++)
 		json_array_append_new(group[group_of(&all.block[i])],
 				      block_json(&all, &all.block[i]));

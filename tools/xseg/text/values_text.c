@@ -92,11 +92,13 @@ static void print_requests(const json_t *j)
 		{ "looks", "read once more by kvd" },
 	};
 	uint64_t gets = out_int(j, "gets"), hits = out_int(j, "hits");
+	uint64_t puts = out_int(j, "puts"), deletes = out_int(j, "deletes"),
+		 scans = out_int(j, "scans");
 	char share[OUT_TEXT];
 
-	printf("requests  %" PRIu64 " gets (%s found), ", gets, out_percent(hits, gets, share));
-	printf("%" PRIu64 " puts, %" PRIu64 " deletes, %" PRIu64 " scans\n", out_int(j, "puts"),
-		out_int(j, "deletes"), out_int(j, "scans"));
+	printf("requests  %" PRIu64 " get%s (%s found), ", gets, out_s(gets), out_percent(hits, gets, share));
+	printf("%" PRIu64 " put%s, %" PRIu64 " delete%s, %" PRIu64 " scan%s\n", puts, out_s(puts),
+		deletes, out_s(deletes), scans, out_s(scans));
 	print_shown(j, "values", rest, sizeof(rest) / sizeof(rest[0]));
 }
 

@@ -204,7 +204,8 @@ static json_t *users_json(struct xseg *seg, uint32_t volumed, uint32_t id)
 		out_set_text(j, "program", user[i].program);
 		out_set_int(j, "pid", user[i].pid);
 		out_set_text(j, "export", *user[i].export ? user[i].export : NULL);
-		out_set_int(j, "clients", user[i].clients);
+		out_set_int(j, "queues", user[i].clients);
+		out_set_int(j, "clients", user[i].clients);	/* its older name */
 		out_set_int(j, "since_s", user[i].since_s);
 		json_array_append_new(array, j);
 	}
