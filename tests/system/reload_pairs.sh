@@ -15,11 +15,12 @@ need xseg xseg-host xbench volumed cached filed kvd memd xseg-memcached jq
 # `keys`: a new kvd beside volumed; `moved`: a kvd goes from a store of its own to the place of
 # volumed; `gate`: a gateway above that kvd; `spare`: a peer that nobody uses; `kind`: of a store that
 # nobody uses; `live`, `threads`, `mode`: keys, also of one that shares a process; `together`: two or
-# three share one; `export`: a volume is exported.
-changes=(plugged lower keys moved gate spare kind live threads mode together export)
+# three share one; `shared`: the cache does, with the new kvd or with volumed; `export`: a volume is
+# exported.
+changes=(plugged lower keys moved gate spare kind live threads mode together shared export)
 nr=${#changes[@]}
 # What changes together: the places of these in the list.
-several=("1 5 7 8 9 10 11" "0 1 2 3 4 5 8" "0 2 3 4 6 9 11" "0 1 2 3 6 7 10" "4 5 6 7 8 9 10")
+several=("2 4 5 7 8 9 10 11" "0 1 3 6 7 9 10 12" "0 2 3 4 5 8 11 12" "1 2 4 5 6 8 11 12")
 
 . "$root/tests/lib/nbdkit.sh"
 has_nbdkit=
@@ -74,9 +75,11 @@ stack()
 	[ -z "${on[gate]}" ] || printf '%s\n' "[peer gate]" "kind = memcached" "kvd = mover" \
 		"listen = unix:$short/gate.sock"
 	[ -z "${on[spare]}" ] || printf '%s\n' "[peer spare]" "kind = memd" "memory = 4M"
-	[ -z "${on[together]}" ] || printf '%s\n' "[run]" "together = mover other${on[spare]:+ spare}"
+	[ -z "${on[together]}${on[shared]}" ] || echo "[run]"
+	[ -z "${on[together]}" ] || echo "together = mover other${on[spare]:+ spare}"
+	[ -z "${on[shared]}" ] || echo "together = cached $([ -n "${on[keys]}" ] && echo keys || echo volumed)"
 	[ -z "${on[export]}" ] || [ -z "$has_nbdkit" ] || printf '%s\n' "[export disk]" \
-		"nbd = $short/nbd.sock" "queues = 1"
+		"volumed = volumed" "nbd = $short/nbd.sock" "queues = 1"
 }
 
 # turn CHANGE...: on what is off, and off what is on
@@ -225,8 +228,8 @@ next_pair()		# two changes that have not met in their states of now, or the two 
 	pair=("$@")
 }
 all=$((nr * (nr - 1) / 2 * 4)) turns=0
-while [ ${#met[@]} -lt "$all" ] && [ $((turns++)) -lt "$(bound 10 600)" ]; do
-	next_pair "${changes[RANDOM % 5]}" "${changes[5 + RANDOM % 7]}"
+while [ ${#met[@]} -lt "$all" ] && [ $((turns++)) -lt "$(bound 12 700)" ]; do
+	next_pair "${changes[RANDOM % 6]}" "${changes[6 + RANDOM % 7]}"
 	met[$(state_of "${pair[0]}") $(state_of "${pair[1]}")]=1
 	reload_once "${pair[@]}" || break
 done

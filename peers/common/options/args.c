@@ -54,8 +54,8 @@ static bool is_off_path(struct xseg *seg, const struct stack *stack, const struc
 			return true;
 	}
 	lower = xseg_peer_find(seg, p->downstream_name);
-	return lower != XSEG_NONE && (has_other_sender(seg, lower, index) ||
-					     is_off_path(seg, stack, &stack->peers[p->downstream]));
+	return (lower != XSEG_NONE && has_other_sender(seg, lower, index)) ||
+	       is_off_path(seg, stack, &stack->peers[p->downstream]);
 }
 
 const char *args_downstream(struct xseg *seg, const struct stack *stack, const struct stack_peer *p)
