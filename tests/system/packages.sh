@@ -319,6 +319,17 @@ is "the service is still active" "$(is_active xseg@disk)" active
 cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
 t "reload takes the export away" in_it systemctl reload xseg@disk
 is "it is gone" "$(export_field late state)" ""
+cached_pid()
+{
+	admin --json peer list | jq '.[] | select(.name == "cached").pid'
+}
+old_cached=$(cached_pid)
+t "a program is replaced" in_it sh -c \
+	'cp /usr/libexec/xseg/cached /usr/libexec/xseg/new && mv /usr/libexec/xseg/new /usr/libexec/xseg/cached'
+t "a reload applies the stack file" in_it systemctl reload xseg@disk
+is "and restarts nothing for that" "$(cached_pid)" "$old_cached"
+t "an upgrade does" in_it sh -c ': >/run/xseg.upgrade && systemctl reload xseg@disk && rm /run/xseg.upgrade'
+is "it runs the new program" "$([ "$(cached_pid)" != "$old_cached" ] && echo yes)" yes
 
 # ---- an export for another group, as the manual page has it ----
 
@@ -393,9 +404,23 @@ END
 in_it mkdir /etc/systemd/system/xseg@slow.service.d
 printf '[Service]\nTimeoutStopSec=4\n' >"$TMP/debian/etc/systemd/system/xseg@slow.service.d/stop.conf"
 t "a service whose stop may take 4 s is started" in_it systemctl start xseg@slow
-t "its cache has 16 MiB of dirty data" in_it sh -c 'xseg -s slow --owner xseg volume create v --size 16M &&
-	xbench -s slow --owner xseg --volume=v --rw=write --bs=64k --size=16M --number_ios=256'
-t "which its store takes in 8 s" in_it xseg -s slow --owner xseg peer set memd bandwidth=2M/s
+t "it gets a volume" in_it xseg -s slow --owner xseg volume create v --size 16M
+is_dirty_for_8s()
+{
+	in_it xbench -s slow --owner xseg --volume=v --rw=write --bs=64k --size=16M --number_ios=256 &&
+		in_it xseg -s slow --owner xseg peer set memd bandwidth=2M/s
+}
+t "its cache has dirty data, which the store takes in 8 s" is_dirty_for_8s
+printf '[Service]\nTimeoutStartSec=4\n' >"$TMP/debian/etc/systemd/system/xseg@slow.service.d/start.conf"
+in_it systemctl daemon-reload
+printf '[run]\ntogether = volumed cached\n' >>"$TMP/debian/etc/xseg/slow.conf"
+SECONDS=0
+t "a reload that may take 4 s replaces peers" in_it systemctl reload xseg@slow
+t "in more than that: while data is written, the time is put off" test "$SECONDS" -ge 5
+is "the service is active" "$(is_active xseg@slow)" active
+rm "$TMP/debian/etc/systemd/system/xseg@slow.service.d/start.conf"
+in_it systemctl daemon-reload
+t "there is dirty data again" is_dirty_for_8s
 SECONDS=0
 t "it is stopped" in_it systemctl stop xseg@slow
 t "in more than 4 s" test "$SECONDS" -ge 5
