@@ -34,9 +34,11 @@ static void look(void *arg)
 
 void extend_begin(struct extend *e, struct tool *t, struct xseg *seg, const char *what)
 {
-	*e = (struct extend){ .seg = seg, .what = what, .dirty = UINT64_MAX };
+	*e = (struct extend){ .seg = seg, .what = what };
 	if (!getenv("NOTIFY_SOCKET"))
 		return;
+	e->dirty = dirty_bytes_of(seg, XSEG_NONE);
+	e->flushed = flushed_bytes_of(seg, XSEG_NONE);
 	t->flushes = look;
 	t->flushes_arg = e;
 }

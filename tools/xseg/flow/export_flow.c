@@ -115,6 +115,7 @@ int export_flow_wait_order(
 	struct launch *l, enum export_order order, const struct exported *before)
 {
 	uint32_t place = stack_find_export(l->stack, before->e->name);
+	struct tool_span gone = { 0 };
 	struct exported now;
 	int rc = TOOL_DONE;
 
@@ -124,6 +125,10 @@ int export_flow_wait_order(
 			break;
 		if (order != EXPORT_STOP)
 			rc = launch_look_for_failure(l, before->e->name);
+		else if (tool_span_ns(&gone, !xseg_supervisor_alive(l->seg)) > TOOL_GONE_NS)
+			rc = tool_fail(TOOL_FAILED,
+				"%s: the supervisor went away, and nobody stops export %s; see %s",
+				l->what, before->e->name, l->log);
 		if (rc)
 			return rc;
 		if (tool_out_of_time(l->t))
