@@ -164,3 +164,35 @@ void stack_names_remove(char *list, const char *name)
 	else
 		at[at > list ? -1 : 0] = '\0';
 }
+
+/* ---- what a command has stopped ---------------------------------------------------------- */
+
+static const char *stopped_entry(enum stack_stopped what, const char *name,
+	char entry[XSEG_NAME_MAX + 8])
+{
+	snprintf(entry, XSEG_NAME_MAX + 8, "%s%s", what == STACK_STOPPED_PEER ? "peer:" : "", name);
+	return entry;
+}
+
+bool stack_stopped_has(const char *list, enum stack_stopped what, const char *name)
+{
+	char entry[XSEG_NAME_MAX + 8];
+
+	return stack_names_have(list, stopped_entry(what, name, entry));
+}
+
+bool stack_stopped_add(struct stack_record *record, enum stack_stopped what, const char *name)
+{
+	char entry[XSEG_NAME_MAX + 8];
+
+	return stack_names_add(record->stopped, sizeof(record->stopped),
+		       stopped_entry(what, name, entry)) &&
+	       stack_record_fits(record);
+}
+
+void stack_stopped_remove(struct stack_record *record, enum stack_stopped what, const char *name)
+{
+	char entry[XSEG_NAME_MAX + 8];
+
+	stack_names_remove(record->stopped, stopped_entry(what, name, entry));
+}

@@ -1,8 +1,8 @@
 /* stack_record - what a segment keeps of its stack: the text of the stack file, its path, the peers
- * that are still to be restarted for it, the exports that are stopped, and which word gave the
- * segment its name.
+ * that are still to be restarted for it, what commands have stopped, and which word gave the segment
+ * its name.
  *
- *	TEXT \0 PATH \0 ENTRY,ENTRY... \0 NAME,NAME... \0 WORD \0	(xseg_stack_set())
+ *	TEXT \0 PATH \0 PENDING,PENDING... \0 STOPPED,STOPPED... \0 WORD \0	(xseg_stack_set())
  *
  * A reader of the text alone sees it end at the first NUL. All of it is one store, so a kill leaves
  * all of the old record, or all of the new one, or none.
@@ -13,6 +13,11 @@
  *                next one begins where the stack says, by its kind and its downstream
  *   NAME=GEN     the same, but the next one keeps the route
  *   supervisor   another supervisor has still to take the place of the one that runs
+ *
+ *   stopped      meaning
+ *   NAME         `xseg export stop` has stopped that export: no supervisor starts it
+ *   peer:NAME    the same of a peer and `xseg peer stop`. It holds while the peer is stopped. A
+ *                peer that is alive or has died is started again as any other
  *
  * Contract: functions over the caller's memory; those with a segment wait for its lock of routes.
  * Several processes may change a record, one at a time: tools/xseg/base/stack_lock.h.
@@ -25,13 +30,13 @@
 #include "peers/common/options/stack.h"
 
 #define STACK_PENDING_BYTES 5120u		/* entries for all peers of a stack */
-#define STACK_STOPPED_BYTES 2048u		/* all exports of a stack */
+#define STACK_STOPPED_BYTES 6400u		/* all exports and peers of a stack */
 
 struct stack_record {
 	char text[STACK_TEXT_BYTES];
 	char path[PATH_MAX];			/* "": nobody knows it */
 	char pending[STACK_PENDING_BYTES];	/* entries with commas between; "": none */
-	char stopped[STACK_STOPPED_BYTES];	/* exports, by `xseg export stop`; "": none */
+	char stopped[STACK_STOPPED_BYTES];	/* entries with commas between; "": none */
 	char named[8];				/* STACK_NAMED_...; "": by an older xseg */
 };
 
@@ -64,6 +69,16 @@ struct stack_replaced {
 bool stack_replaced_next(const char **pending, struct stack_replaced *out);
 /* Adds it; false: there is no room. */
 bool stack_replaced_add(char *pending, size_t size, const struct stack_replaced *replaced);
+
+/* ---- what a command has stopped ---- */
+
+enum stack_stopped { STACK_STOPPED_EXPORT, STACK_STOPPED_PEER };
+
+/* list: the part `stopped` of a record. */
+bool stack_stopped_has(const char *list, enum stack_stopped what, const char *name);
+/* Also if it is there. False: there is no room in the record. */
+bool stack_stopped_add(struct stack_record *record, enum stack_stopped what, const char *name);
+void stack_stopped_remove(struct stack_record *record, enum stack_stopped what, const char *name);
 
 /* ---- lists of names, with commas between ---- */
 

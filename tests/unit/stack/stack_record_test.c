@@ -163,6 +163,45 @@ static void names_are_added_and_taken_out(void **state)
 	assert_string_equal(list, "");
 }
 
+static void a_peer_and_an_export_of_one_name_are_stopped_apart(void **state)
+{
+	struct records *r = *state;
+
+	*r->in.stopped = '\0';
+	assert_true(stack_stopped_add(&r->in, STACK_STOPPED_PEER, "disk"));
+	assert_true(stack_stopped_add(&r->in, STACK_STOPPED_PEER, "disk"));	/* it is there */
+	assert_string_equal(r->in.stopped, "peer:disk");
+	assert_true(stack_stopped_has(r->in.stopped, STACK_STOPPED_PEER, "disk"));
+	assert_false(stack_stopped_has(r->in.stopped, STACK_STOPPED_EXPORT, "disk"));
+	assert_true(stack_stopped_add(&r->in, STACK_STOPPED_EXPORT, "disk"));
+	stack_stopped_remove(&r->in, STACK_STOPPED_PEER, "disk");
+	assert_string_equal(r->in.stopped, "disk");
+	assert_false(stack_stopped_has(r->in.stopped, STACK_STOPPED_PEER, "disk"));
+	assert_true(stack_stopped_has(r->in.stopped, STACK_STOPPED_EXPORT, "disk"));
+	/* a record without room */
+	memset(r->in.text, '#', sizeof(r->in.text) - 1);
+	assert_false(stack_stopped_add(&r->in, STACK_STOPPED_PEER, "volumed"));
+}
+
+static void all_exports_and_peers_of_a_stack_can_be_stopped(void **state)
+{
+	char name[XSEG_NAME_MAX];
+	struct records *r = *state;
+	int i;
+
+	snprintf(r->in.text, sizeof(r->in.text), "[segment]");
+	*r->in.stopped = '\0';
+	for (i = 0; i < STACK_MAX_EXPORTS; i++) {
+		snprintf(name, sizeof(name), "%0*d", STACK_EXPORT_NAME_MAX, i);
+		assert_true(stack_stopped_add(&r->in, STACK_STOPPED_EXPORT, name));
+	}
+	for (i = 0; i < STACK_MAX_PEERS; i++) {
+		snprintf(name, sizeof(name), "%0*d", XSEG_NAME_MAX - 1, i);
+		assert_true(stack_stopped_add(&r->in, STACK_STOPPED_PEER, name));
+		assert_true(stack_stopped_has(r->in.stopped, STACK_STOPPED_PEER, name));
+	}
+}
+
 static void peers_that_are_to_be_replaced_are_told_from_others(void **state)
 {
 	char list[64] = "volumed";
@@ -208,6 +247,8 @@ int main(void)
 		T(an_older_record_has_less),
 		T(what_has_no_room_is_left_out_from_the_end),
 		T(a_segment_keeps_it),
+		T(a_peer_and_an_export_of_one_name_are_stopped_apart),
+		T(all_exports_and_peers_of_a_stack_can_be_stopped),
 		cmocka_unit_test(names_are_added_and_taken_out),
 		cmocka_unit_test(peers_that_are_to_be_replaced_are_told_from_others),
 	};
