@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "peers/common/log/log.h"
-#include "peers/common/options/stack_record.h"
 #include "peers/common/say/export_words.h"
 #include "peers/host/ended.h"
 #include "peers/host/nbdkit.h"
@@ -415,19 +414,6 @@ static void hold(struct server *v)
 		server_set(v, SERVER_STOPPED);
 }
 
-/* H5 */
-static void hold_stopped(struct supervisor *s)
-{
-	struct stack_record *record = calloc(1, sizeof(*record));
-	const struct stack *stack = s->units.stack;
-
-	if (record && stack_record_get(s->units.seg, record))
-		for (uint32_t i = 0; i < stack->nr_exports; i++)
-			if (stack_names_have(record->stopped, stack->exports[i].name))
-				hold(server_of(s, i));
-	free(record);
-}
-
 /* The command that has started the supervisor goes on behind this: it finds H4 and H6 done. */
 void exports_make(struct supervisor *s, uint64_t now_ms)
 {
@@ -444,6 +430,8 @@ void exports_make(struct supervisor *s, uint64_t now_ms)
 		if (find_alive(s, v, &info))
 			watch(s, v, now_ms);
 	}
-	hold_stopped(s);
+	for (uint32_t i = 0; i < stack->nr_exports; i++)		/* H5 */
+		if (held_export(s, stack->exports[i].name))
+			hold(server_of(s, i));
 	tell(s);
 }

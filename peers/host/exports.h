@@ -22,8 +22,8 @@
  *       to end, and has not END_MS later, is killed, also if it is wanted again meanwhile.
  *   H4  The segment says which exports are stopped or have failed (SUPERVISOR_WORD_EXPORTS).
  *   H5  A server that `xseg export stop` has stopped stays so under each later supervisor, until
- *       `xseg export start`: the names of its exports are in the record of the stack
- *       (stack_record.h). The command writes them before it gives the order.
+ *       `xseg export start`: the names of its exports are in the record of the stack (held.h).
+ *       The command writes them before it gives the order.
  *   H6  Mode and group of a socket are no setting of H1: a supervisor sets them at a server that
  *       runs, and its clients stay.
  *
@@ -77,7 +77,7 @@ struct exports {
 	struct stranger stranger[XSEG_MAX_PORTS];	/* by the client's place in the segment */
 };
 
-/* The stack is known: servers that run are watched. */
+/* The stack is known, and what is held: servers that run are watched. */
 void exports_make(struct supervisor *s, uint64_t now_ms);
 void exports_step(struct supervisor *s, uint64_t now_ms);
 /* A child has ended. False: it was none of these. */

@@ -38,30 +38,30 @@
 
 /* ---- starting ---------------------------------------------------------------------------- */
 
-/* A group that died is started again without those of its peers that had been stopped before, or
- * that somebody else has started: of one that is stopped as its process could not begin nobody has
- * asked for that. While all is being stopped it is started with those that are needed only (V4). */
-static bool belongs_to_start(const struct supervisor *s, const struct unit *u,
-	enum xseg_peer_state state, const struct xseg_peer_info *info)
+/* A group that died is started again without those of its peers that had been stopped before (V15),
+ * or that somebody else has started: of one that is stopped as its process could not begin nobody
+ * has asked for that. While all is being stopped it is started with those that are needed only
+ * (V4). */
+static bool belongs_to_start(struct supervisor *s, const struct unit *u, uint32_t peer)
 {
+	struct xseg_peer_info info;
+	enum xseg_peer_state state = units_peer_state(&s->units, peer, &info);
+
+	if (is_stopping(s))
+		return units_needs(&s->units, peer);
+	if (held_peer(s, peer))
+		return false;
 	if (state == XSEG_PEER_STOPPED)
-		return !u->started || !peer_word_stopping(info) ||
-		       (u->returns && stop_was_asked(s, info));
+		return !u->started || !peer_word_stopping(&info) ||
+		       (u->returns && stop_was_asked(s, &info));
 	return !xseg_peer_is_up(state);
 }
 
 static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
-	struct xseg_peer_info info;
-	enum xseg_peer_state state;
-	uint32_t i;
-
-	for (i = 0; i < u->nr; i++) {
-		state = units_peer_state(&s->units, u->peer[i], &info);
-		if (is_stopping(s) ? units_needs(&s->units, u->peer[i])
-				   : belongs_to_start(s, u, state, &info))
+	for (uint32_t i = 0; i < u->nr; i++)
+		if (belongs_to_start(s, u, u->peer[i]))
 			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
-	}
 }
 
 static void build_args(struct supervisor *s, const struct unit *u, struct args *a)
@@ -122,6 +122,11 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	int rc = ENOMEM;
 
 	look_at_stack(s);
+	held_look(s);
+	if (!is_stopping(s) && held_unit(s, u)) {
+		held_leave(s, u);
+		return;
+	}
 	build_args(s, u, &a);
 	if (!a.failed)
 		rc = spawn(s, a.arg, &u->child);
@@ -606,6 +611,7 @@ int supervise(const char *segment, const char *text, int begun)
 	if (rc)
 		goto out_detach;
 	units_make(&s->units);
+	held_make(s);
 	replace_make(s);
 	exports_make(s, clock_ms());
 	if (begun >= 0) {

@@ -19,7 +19,8 @@
  *                       it had been RUNNING
  *   STOPPED   WAITING   all is to be stopped, and it stopped less than 5 s ago (V8); or the stop
  *                       is taken back, and it was stopped by that (V9)
- *   WAITING   STOPPED   the stop is taken back, and it had been stopped before
+ *   WAITING   STOPPED   the stop is taken back, and it had been stopped before; or it would be
+ *                       started, and is held (V15)
  *
  * Peers of a group that another process serves become a unit of their own. It and the rest of the
  * group live, die and are restarted by themselves.
@@ -64,6 +65,8 @@
  *       --save, xseg reload). Each process is started with those that are there then. A stack of
  *       other peers, groups or exports is another supervisor's.
  *   V14 replace.h says how peers get other places, kinds and processes, for that one.
+ *   V15 A peer that `xseg peer stop` has stopped stays so under each later supervisor, until `xseg
+ *       peer start` or `peer restart` of that name (held.h). The stop of all starts it as V4 says.
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

@@ -1,5 +1,5 @@
 /* supervise_inside - the part of the supervisor that its files share: supervise.c, stop.c,
- * exports.c, nbdkit.c and replace.c. No other file includes it.
+ * exports.c, held.c, nbdkit.c and replace.c. No other file includes it.
  *
  * Contract: one thread.
  */
@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "peers/host/exports.h"
+#include "peers/host/held.h"
 #include "peers/host/replace.h"
 #include "peers/host/stop_flush.h"
 #include "peers/host/units.h"
@@ -24,6 +25,7 @@ struct supervisor {
 	struct units units;
 	struct exports exports;
 	struct replace replace;
+	struct held held;
 	struct xseg_peer *self;
 	char directory[PATH_MAX]; /* where the programs are */
 	bool told_removed;
