@@ -119,7 +119,8 @@ int xseg_create(
  * made: nobody uses it, and xseg_create() replaces it), -EUSERS (320 processes are attached). A
  * child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach
  * after the last fork. Closing its peers and detaching frees the child's memory, and no more. */
-#define XSEG_ATTACH_OBSERVER 1		/* reads only what xseg_*_info gives; is not a member */
+/* reads only what xseg_*_info gives, and may call xseg_stack_set(); is not a member */
+#define XSEG_ATTACH_OBSERVER 1
 #define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg,
 	struct xseg_error *err) XSEG_MUST_CHECK;

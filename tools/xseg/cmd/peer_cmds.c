@@ -2,6 +2,11 @@
  *
  * Contract: see commands.h. `start` starts a peer as the stack file in the segment describes it. A
  * supervisor that runs takes such a peer under its care.
+ *
+ * Invariants
+ *   N1  A peer of the stack that `stop` has stopped stays so, whatever supervisor follows, until
+ *       `start` or `restart` of that name. Its name is in the record of the stack (stopped.h). It
+ *       is written before the peer is asked to stop, and taken out before it is started.
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,6 +30,7 @@
 #include "tools/xseg/text/export_text.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 
 #define AT(field) offsetof(struct peer_list_opts, field)
@@ -115,13 +121,35 @@ static int not_running(struct xseg *seg, const struct xseg_peer_info *info)
 			 info->name, view_state_name(info->state), info->name);
 }
 
+/* N1 */
+static int remember(struct tool *t, struct xseg *seg, const char *what, const char *name,
+	bool stopped)
+{
+	struct stopped_change change = { .what = STACK_STOPPED_PEER, .stopped = stopped, .nr = 1,
+		.name = { name } };
+
+	return stopped_remember(t, seg, what, &change);
+}
+
+/* N1. The lock of the record is left alone where the name is not there. */
+static int forget(struct tool *t, struct xseg *seg, const char *what, const char *name)
+{
+	struct stopped s;
+
+	stopped_load(seg, &s);
+	return stack_stopped_has(s.names, STACK_STOPPED_PEER, name)
+		       ? remember(t, seg, what, name, false)
+		       : TOOL_DONE;
+}
+
 /* ---- list -------------------------------------------------------------------------------- */
 
 static int show_list(const struct tool *t, const struct view_peers *peers, bool all)
 {
 	const struct xseg_peer_info *p;
+	char text[HALTED_TEXT], stays[STOPPED_TEXT];
 	struct opened opened;
-	char text[HALTED_TEXT];
+	struct stopped s;
 	int rc;
 
 	if (t->json)
@@ -136,6 +164,10 @@ static int show_list(const struct tool *t, const struct view_peers *peers, bool 
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (halted_is(peers->seg, p))
 			tool_note(t, "%s", halted_tell(p->name, p->pid, text));
+	stopped_load(peers->seg, &s);
+	for (p = peers->info; p < peers->info + peers->nr; p++)
+		if (stopped_peer(&s, p))
+			tool_note(t, "%s", stopped_tell(p->name, stays));
 	return rc;
 }
 
@@ -212,7 +244,9 @@ int peer_start(struct tool *t, const void *opts, int argc, char **argv)
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 	if (rc)
 		return rc;
-	rc = launch_peer(t, seg, argv[0]);
+	rc = forget(t, seg, "peer start", argv[0]);
+	if (!rc)
+		rc = launch_peer(t, seg, argv[0]);
 	xseg_detach(seg);
 	if (rc)
 		return rc;
@@ -262,6 +296,13 @@ static int refuse_client(const struct xseg_peer_info *info)
 		info->name, info->pid);
 }
 
+/* One that has stopped before, or could not begin. */
+static bool stopped_by_itself(const struct one_peer *p)
+{
+	return p->info->state == XSEG_PEER_STOPPED && view_in_stack(p->seg, p->info->name) &&
+	       !stopped_look(p->seg, p->info);
+}
+
 static int may_be_stopped(const struct one_peer *p)
 {
 	if (!view_peer_alive(p->info))
@@ -281,17 +322,45 @@ static int ask_to_stop(struct tool *t, const struct one_peer *p)
 	return ending_wait_stopped(t, p->seg, p->info);
 }
 
+/* It was not asked, or has died, and is started again. */
+static bool runs_on(const struct one_peer *p)
+{
+	struct xseg_peer_info now;
+
+	return xseg_peer_get_info(p->seg, p->info->index, &now) &&
+	       (view_peer_alive(&now) ? !peer_word_stopping(&now)
+				      : now.state == XSEG_PEER_DEAD);
+}
+
+/* A peer that is not in the stack is started by nobody. */
+static int stop_for_good(struct tool *t, const struct one_peer *p)
+{
+	const char *name = p->info->name;
+	bool in_stack = view_in_stack(p->seg, name);
+	int rc = in_stack ? remember(t, p->seg, "peer stop", name, true) : TOOL_DONE;
+
+	if (rc || !view_peer_alive(p->info))
+		return rc;
+	rc = ask_to_stop(t, p);
+	if (rc == TOOL_FAILED && in_stack && runs_on(p))
+		(void)forget(t, p->seg, "peer stop", name);
+	return rc;
+}
+
 static int stop_one(struct tool *t, const struct one_peer *p, bool force)
 {
 	const struct xseg_peer_info *info = p->info;
 	char names[512];
-	int rc = may_be_stopped(p);
+	int rc;
 
+	if (stopped_by_itself(p))
+		return stop_for_good(t, p);
+	rc = may_be_stopped(p);
 	if (!rc && !force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
 		return refuse_stop(info, names);
 	if (!rc && !force)
 		rc = refuse_users(p);
-	return rc ? rc : ask_to_stop(t, p);
+	return rc ? rc : stop_for_good(t, p);
 }
 
 int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
@@ -325,6 +394,8 @@ static int restart_one(struct tool *t, const struct one_peer *p)
 			"peer restart %s: it is not in the stack of segment %s, so it could not be "
 			"started again; stop it, and start it as it was started before",
 			name, t->segment);
+	if (!rc)
+		rc = forget(t, p->seg, "peer restart", name);
 	if (rc)
 		return rc;
 	return alive ? restart_peer(t, p->seg, p->info) : launch_peer(t, p->seg, name);

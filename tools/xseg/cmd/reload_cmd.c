@@ -204,16 +204,22 @@ static bool add_replaced(struct reloading *r)
 	return fits;
 }
 
-/* Exports that the file does not have are forgotten. */
+static void keep_one(struct reloading *r, enum stack_stopped what, const char *name)
+{
+	if (stack_stopped_has(r->before->stopped, what, name))
+		(void)stack_stopped_add(r->record, what, name);
+}
+
+/* Exports and peers that the file does not have are forgotten. */
 static void keep_stopped(struct reloading *r)
 {
 	const struct stack *file = r->file->stack;
 
 	*r->record->stopped = '\0';
 	for (uint32_t i = 0; i < file->nr_exports; i++)
-		if (stack_names_have(r->before->stopped, file->exports[i].name))
-			(void)stack_names_add(r->record->stopped, sizeof(r->record->stopped),
-				file->exports[i].name);
+		keep_one(r, STACK_STOPPED_EXPORT, file->exports[i].name);
+	for (uint32_t i = 0; i < file->nr_peers; i++)
+		keep_one(r, STACK_STOPPED_PEER, file->peers[i].name);
 }
 
 /* R2. The file's text, its path, and who is to be restarted and replaced. It is kept later. */
@@ -373,6 +379,9 @@ static int apply(struct reloading *r)
 		rc = restart_pending(r);
 	if (!rc)
 		forget_removed(r);
+	if (!rc)
+		launch_note_away(&(struct launch){
+			.t = r->t, .seg = r->seg, .stack = r->file->stack });
 	return rc;
 }
 

@@ -280,15 +280,25 @@ int reload_check_same(struct reloading *r)
 	return TOOL_DONE;
 }
 
+/* One that `xseg peer stop` has stopped begins at its new place when it is started: that has no
+ * route to its old one any more. */
+static bool is_ready_to_start(const struct stopped *s, const struct route_node *n,
+	const struct xseg_peer_info *info)
+{
+	return stopped_peer(s, info) && (n->keeps_route || info->downstream == XSEG_NONE);
+}
+
 /* The peer that is to be replaced and is not yet; false: there is none. */
 static bool find_waiting(struct reloading *r, struct xseg_peer_info *info)
 {
 	const struct route_plan *plan = &r->d->plan;
+	struct stopped s;
 
+	stopped_load(r->seg, &s);
 	for (const struct route_node *n = plan->node; n < end_of(plan); n++)
 		if (n->replaced && xseg_peer_get_info(r->seg, n->peer, info) &&
 			!strcmp(info->name, n->name) && info->generation == n->generation &&
-			(n->in_file || view_peer_alive(info)))
+			(n->in_file || view_peer_alive(info)) && !is_ready_to_start(&s, n, info))
 			return true;
 	return false;
 }
@@ -325,11 +335,14 @@ int reload_verify(struct reloading *r)
 	const struct route_plan *plan = &r->d->plan;
 	struct xseg_peer_info info, below;
 	uint32_t index;
+	struct stopped s;
 
+	stopped_load(r->seg, &s);
 	for (const struct route_node *n = plan->node; n < end_of(plan); n++) {
 		index = xseg_peer_find(r->seg, n->name);
 		if (!n->replaced || n->keeps_route || n->by_name || n->want == ROUTE_NONE ||
-			index == XSEG_NONE || !xseg_peer_get_info(r->seg, index, &info))
+			index == XSEG_NONE || !xseg_peer_get_info(r->seg, index, &info) ||
+			stopped_peer(&s, &info))
 			continue;
 		if (!xseg_peer_get_info(r->seg, info.downstream, &below) ||
 			strcmp(below.name, plan->node[n->want].name) != 0)

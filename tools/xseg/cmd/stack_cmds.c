@@ -317,11 +317,17 @@ static void undo(struct upping *u)
 
 static int say_up(const struct upping *u)
 {
-	json_t *j, *peers, *exports;
+	json_t *j, *peers, *exports, *away;
+	struct stopped s;
 	uint32_t i;
 
 	if (u->taken_back && !u->t->json)
 		return out_done();
+	if (!u->t->json && u->launch.nr_away) {
+		tool_say(u->t, "%u of %u peers serve; 'xseg status' shows them",
+			u->stack->nr_peers - u->launch.nr_away, u->stack->nr_peers);
+		return out_done();
+	}
 	if (!u->t->json) {
 		tool_say(u->t,
 			 u->stack->nr_peers > 1 ? "all %u peers serve; 'xseg status' shows them"
@@ -334,9 +340,15 @@ static int say_up(const struct upping *u)
 	out_set_text(j, "segment", u->t->segment);
 	out_set_bool(j, "created", u->made);
 	out_set_text(j, "log", u->launch.log);
-	for (i = 0; i < u->stack->nr_peers; i++)
+	away = json_array();
+	stopped_load(u->seg, &s);
+	for (i = 0; i < u->stack->nr_peers; i++) {
 		json_array_append_new(peers, json_string(u->stack->peers[i].name));
+		if (u->launch.nr_away && launch_stays_away(&u->launch, &s, i))
+			json_array_append_new(away, json_string(u->stack->peers[i].name));
+	}
 	json_object_set_new(j, "peers", peers);
+	json_object_set_new(j, "away", away);
 	exports = json_array();
 	for (i = 0; i < u->stack->nr_exports; i++)
 		json_array_append_new(exports, json_string(u->stack->exports[i].name));
@@ -358,6 +370,8 @@ static int bring_up(struct upping *u)
 		 u->made ? "made" : "there already", u->launch.log);
 	fflush(stdout);
 	rc = launch_wait(&u->launch);
+	if (!rc)
+		launch_note_away(&u->launch);
 	if (!rc)
 		rc = export_flow_wait(&u->launch);
 	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)

@@ -5,15 +5,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/options/stack_record.h"
 #include "tools/xseg/cmd/commands.h"
 #include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
-#include "tools/xseg/base/stack_lock.h"
+#include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/text/export_text.h"
 
@@ -117,47 +115,16 @@ static int open_one(struct tool *t, const char *what, const char *name, struct o
 	return rc;
 }
 
-/* The names of all exports of the server. False: there is no room for them. */
-static bool change_names(const struct ordered *o, bool stopped, struct stack_record *record)
-{
-	const struct exported *y;
-	bool fits = true;
-
-	for (y = o->all.export; y < o->all.export + o->all.nr; y++) {
-		if (y->e->server != o->x->e->server)
-			continue;
-		if (stopped)
-			fits &= stack_names_add(
-				record->stopped, sizeof(record->stopped), y->e->name);
-		else
-			stack_names_remove(record->stopped, y->e->name);
-	}
-	return !stopped || (fits && stack_record_fits(record));
-}
-
-/* H5 of peers/host/exports.h: for each supervisor that follows. */
+/* H5 of peers/host/exports.h: all exports of the server, for each supervisor that follows. */
 static int remember(const struct ordered *o, bool stopped)
 {
-	struct stack_record *record = calloc(1, sizeof(*record));
-	const char *what = o->launch.what;
-	int fd, rc = stack_lock(o->t, what, &fd);
+	struct stopped_change change = { .what = STACK_STOPPED_EXPORT, .stopped = stopped };
+	const struct exported *y;
 
-	if (!rc && (!record || !stack_record_get(o->seg, record)))
-		rc = tool_fail(TOOL_FAILED, "%s: the stack file cannot be read; do this again",
-			what);
-	if (!rc && !change_names(o, stopped, record))
-		rc = tool_fail(TOOL_FAILED,
-			"%s: segment %s has no room for the name beside its stack file, which has "
-			"nearly 64k; make that shorter",
-			what, o->t->segment);
-	if (!rc) {
-		rc = stack_record_set(o->seg, record);
-		rc = rc ? tool_fail_errno(rc, NULL, "do this again", "%s %s", what, o->x->e->name)
-			: TOOL_DONE;
-	}
-	stack_unlock(fd);
-	free(record);
-	return rc;
+	for (y = o->all.export; y < o->all.export + o->all.nr; y++)
+		if (y->e->server == o->x->e->server)
+			change.name[change.nr++] = y->e->name;
+	return stopped_remember(o->t, o->seg, o->launch.what, &change);
 }
 
 static int give_order(struct ordered *o, enum export_order order)

@@ -23,6 +23,7 @@
 #include "tools/xseg/text/space_text.h"
 #include "tools/xseg/text/volume_use.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stopped.h"
 
 #define LOAD_NS (TOOL_SECOND / 2)
 #define LOOK_NS (TOOL_SECOND / 100)
@@ -610,6 +611,23 @@ static void print_halted(const json_t *j)
 		print_if_halted(out_text(p, "name"), p);
 }
 
+static void print_stopped(const json_t *j)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	char text[STOPPED_TEXT], line[STOPPED_TEXT + 16];
+	const char *heading = "stopped";
+	size_t i;
+
+	json_array_foreach(peers, i, p) {
+		if (!json_is_true(json_object_get(p, "stays_stopped")))
+			continue;
+		snprintf(line, sizeof(line), "%-12s%s", heading,
+			stopped_tell(out_text(p, "name"), text));
+		print_hint(line);
+		heading = "";
+	}
+}
+
 static void print_locks(const json_t *j)
 {
 	json_t *locks = json_object_get(j, "locks"), *l;
@@ -662,6 +680,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_files(j);
 		export_text_print(json_object_get(j, "exports"));
 		print_halted(j);
+		print_stopped(j);
 		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
 		opened_load(t, &peers, &opened);

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/options/stack_record.h"
 #include "peers/common/say/export_words.h"
 #include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/view.h"
@@ -16,15 +14,48 @@
 
 /* ---- up ---------------------------------------------------------------------------------- */
 
-/* The supervisor takes a moment to say of one that it stays stopped. */
-static bool is_settled(const struct exported *x, const char *stopped)
+/* Whether no volumed of the export serves, and one of them stays away. */
+static bool has_no_volumed(
+	const struct launch *l, const struct stopped *s, const struct stack_export *e)
 {
-	return exported_is_served(x) ||
-	       (x->state == EXPORTED_STOPPED && stack_names_have(stopped, x->e->name));
+	const struct stack_peer *p;
+	struct xseg_peer_info info;
+	uint32_t index;
+	bool away = false;
+
+	for (p = l->stack->peers; p < l->stack->peers + l->stack->nr_peers; p++) {
+		if (strcmp(p->kind, "volumed") || (*e->volumed && strcmp(p->name, e->volumed)))
+			continue;
+		index = xseg_peer_find(l->seg, p->name);
+		if (index != XSEG_NONE && xseg_peer_get_info(l->seg, index, &info) &&
+			info.state == XSEG_PEER_LIVE)
+			return false;
+		away |= launch_stays_away(l, s, (uint32_t)(p - l->stack->peers));
+	}
+	return away;
 }
 
-/* stopped: those that are not to be served, as `xseg export stop` has stopped them */
-static uint32_t count_settled(struct launch *l, const char *stopped, const char **waiting)
+/* Its server is not started: one of the server's exports has no volumed. */
+static bool stays_away(
+	const struct launch *l, const struct stopped *s, const struct stack_export *e)
+{
+	const struct stack_export *y;
+
+	for (y = l->stack->exports; y < l->stack->exports + l->stack->nr_exports; y++)
+		if (y->server == e->server && has_no_volumed(l, s, y))
+			return true;
+	return false;
+}
+
+/* The supervisor takes a moment to say of one that it stays stopped. */
+static bool is_settled(const struct launch *l, const struct stopped *s, const struct exported *x)
+{
+	if (!exported_is_served(x) && stopped_export(s, x->e->name))
+		return x->state == EXPORTED_STOPPED;
+	return exported_is_served(x) || stays_away(l, s, x->e);
+}
+
+static uint32_t count_settled(struct launch *l, const struct stopped *s, const char **waiting)
 {
 	const struct stack *stack = l->stack;
 	struct exported x;
@@ -33,7 +64,7 @@ static uint32_t count_settled(struct launch *l, const char *stopped, const char 
 	*waiting = NULL;
 	for (uint32_t i = 0; i < stack->nr_exports; i++) {
 		exported_look(l->seg, &stack->exports[i], i, &x);
-		if (is_settled(&x, stopped))
+		if (is_settled(l, s, &x))
 			nr++;
 		else if (!*waiting)
 			*waiting = stack->exports[i].name;
@@ -41,7 +72,7 @@ static uint32_t count_settled(struct launch *l, const char *stopped, const char 
 	return nr;
 }
 
-static void note_missing(struct launch *l, const char *stopped)
+static void note_missing(struct launch *l, const struct stopped *s)
 {
 	const struct stack *stack = l->stack;
 	struct exported x;
@@ -53,21 +84,28 @@ static void note_missing(struct launch *l, const char *stopped)
 				"export %s: its volume is not there; 'xseg volume create %s --size "
 				"SIZE' makes it, and the export serves it then",
 				x.e->name, x.e->volume);
-		else if (!exported_is_served(&x) && stack_names_have(stopped, x.e->name))
+		else if (!exported_is_served(&x) && stopped_export(s, x.e->name))
 			tool_note(l->t,
 				"export %s: it stays stopped, as 'xseg export stop' has stopped "
 				"it; 'xseg export start %s' starts it",
 				x.e->name, x.e->name);
+		else if (!exported_is_served(&x) && stays_away(l, s, x.e))
+			tool_note(l->t,
+				"export %s: it is not started while the volumed of its volume is "
+				"stopped",
+				x.e->name);
 	}
 }
 
-static int wait_served(struct launch *l, const char *stopped)
+int export_flow_wait(struct launch *l)
 {
 	uint32_t nr = l->stack->nr_exports, served;
 	const char *waiting;
+	struct stopped s;
 	int rc;
 
-	while ((served = count_settled(l, stopped, &waiting)) < nr) {
+	stopped_load(l->seg, &s);
+	while ((served = count_settled(l, &s, &waiting)) < nr) {
 		rc = launch_look_for_failure(l, waiting);
 		if (rc)
 			return rc;
@@ -81,22 +119,8 @@ static int wait_served(struct launch *l, const char *stopped)
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
-	note_missing(l, stopped);
+	note_missing(l, &s);
 	return TOOL_DONE;
-}
-
-int export_flow_wait(struct launch *l)
-{
-	struct stack_record *record = calloc(1, sizeof(*record));
-	int rc;
-
-	if (!record)
-		return tool_fail(TOOL_FAILED, "%s: no memory for the stack; free some", l->what);
-	if (!stack_record_get(l->seg, record))
-		*record->stopped = '\0';
-	rc = wait_served(l, record->stopped);
-	free(record);
-	return rc;
 }
 
 /* ---- one export -------------------------------------------------------------------------- */

@@ -72,10 +72,13 @@ static void add_group(struct args *a, struct xseg *seg, const struct stack *stac
 {
 	const struct stack_group *g = &stack->groups[p->group];
 	struct xseg_peer_info info;
+	struct stopped s;
 	uint32_t i;
 
+	stopped_load(seg, &s);
 	for (i = 0; i < g->nr; i++)
-		if (!serves(seg, stack->peers[g->peer[i]].name, &info) && !view_peer_alive(&info))
+		if (!serves(seg, stack->peers[g->peer[i]].name, &info) && !view_peer_alive(&info) &&
+			!stopped_peer(&s, &info))
 			args_add(a, "%s", stack->peers[g->peer[i]].name);
 }
 
@@ -120,6 +123,15 @@ static int start_failed(const char *name, int status, const char *log, off_t fro
 			 "%s did not start: %s (log: %s)", name, line + skip, log);
 }
 
+/* N1 of tools/xseg/cmd/peer_cmds.c: its name was taken out, so another command has put it there. */
+static int refuse_stopped(const char *name)
+{
+	return tool_fail(TOOL_REFUSED,
+		"%s: 'xseg peer stop' has stopped it before it served; 'xseg peer start %s' starts "
+		"it",
+		name, name);
+}
+
 /* child: 0 when somebody else is starting it */
 static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child,
 			 const char *log, off_t from)
@@ -130,7 +142,11 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 
 	while (!serves(seg, name, &info)) {
 		if (child && proc_ended(child, &status))
-			return start_failed(name, status, log, from);
+			return stopped_look(seg, &info)
+				       ? refuse_stopped(name)
+				       : start_failed(name, status, log, from);
+		if (!child && stopped_look(seg, &info))
+			return refuse_stopped(name);
 		if (!child && tool_span_ns(&gone, is_gone(seg, &info)) > TOOL_GONE_NS)
 			return tool_fail(TOOL_FAILED,
 				"%s did not start: the process that was starting it has ended; see "
@@ -424,19 +440,74 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 			 l->what, name, c.signal, c.nr, l->log);
 }
 
+/* What the peer sends to: as routes are now, or as the file says while it has none. */
+static uint32_t place_below(
+	const struct launch *l, uint32_t peer, const struct xseg_peer_info *info)
+{
+	struct xseg_peer_info below;
+
+	if (info->state != XSEG_PEER_FREE && info->downstream != XSEG_NONE &&
+		xseg_peer_get_info(l->seg, info->downstream, &below))
+		return stack_find(l->stack, below.name);
+	return l->stack->peers[peer].downstream;
+}
+
+/* The one for which it stays away: itself, or one below it. STACK_NONE: it does not stay away. */
+static uint32_t away_for(const struct launch *l, const struct stopped *s, uint32_t peer)
+{
+	struct xseg_peer_info info;
+	uint32_t hops;
+
+	for (hops = 0; peer != STACK_NONE && hops < l->stack->nr_peers; hops++) {
+		if (serves(l->seg, l->stack->peers[peer].name, &info))
+			return STACK_NONE;
+		if (stopped_peer(s, &info))
+			return peer;
+		peer = place_below(l, peer, &info);
+	}
+	return STACK_NONE;
+}
+
+bool launch_stays_away(const struct launch *l, const struct stopped *s, uint32_t peer)
+{
+	return away_for(l, s, peer) != STACK_NONE;
+}
+
+void launch_note_away(const struct launch *l)
+{
+	char text[STOPPED_TEXT];
+	struct stopped s;
+	uint32_t at;
+
+	stopped_load(l->seg, &s);
+	for (uint32_t i = 0; i < l->stack->nr_peers; i++) {
+		at = away_for(l, &s, i);
+		if (at == i)
+			tool_note(l->t, "%s", stopped_tell(l->stack->peers[i].name, text));
+		else if (at != STACK_NONE)
+			tool_note(l->t, "%s: it is not started while %s is stopped",
+				l->stack->peers[i].name, l->stack->peers[at].name);
+	}
+}
+
 /* How many peers serve; *waiting is the name of one that does not. */
-static uint32_t count_serving(const struct launch *l, const char **waiting)
+static uint32_t count_serving(struct launch *l, const char **waiting)
 {
 	uint32_t order[STACK_MAX_PEERS], i, nr = 0;
 	struct xseg_peer_info info;
+	struct stopped s;
 
 	*waiting = NULL;
+	l->nr_away = 0;
+	stopped_load(l->seg, &s);
 	stack_order(l->stack, order);
 	for (i = 0; i < l->stack->nr_peers; i++) {
 		const char *name = l->stack->peers[order[i]].name;
 
 		if (serves(l->seg, name, &info))
 			nr++;
+		else if (launch_stays_away(l, &s, order[i]))
+			l->nr_away++;
 		else if (!*waiting)
 			*waiting = name;
 	}
@@ -530,7 +601,7 @@ int launch_wait(struct launch *l)
 	struct sight sight;
 	int rc;
 
-	while ((serving = count_serving(l, &waiting)) < nr) {
+	while ((serving = count_serving(l, &waiting)) + l->nr_away < nr) {
 		rc = look_for_failure(l, waiting, &sight);
 		if (rc)
 			return rc;
@@ -564,7 +635,7 @@ void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const stru
 	l->log_from = log_size(l->log);
 }
 
-int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old)
+int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old, bool *stays)
 {
 	struct ending_stall stall = ENDING_STALL_OF(old);
 	struct xseg_peer_info info;
@@ -572,7 +643,11 @@ int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old)
 	char dirty[OUT_TEXT];
 	int rc;
 
+	*stays = false;
 	while (!serves(l->seg, old->name, &info) || info.generation == old->generation) {
+		*stays = stopped_look(l->seg, &info);
+		if (*stays)
+			break;
 		if (info.generation == old->generation && view_peer_alive(&info)) {
 			ending_look_for_stall(l->t, l->seg, &stall);
 			tool_progress(l->t, "stopping %s: %s dirty", old->name,

@@ -11,10 +11,11 @@
 #include <sys/types.h>
 
 #include "peers/common/options/stack.h"
+#include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/tool.h"
 
-/* Starts one peer of the stack in the segment, with those of its group that are not alive; waits
- * until it serves. */
+/* Starts one peer of the stack in the segment, with those of its group that are not alive, unless
+ * they stay stopped; waits until it serves. */
 int launch_peer(struct tool *t, struct xseg *seg, const char *name);
 /* The stack in the segment; `what` is what shall be done with it, for messages. *text: as it is
  * there, to be freed; NULL: not wanted. Refuses one of another user's segment, whose text may start
@@ -30,6 +31,7 @@ struct launch {
 	const char *what;			/* the command, for messages */
 	char log[PATH_MAX];
 	off_t log_from;				/* where this start's lines begin */
+	uint32_t nr_away;			/* launch_wait(): peers that it did not wait for */
 };
 
 /* Says that somebody else's supervisor is at work; TOOL_REFUSED. */
@@ -38,15 +40,22 @@ int launch_refuse(const struct tool *t, struct xseg *seg);
  * returns TOOL_DONE. TOOL_REFUSED: another one is. */
 int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
 		      const char *text);
-/* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
- * refused what it is to serve, or the supervisor has gone; the reason is printed. */
+/* Waits until all peers serve, but those that stay away. TOOL_FAILED, TOOL_REFUSED: one of them
+ * could not be started, or was refused what it is to serve, or the supervisor has gone; the reason
+ * is printed. */
 int launch_wait(struct launch *l);
+/* Whether a peer of the stack, by its place, does not serve and stays so: `xseg peer stop` has
+ * stopped it, or one below it, without which it is not started. */
+bool launch_stays_away(const struct launch *l, const struct stopped *s, uint32_t peer);
+/* Tells of each such peer. */
+void launch_note_away(const struct launch *l);
 /* Whether the start has failed, as the supervisor's log says. `waiting` does not serve yet.
  * TOOL_FAILED, TOOL_REFUSED: the reason is printed. */
 int launch_look_for_failure(const struct launch *l, const char *waiting);
 /* Waits until that incarnation of a peer has stopped, and the supervisor has started the next one,
- * which serves. l: launch_watch()'s. */
-int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old);
+ * which serves. *stays: `xseg peer stop` has stopped it meanwhile, and nobody starts it. l:
+ * launch_watch()'s. */
+int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old, bool *stays);
 /* What the supervisor logs from now on. */
 void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
 		  const char *what);

@@ -8,6 +8,7 @@
 
 #include "peers/common/say/words.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/flow/launch.h"
@@ -26,6 +27,7 @@ struct restart {
 struct process {
 	uint32_t nr, place[STACK_MAX_PEERS];
 	struct xseg_peer_info old[STACK_MAX_PEERS];
+	bool stays[STACK_MAX_PEERS];		/* `xseg peer stop` has stopped it meanwhile */
 };
 
 static int open_restart(struct restart *r)
@@ -57,6 +59,7 @@ static void find_process(struct restart *r, uint32_t member, struct process *p)
 	for (i = 0; i < r->stack->nr_peers; i++)
 		if (is_alive(r, order[i], &info) && info.member == member) {
 			p->place[p->nr] = order[i];
+			p->stays[p->nr] = false;
 			p->old[p->nr++] = info;
 		}
 }
@@ -114,7 +117,7 @@ static int stop_process(struct restart *r, const struct process *p, bool supervi
 	return rc;
 }
 
-static int run_process(struct restart *r, const struct process *p)
+static int run_process(struct restart *r, struct process *p)
 {
 	struct launch watch;
 	bool supervised;
@@ -128,7 +131,7 @@ static int run_process(struct restart *r, const struct process *p)
 	if (!rc && !supervised)
 		rc = launch_peer(r->t, r->seg, p->old[0].name);
 	for (i = 0; !rc && supervised && i < p->nr; i++)
-		rc = launch_wait_again(&watch, &p->old[i]);
+		rc = launch_wait_again(&watch, &p->old[i], &p->stays[i]);
 	return rc;
 }
 
@@ -153,6 +156,11 @@ int restart_peer(struct tool *t, struct xseg *seg, const struct xseg_peer_info *
 	find_process(&r, peer->member, &p);
 	rc = p.nr == 1 ? run_process(&r, &p) : run_alone(&r, peer);
 	close_restart(&r);
+	if (!rc && p.nr == 1 && p.stays[0])
+		rc = tool_fail(TOOL_REFUSED,
+			WHAT " %s: 'xseg peer stop' has stopped it meanwhile; 'xseg peer start %s' "
+			"starts it",
+			peer->name, peer->name);
 	return rc;
 }
 
@@ -161,7 +169,32 @@ static void say_restarted(struct restart *r, const struct process *p)
 	uint32_t i;
 
 	for (i = 0; i < p->nr; i++)
-		tool_say(r->t, "%s is running again", p->old[i].name);
+		if (!p->stays[i])
+			tool_say(r->t, "%s is running again", p->old[i].name);
+}
+
+/* In one line. */
+static void note_stopped(struct restart *r)
+{
+	char names[STACK_STOPPED_BYTES] = "";
+	struct xseg_peer_info info;
+	struct stopped s;
+	size_t used = 0;
+	uint32_t nr = 0;
+
+	stopped_load(r->seg, &s);
+	for (uint32_t i = 0; i < xseg_nr_peers(r->seg); i++) {
+		if (!xseg_peer_get_info(r->seg, i, &info) || !stopped_peer(&s, &info) ||
+			used >= sizeof(names))
+			continue;
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+			nr++ ? ", " : "", info.name);
+	}
+	if (nr)
+		tool_note(r->t,
+			WHAT ": these stay stopped, as 'xseg peer stop' has stopped them: %s; "
+			"'xseg peer start NAME' starts one",
+			names);
 }
 
 /* One that writes its log elsewhere was started by other means, and is left to those. */
@@ -217,6 +250,8 @@ int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 	}
 	if (!rc)
 		rc = replace_supervisor(&r, if_replaced);
+	if (!rc)
+		note_stopped(&r);
 	close_restart(&r);
 	return rc;
 }

@@ -14,7 +14,8 @@
 /* One peer, which is alive and in the stack. Others of its process serve on; then it gets a process
  * of its own. */
 int restart_peer(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
-/* All peers of the stack that are alive, process by process, bottom up; then the supervisor.
+/* All peers of the stack that are alive, process by process, bottom up; then the supervisor. Those
+ * that `xseg peer stop` has stopped are told of.
  * if_replaced: only processes whose program's file has been replaced. */
 int restart_all(struct tool *t, struct xseg *seg, bool if_replaced);
 

@@ -7,6 +7,7 @@
 
 #include "peers/common/say/export_words.h"
 #include "tools/xseg/base/halted.h"
+#include "tools/xseg/base/stopped.h"
 #include "tools/xseg/text/clients_text.h"
 
 static const char *downstream_name(const struct view_peers *peers, const struct xseg_peer_info *p)
@@ -17,7 +18,8 @@ static const char *downstream_name(const struct view_peers *peers, const struct 
 	return lower ? lower->name : NULL;
 }
 
-static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_info *p)
+static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_info *p,
+	const struct stopped *s)
 {
 	bool alive = view_peer_alive(p);
 	json_t *j = json_object();
@@ -26,6 +28,7 @@ static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_i
 	out_set_text(j, "kind", p->kind);
 	json_object_set_new(j, "pid", alive ? json_integer(p->pid) : json_null());
 	out_set_text(j, "state", view_state_name(p->state));
+	out_set_bool(j, "stays_stopped", stopped_peer(s, p));
 	out_set_bool(j, "halted", halted_is(peers->seg, p));
 	out_set_int(j, "generation", p->generation);
 	out_set_int(j, "ports", p->nr_ports);
@@ -38,10 +41,12 @@ static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_i
 json_t *peer_text_json(const struct view_peers *peers)
 {
 	json_t *array = json_array();
+	struct stopped s;
 	uint32_t i;
 
+	stopped_load(peers->seg, &s);
 	for (i = 0; i < peers->nr; i++)
-		json_array_append_new(array, one_json(peers, &peers->info[i]));
+		json_array_append_new(array, one_json(peers, &peers->info[i], &s));
 	return array;
 }
 
