@@ -248,6 +248,49 @@ static void is_wanted(const char *segment, bool has_name, uint32_t pid, void *ar
 		w->pid = pid;
 }
 
+/* The state of a process and its parent, as /proc/PID/stat has them. False: it is not there. */
+static bool read_stat(const char *pid, char *state, uint32_t *parent)
+{
+	char path[64], line[512] = "";
+	const char *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.32s/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	fclose(f);
+	end = strrchr(line, ')');
+	return end && sscanf(end, ") %c %u", state, parent) == 2;
+}
+
+char proc_state(uint32_t pid)
+{
+	char text[16], state;
+	uint32_t parent;
+
+	snprintf(text, sizeof(text), "%u", pid);
+	return read_stat(text, &state, &parent) ? state : 'X';
+}
+
+uint32_t proc_children(uint32_t pid, uint32_t *child, uint32_t max)
+{
+	DIR *all = opendir("/proc");
+	struct dirent *e;
+	uint32_t nr = 0, parent;
+	char state;
+
+	while (all && nr < max && (e = readdir(all)))
+		if (isdigit((unsigned char)e->d_name[0]) &&
+			read_stat(e->d_name, &state, &parent) && parent == pid)
+			child[nr++] = (uint32_t)strtoul(e->d_name, NULL, 10);
+	if (all)
+		closedir(all);
+	return nr;
+}
+
 uint32_t proc_find_supervisor(const char *segment, bool has_name)
 {
 	struct wanted w = { .segment = segment, .has_name = has_name };

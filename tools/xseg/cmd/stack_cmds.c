@@ -302,7 +302,7 @@ static void undo_segment(struct upping *u)
 /* The supervisor first, which would start them again (U1). What failed has been said. */
 static void undo(struct upping *u)
 {
-	int rc = ending_kill_supervisor(u->t, u->seg);
+	int rc = ending_kill_start(u->t, u->seg);
 
 	if (!rc)
 		rc = export_flow_end(u->t, u->seg);

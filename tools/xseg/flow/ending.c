@@ -18,6 +18,8 @@
 #define LOOK_NS	     (TOOL_SECOND / 50)
 /* a killed process may have much memory to give back */
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
+/* a process that has begun is in the segment sooner */
+#define ENTER_LIMIT_NS (5 * TOOL_SECOND)
 /* a peer that has stopped leaves the segment after that */
 #define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
 /* that nothing has gone on for so long is told */
@@ -434,12 +436,25 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 
 /* ---- without a supervisor ---------------------------------------------------------------- */
 
-static bool has_living_upper(const struct view_peers *peers, const struct xseg_peer_info *p)
+/* E1 */
+static bool is_going_to_send_to(const struct stack *stack, const struct xseg_peer_info *upper,
+	const struct xseg_peer_info *p)
+{
+	uint32_t at = stack ? stack_find(stack, upper->name) : STACK_NONE;
+
+	return at != STACK_NONE && upper->state == XSEG_PEER_OPENING &&
+	       upper->downstream == XSEG_NONE &&
+	       !strcmp(stack_downstream(&stack->peers[at]), p->name);
+}
+
+static bool has_living_upper(const struct view_peers *peers, const struct stack *stack,
+	const struct xseg_peer_info *p)
 {
 	uint32_t i;
 
 	for (i = 0; i < peers->nr; i++)
-		if (view_sends_to(&peers->info[i], p))
+		if (view_sends_to(&peers->info[i], p) ||
+			is_going_to_send_to(stack, &peers->info[i], p))
 			return true;
 	return false;
 }
@@ -450,20 +465,23 @@ static bool next_to_stop(struct xseg *seg, const struct ending_stop *how,
 {
 	const struct xseg_peer_info *p, *any = NULL, *top = NULL;
 	struct view_peers peers;
+	struct stack *stack;
 
 	if (view_peers_load(seg, &peers))
 		return false;
+	stack = view_stack(seg);
 	for (p = peers.info; p < peers.info + peers.nr; p++) {
 		if (!view_peer_alive(p) || view_peer_is_client(p) ||
 			(how->spare && how->spare(p, how->arg)))
 			continue;
 		any = p;
-		if (!top && !has_living_upper(&peers, p))
+		if (!top && !has_living_upper(&peers, stack, p))
 			top = p;
 	}
 	top = top ? top : any;
 	if (top)
 		*next = *top;
+	stack_destroy(stack);
 	view_peers_fini(&peers);
 	return top != NULL;
 }
@@ -623,6 +641,54 @@ int ending_kill_supervisor(struct tool *t, struct xseg *seg)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process",
 				       "the supervisor of segment %s", t->segment);
 	return ending_wait_gone(t, seg, &info);
+}
+
+static bool is_in_segment(struct xseg *seg, uint32_t pid)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &info) && view_peer_alive(&info) && info.pid == pid)
+			return true;
+	return false;
+}
+
+static bool has_ended(uint32_t pid)
+{
+	return strchr("ZX", proc_state(pid));
+}
+
+/* So that it starts no other process. */
+static void halt(struct xseg *seg, const struct xseg_peer_info *supervisor)
+{
+	uint64_t end = tool_now_ns() + TOOL_SECOND;
+
+	if (proc_signal_peer(seg, supervisor, SIGSTOP))
+		return;
+	while (!strchr("TZX", proc_state(supervisor->pid)) && tool_now_ns() < end)
+		tool_sleep_ns(LOOK_NS / 10);
+}
+
+int ending_kill_start(struct tool *t, struct xseg *seg)
+{
+	uint32_t child[STACK_MAX_PEERS + STACK_MAX_EXPORTS], nr = 0, i = 0;
+	uint64_t end = tool_now_ns() + ENTER_LIMIT_NS;
+	struct xseg_peer_info info;
+	int rc;
+
+	if (view_supervisor(seg, &info)) {
+		halt(seg, &info);
+		nr = proc_children(info.pid, child, sizeof(child) / sizeof(child[0]));
+	}
+	rc = ending_kill_supervisor(t, seg);
+	while (!rc && i < nr && tool_now_ns() < end && !tool_out_of_time(t)) {
+		if (has_ended(child[i]) || is_in_segment(seg, child[i]))
+			i++;
+		else
+			tool_sleep_ns(LOOK_NS);
+	}
+	return rc;
 }
 
 int ending_kill_all(struct tool *t, struct xseg *seg)

@@ -4,7 +4,8 @@
  * errors (tool.h) and returns an exit code. Waiting ends as tool.h says.
  *
  * Invariants
- *   E1  Peers are stopped from the top down: one is asked when no living peer sends to it.
+ *   E1  Peers are stopped from the top down: one is asked when no living peer sends to it. A peer
+ *       that is opening may have no route yet: then it counts as the stack file has it.
  *   E2  A peer cannot stop if a peer below it is stopped, or is dead and nobody starts it again.
  *       Such a peer is reported and not waited for.
  *   E3  If a cache cannot flush, a stop cannot end. Then it is reported with the store's error, and
@@ -71,6 +72,9 @@ int ending_stop_peers(struct tool *t, struct xseg *seg, struct ending_stop *how)
 int ending_flush(struct tool *t, struct xseg *seg, struct ending_stop *how);
 /* Kills the supervisor alone; the peers run on. */
 int ending_kill_supervisor(struct tool *t, struct xseg *seg);
+/* The same, while it is starting peers. Then waits, a few seconds at most, until the processes that it had begun are in the
+ * segment, or have ended: so all of them can be stopped in their order. */
+int ending_kill_start(struct tool *t, struct xseg *seg);
 /* Kills the supervisor, all peers and all clients; waits until they are gone. */
 int ending_kill_all(struct tool *t, struct xseg *seg);
 
