@@ -79,7 +79,7 @@ elsewhere()
 	sysctl*|mount*) echo "hugetlb.sh: it changes the machine" ;;
 	"kill PID") echo "found_day.sh: it is of a segment whose file was removed" ;;
 	modprobe*|nbd-client*|mkfs.ext4*|qemu-nbd*)
-		echo "guest_nbd.sh: needs the kernel's module nbd" ;;
+		echo "guest.sh: needs the kernel's module nbd, and root" ;;
 	qemu-system*|qemu-storage-daemon*) echo "guest.sh: needs a virtual machine" ;;
 	*LD_PRELOAD*|nbdkit\ -r*) echo "nbd.sh: nbdkit with the plug-in" ;;
 	"xseg export "[a-z]*" disk0"|"xseg export list"*|"xseg --json export list")

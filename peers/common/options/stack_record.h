@@ -1,6 +1,6 @@
 /* stack_record - what a segment keeps of its stack: the text of the stack file, its path, the peers
- * that are still to be restarted for it, what commands have stopped, and which word gave the segment
- * its name.
+ * that are still to be restarted for it, what commands have stopped, and which word gave the
+ * segment its name.
  *
  *	TEXT \0 PATH \0 PENDING,PENDING... \0 STOPPED,STOPPED... \0 WORD \0	(xseg_stack_set())
  *

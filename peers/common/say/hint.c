@@ -111,7 +111,8 @@ static const char *leave_out_segment(char *buf, size_t size, const char *text, c
 	size_t used = 0, len = strlen(segment);
 
 	while ((words = next_command(text)) && used < size) {
-		used += (size_t)snprintf(buf + used, size - used, "%.*s", (int)(words - text), text);
+		used += (size_t)snprintf(
+			buf + used, size - used, "%.*s", (int)(words - text), text);
 		after = words + 3 + len;
 		text = words;
 		if (!strncmp(words, "-s ", 3) && !strncmp(words + 3, segment, len) && *after == ' ')

@@ -176,6 +176,7 @@ void volume_users_of_exports(struct xseg *seg, char *out, size_t size)
 			continue;
 		nr = p.user[EXPORT_WORD_CONNECTIONS];
 		if (nr)
-			kv_add(&t, "%s %s (%" PRIu64 ")", t.used ? "," : "", export_of_peer(&p), nr);
+			kv_add(&t, "%s %s (%" PRIu64 ")", t.used ? "," : "",
+				export_of_peer(&p), nr);
 	}
 }

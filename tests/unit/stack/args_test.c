@@ -1,5 +1,5 @@
-/* args_test - the peer that a new one is told to send to, where caches of the stack are off the path:
- * args_downstream().
+/* args_test - the peer that a new one is told to send to, where caches of the stack are off the
+ * path: args_downstream().
  */
 #include "peers/common/options/args.h"
 

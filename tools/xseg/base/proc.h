@@ -39,8 +39,8 @@ bool proc_is_replaced(uint32_t pid);
 bool proc_maps_replaced(uint32_t pid);
 /* The children of a process; returns how many. To be waited for, not to be signalled. */
 uint32_t proc_children(uint32_t pid, uint32_t *child, uint32_t max);
-/* The state of a process, as ps(1) has it: 'T' if it is stopped, 'Z' if it has ended, 'X' if there is
- * none of that number. */
+/* The state of a process, as ps(1) has it: 'T' if it is stopped, 'Z' if it has ended, 'X' if there
+ * is none of that number. */
 char proc_state(uint32_t pid);
 /* Becomes the program that is in that place now, with the arguments of this one. Returns if that
  * cannot be. */

@@ -39,7 +39,9 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 				       "destroy %s", t->segment);
 	tool_say(t, "segment removed: %.*s", (int)strcspn(why->text, ";"), why->text);
 	if (pid)
-		tool_note(t, "destroy %s: its stack runs on, with its dirty data; 'kill %u' stops that in order",
+		tool_note(t,
+			"destroy %s: its stack runs on, with its dirty data; 'kill %u' stops that "
+			"in order",
 			t->segment, pid);
 	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }

@@ -72,8 +72,8 @@ int ending_stop_peers(struct tool *t, struct xseg *seg, struct ending_stop *how)
 int ending_flush(struct tool *t, struct xseg *seg, struct ending_stop *how);
 /* Kills the supervisor alone; the peers run on. */
 int ending_kill_supervisor(struct tool *t, struct xseg *seg);
-/* The same, while it is starting peers. Then waits, a few seconds at most, until the processes that it had begun are in the
- * segment, or have ended: so all of them can be stopped in their order. */
+/* The same, while it is starting peers. Then waits, a few seconds at most, until the processes that
+ * it had begun are in the segment, or have ended: so all of them can be stopped in their order. */
 int ending_kill_start(struct tool *t, struct xseg *seg);
 /* Kills the supervisor, all peers and all clients; waits until they are gone. */
 int ending_kill_all(struct tool *t, struct xseg *seg);

@@ -82,8 +82,8 @@ static int store_id(struct client *c, uint32_t cache, const char *prefix, uint32
 	view_peers_fini(&peers);
 	if (!code && !*id)
 		code = tool_fail(TOOL_REFUSED,
-			"%s: volume +%s: no kvd that sends through the cache has that prefix; 'xseg kv "
-			"info' shows a kvd's",
+			"%s: volume +%s: no kvd that sends through the cache has that prefix; "
+			"'xseg kv info' shows a kvd's",
 			tool_command(), prefix);
 	return code;
 }

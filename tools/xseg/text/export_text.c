@@ -71,8 +71,8 @@ void export_text_note_replaced(const struct tool *t, const struct exported_all *
 		tool_note(t,
 			"export %s: its server, process %" PRIu32 ", still runs a program or a "
 			"library that was replaced; 'xseg export restart %s%s' starts it anew%s",
-			x->e->name, x->peer.pid, x->e->name, nr > 1 || connections ? " --force" : "",
-			connections ? lose : "");
+			x->e->name, x->peer.pid, x->e->name,
+			nr > 1 || connections ? " --force" : "", connections ? lose : "");
 	}
 }
 
@@ -128,8 +128,8 @@ void export_text_print(const json_t *exports)
 
 		printf("%-12s%s: ", i ? "" : "export", out_text(x, "name"));
 		if (!strcmp(state, "serving"))
-			printf("volume %s on %s%s, %" PRIu64 " connection%s\n", out_text(x, "volume"),
-				out_text(x, "address"),
+			printf("volume %s on %s%s, %" PRIu64 " connection%s\n",
+				out_text(x, "volume"), out_text(x, "address"),
 				json_is_true(json_object_get(x, "read_only")) ? ", read-only" : "",
 				nr, out_s(nr));
 		else

@@ -96,7 +96,8 @@ static void print_requests(const json_t *j)
 		 scans = out_int(j, "scans");
 	char share[OUT_TEXT];
 
-	printf("requests  %" PRIu64 " get%s (%s found), ", gets, out_s(gets), out_percent(hits, gets, share));
+	printf("requests  %" PRIu64 " get%s (%s found), ", gets, out_s(gets),
+		out_percent(hits, gets, share));
 	printf("%" PRIu64 " put%s, %" PRIu64 " delete%s, %" PRIu64 " scan%s\n", puts, out_s(puts),
 		deletes, out_s(deletes), scans, out_s(scans));
 	print_shown(j, "values", rest, sizeof(rest) / sizeof(rest[0]));
