@@ -150,6 +150,47 @@ if [ -n "${export:-}" ]; then
 fi
 nbdkit_is_clean
 
+# ---- a process that is attached and has no client ----
+
+cat >idle.py <<'END'
+import sys, xseg
+
+volume = xseg.Volume("vol", gone=3600)		# before its first I/O
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    volume.pread(4096, 0)
+except xseg.XsegError as error:
+    print(error)
+END
+cat >attached.py <<'END'
+import ctypes, os, sys
+
+lib = ctypes.CDLL(os.environ["XSEG_LIBRARY"])
+lib.xseg_is_removed.restype = ctypes.c_bool
+segment = ctypes.c_void_p()
+if lib.xseg_attach(os.environ["XSEG_SEGMENT"].encode(), 0, ctypes.byref(segment), None):
+    sys.exit(1)
+print("ready", lib.xseg_is_removed(segment), flush=True)
+sys.stdin.readline()
+print(lib.xseg_is_removed(segment))
+END
+up
+for program in idle attached; do
+	mkfifo $program.go
+	python3 $program.py <>$program.go >$program.log 2>&1 &
+	eval "$program=\$!"
+	t "a program that is $program begins" wait_for 60 grep -q ready $program.log
+done
+expect_exit 0 "down ends, although they are attached" xseg --timeout 60 down
+for program in idle attached; do
+	echo go >$program.go
+done
+ends "$idle" 0
+ends "$attached" 0
+t "the volume says what to do" grep -q "nobody serves it any more: start the stack with 'xseg up STACK.conf'" idle.log
+is "the process that has no client finds the segment removed" "$(xargs <attached.log)" "ready False True"
+
 # ---- a client that stands still, and may keep lent data ----
 
 up

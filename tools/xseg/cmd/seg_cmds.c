@@ -74,7 +74,8 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 		return tool_fail_attach(t, rc, &err);
 	rc = o->force ? ending_kill_all(t, seg) : ending_may_destroy(t, seg, false);
 	if (!rc)
-		rc = ending_remove(t, seg, o->force ? ENDING_REMOVE_BY_FORCE : ENDING_REMOVE_IDLE);
+		rc = ending_remove(t, seg, o->force ? ENDING_REMOVE_BY_FORCE : ENDING_REMOVE_IDLE,
+			0);
 	xseg_detach(seg);
 	if (rc)
 		return rc;

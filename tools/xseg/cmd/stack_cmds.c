@@ -295,7 +295,7 @@ static bool was_there(const struct xseg_peer_info *p, void *arg)
 
 static void undo_segment(struct upping *u)
 {
-	if (u->made && !ending_remove(u->t, u->seg, ENDING_REMOVE_IDLE))
+	if (u->made && !ending_remove(u->t, u->seg, ENDING_REMOVE_IDLE, 0))
 		tool_say(u->t, "segment %s is removed again", u->t->segment);
 }
 
@@ -497,11 +497,12 @@ static int cancel(struct tool *t, struct xseg *seg)
 
 static int end(struct tool *t, struct xseg *seg, bool force)
 {
+	uint32_t nr_idle = ending_count_idle(seg);
 	int rc = force ? ending_kill_all(t, seg) : stop_all(t, seg);
 
 	if (!rc)
-		rc = ending_remove(
-			t, seg, force ? ENDING_REMOVE_BY_FORCE : ENDING_REMOVE_UNDER_CLIENTS);
+		rc = ending_remove(t, seg,
+			force ? ENDING_REMOVE_BY_FORCE : ENDING_REMOVE_UNDER_CLIENTS, nr_idle);
 	if (rc)
 		return rc;
 	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);

@@ -814,13 +814,10 @@ int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may)
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");
 }
 
-/* Whether clients are there, and no peer or supervisor. */
-static bool only_clients(struct xseg *seg)
+/* No peer and no supervisor is there. */
+static bool none_serves(struct xseg *seg)
 {
-	char users[512];
-
-	volume_users_any(seg, users, sizeof(users));
-	return users[0] && !count_alive(seg) && !xseg_supervisor_alive(seg);
+	return !count_alive(seg) && !xseg_supervisor_alive(seg);
 }
 
 static bool is_first_of_its_process(const struct view_peers *peers, const struct xseg_peer_info *p)
@@ -832,9 +829,11 @@ static bool is_first_of_its_process(const struct view_peers *peers, const struct
 	return other == p;
 }
 
-static uint32_t count_client_processes(struct xseg *seg)
+/* Of peers, clients and the supervisor, if it is in the segment. */
+static uint32_t count_processes(struct xseg *seg)
 {
 	const struct xseg_peer_info *p;
+	struct xseg_peer_info supervisor;
 	struct view_peers peers;
 	uint32_t nr = 0;
 
@@ -842,16 +841,24 @@ static uint32_t count_client_processes(struct xseg *seg)
 		for (p = peers.info; p < peers.info + peers.nr; p++)
 			nr += view_peer_alive(p) && is_first_of_its_process(&peers, p);
 	view_peers_fini(&peers);
-	return nr;
+	return nr + view_supervisor(seg, &supervisor);
 }
 
-/* A peer's process leaves some time after the peer has stopped. Clients are not waited for. */
-static bool peers_have_left(struct xseg *seg)
+uint32_t ending_count_idle(struct xseg *seg)
 {
-	return only_clients(seg) && xseg_nr_others(seg) == count_client_processes(seg);
+	uint32_t others = xseg_nr_others(seg), known = count_processes(seg);
+
+	return others > known ? others - known : 0;
 }
 
-int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how)
+/* A peer's process leaves some time after the peer has stopped. Clients and idle processes are not
+ * waited for. */
+static bool peers_have_left(struct xseg *seg, uint32_t nr_idle)
+{
+	return none_serves(seg) && ending_count_idle(seg) <= nr_idle;
+}
+
+int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how, uint32_t nr_idle)
 {
 	bool clients_may = how == ENDING_REMOVE_UNDER_CLIENTS;
 	uint64_t end = tool_now_ns() + LEAVE_LIMIT_NS;
@@ -859,13 +866,13 @@ int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how)
 
 	while ((rc = xseg_remove(seg, how == ENDING_REMOVE_BY_FORCE)) == -EBUSY &&
 		!tool_out_of_time(t) && tool_now_ns() < end &&
-		!(clients_may && peers_have_left(seg))) {
+		!(clients_may && peers_have_left(seg, nr_idle))) {
 		tool_progress(t, "waiting for %u processes to leave segment %s",
 			xseg_nr_others(seg), t->segment);
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
-	if (rc == -EBUSY && clients_may && only_clients(seg))
+	if (rc == -EBUSY && clients_may && none_serves(seg))
 		rc = xseg_remove(seg, true);
 	if (!rc || rc == -ENOENT)
 		return TOOL_DONE;

@@ -12,7 +12,9 @@
  *       the stack serves on.
  *   E4  A caller that removes a segment asks ending_may_destroy() first, or kills all. Then
  *       ending_remove() removes it. It removes no other segment that has got the name meanwhile,
- *       nor one that somebody has begun to use. Clients of the ended stack do not count as users.
+ *       nor one in which a peer or a supervisor has begun. Clients of the ended stack do not count
+ *       as users, nor do processes that are attached and have no client, as a program before its
+ *       first I/O.
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H
@@ -89,13 +91,17 @@ int ending_can_flush(struct tool *t, struct xseg *seg, const char *what);
 /* TOOL_DONE, or TOOL_REFUSED: something is alive (clients_may: that is no client), or dirty or
  * unsynced data is there. */
 int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may);
+/* How many processes are attached that have no peer and no client. */
+uint32_t ending_count_idle(struct xseg *seg);
 /* Removes the segment, after the last of its processes has left it. It is done, too, where somebody
- * else has removed it. */
+ * else has removed it. nr_idle: how many idle processes there were before peers stopped; more of
+ * them are peers' processes that have still to leave, and are waited for, for 3 s. */
 enum ending_remove {
 	ENDING_REMOVE_IDLE,			/* if nobody is attached but observers */
-	ENDING_REMOVE_UNDER_CLIENTS,		/* clients may be, which get errors */
+	/* clients and idle processes may be, which get errors */
+	ENDING_REMOVE_UNDER_CLIENTS,
 	ENDING_REMOVE_BY_FORCE
 };
-int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how);
+int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how, uint32_t nr_idle);
 
 #endif

@@ -144,7 +144,7 @@ static int end(struct stay *s, bool alive)
 	}
 	rc = ending_may_destroy(s->t, s->seg, true);
 	if (!rc)
-		rc = ending_remove(s->t, s->seg, ENDING_REMOVE_UNDER_CLIENTS);
+		rc = ending_remove(s->t, s->seg, ENDING_REMOVE_UNDER_CLIENTS, 0);
 	if (!rc)
 		tool_say(s->t, "the stack of segment %s has stopped, and the segment is removed",
 			s->t->segment);
