@@ -95,10 +95,12 @@ static void look_for_return(struct stay *s, const struct xseg_peer_info *supervi
 		notify_send("STATUS=the stop was taken back; all peers serve");
 }
 
-/* A supervisor that is replaced is away for a moment; one that has ended in order is not. */
+/* A supervisor that is replaced is away for a moment; one that has ended in order is not. Either has
+ * its lock before it is in the segment, and after it has left. */
 static bool has_gone(struct stay *s, bool alive)
 {
-	bool is_replaced = !alive && !s->asked && !launch_ended_in_order(s->seg);
+	bool is_replaced = !alive && (xseg_supervisor_alive(s->seg) ||
+					     (!s->asked && !launch_ended_in_order(s->seg)));
 
 	return tool_span_ns(&s->away, is_replaced) > TOOL_GONE_NS || (!alive && !is_replaced);
 }
