@@ -127,10 +127,11 @@ seen()		# BEFORE AFTER
 		}'
 }
 
-# The same, of what --dry-run tells.
+# The same, of what --dry-run tells. Sockets of exports have the mode of the segment: so another mode
+# is for the supervisor, too.
 told()		# DIFFERENCES
 {
-	jq -Sc '
+	jq -Sc --argjson exports "$([ -n "${on[export]}" ] && [ -n "$has_nbdkit" ] && echo true || echo false)" '
 		def sections($hows): [.[] | select(.how as $h | $hows | index($h)) | .section] | unique;
 		def names($kind): map(select(startswith($kind + " ")) | ltrimstr($kind + " "));
 		.differences |
@@ -140,7 +141,8 @@ told()		# DIFFERENCES
 			restarted: (sections(["restart", "replace"]) | names("peer")),
 			routes: ((sections(["route"]) - sections(["restart", "replace"])) | names("peer")),
 			exports: (sections(["stack"]) | names("export")),
-			supervisor: (sections(["add", "remove", "replace", "stack"]) != [])
+			supervisor: (sections(["add", "remove", "replace", "stack"]) != [] or
+				($exports and (sections(["live"]) | index("segment")) != null))
 		}' "$1"
 }
 
