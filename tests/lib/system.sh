@@ -262,6 +262,20 @@ interrupting()
 	wait "$pid"
 }
 
+# until_said NAME REGEX: what was begun as NAME by start is interrupted when it has said that, if it does
+# not end before; its exit code
+until_said()
+{
+	wait_for 60 has_said_or_ended "$TMP/$1.log" "$2" "$started"
+	kill -INT "$started" 2>/dev/null
+	wait "$started"
+}
+
+has_said_or_ended()	# FILE REGEX PID
+{
+	grep -qE "$2" "$1" || ! kill -0 "$3"
+}
+
 # is_user PROGRAM|PID: such a program or process uses a volume or a store of values
 is_user()
 {

@@ -198,14 +198,15 @@ start still xbench --volume=vol --rw=randread --bs=4k --data=loan --iodepth=32 -
 still=$started
 t "a load runs" wait_for 60 nr_clients 1
 t "its process is stopped" freeze "$still"
-xseg --timeout 8s down 2>down.err
+start down xseg down
+until_said down "^xseg: stopping: xbench is halted"
 code=$?
 if [ $code -eq 3 ]; then
 	ok "down waits for lent data, as long as it may"
 	t "it says who keeps that, and what continues it" grep -q \
-		"^xseg: stopping: xbench is halted, .*'kill -CONT $still' continues it" down.err
+		"^xseg: stopping: xbench is halted, .*'kill -CONT $still' continues it" down.log
 	t "and at the end" grep -q \
-		"still stopping, as these clients may keep lent data: xbench (pid $still); see" down.err
+		"still stopping, as these clients may keep lent data: xbench (pid $still); see" down.log
 	start down xseg down
 	kill -CONT "$still"
 	wait "$started"

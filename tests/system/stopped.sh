@@ -120,10 +120,11 @@ t "the peer is started again" xseg peer start volumed
 t "there is a supervisor again" xseg up stack.conf
 supervisor=$(xseg --json status | jq .supervisor.pid)
 freeze "$supervisor"
-xseg --timeout 8s down 2>down.err
+start down xseg down
+until_said down "^xseg: stopping: supervisor is halted"
 is "down waits for it" $? 3
 is "and says for whom, not that it is the store" \
-	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* wait;/ .../')" \
+	"$(grep '^xseg: stopping: ' down.log | grep -v 'peers left' | sed 's/ is halted.* wait;/ .../')" \
 	"xseg: stopping: supervisor ... 'kill -CONT $supervisor' continues it"
 kill -CONT "$supervisor"
 t "everything stops" xseg down

@@ -150,21 +150,23 @@ t "the store fails all writes" xseg peer set memd fail=write:1:ENOSPC
 expect_err 1 "cached cannot flush: the store has no space left \(ENOSPC\), and 64.0k .*serves on" \
 	"down says that the store is full" xseg down
 t "and volumed serves on" state_is volumed running
-xseg --timeout 9s peer stop cached --force 2>stop.err
+waits="^xseg: stopping cached: 64.0k are dirty and the store has taken nothing for 5 s"
+start stop xseg peer stop cached --force
+until_said stop "$waits"
 is "peer stop waits for it as long as it may" $? 3
-is "and says so, once" \
-	"$(grep '^xseg: stopping cached: 64.0k are dirty and the store has taken nothing for 5 s' stop.err |
+is "and says so, once" "$(grep "$waits" stop.log |
 		grep -c "'xseg cache status cached'")" 1
 supervisor=$(xseg --json status | jq .supervisor.pid)
 kill -KILL "$supervisor"
 t "the supervisor is killed meanwhile" wait_for 60 test ! -e "/proc/$supervisor"
-xseg --timeout 9s up stack.conf 2>up.err
+start up xseg up stack.conf
+until_said up "$waits"
 is "up waits for the cache to stop" $? 3
 expect_json '.supervisor | .alive and (.stopping | not)' "which its supervisor does not want any more" \
 	xseg --json status
 is "and says so, once" \
-	"$(grep -c '^xseg: stopping cached: 64.0k are dirty and the store has taken nothing' up.err)" 1
-is "and at the end" "$(grep -c 'cached does not yet (the one before .*: 64.0k dirty)' up.err)" 1
+	"$(grep -c "$waits" up.log)" 1
+is "and at the end" "$(grep -c 'cached does not yet (the one before .*: 64.0k dirty)' up.log)" 1
 t "the store takes them" xseg peer set memd fail=
 t "everything stops" xseg down
 
@@ -182,11 +184,12 @@ stable_fails()
 }
 t "status says what is true of a flush alone" wait_for 60 stable_fails
 expect_json '.caches[0].flushes_fail.of == "flush"' "also as JSON" xseg --json status
-xseg --timeout 9s peer stop cached --force 2>stop.err
+waits="^xseg: stopping cached: nothing is dirty and no peer has stopped for 5 s"
+start stop xseg peer stop cached --force
+until_said stop "$waits"
 is "peer stop waits for that" $? 3
-is "and says so, once, though nothing is dirty" \
-	"$(grep -c '^xseg: stopping cached: nothing is dirty and no peer has stopped for 5 s' stop.err)" 1
-is "and how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
+is "and says so, once, though nothing is dirty" "$(grep -c "$waits" stop.log)" 1
+is "and how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.log)" 1
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
 
