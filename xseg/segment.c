@@ -658,18 +658,24 @@ int xseg_remove(struct xseg *seg, bool in_use)
 	return rc;
 }
 
+static int is_segment(const struct dirent *e)
+{
+	return strncmp(e->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) == 0 &&
+	       xseg_name_ok(e->d_name + strlen(FILE_PREFIX));
+}
+
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg)
 {
-	DIR *dir = opendir("/dev/shm");
-	struct dirent *e;
+	struct dirent **entry;
+	int nr = scandir("/dev/shm", &entry, is_segment, alphasort);
 
-	if (!dir)
+	if (nr < 0)
 		return -errno;
-	while ((e = readdir(dir)) != NULL)
-		if (strncmp(e->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) == 0 &&
-		    xseg_name_ok(e->d_name + strlen(FILE_PREFIX)))
-			fn(e->d_name + strlen(FILE_PREFIX), arg);
-	closedir(dir);
+	for (int i = 0; i < nr; i++) {
+		fn(entry[i]->d_name + strlen(FILE_PREFIX), arg);
+		free(entry[i]);
+	}
+	free(entry);
 	return 0;
 }
 

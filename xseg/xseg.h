@@ -215,7 +215,7 @@ uint32_t xseg_nr_others(struct xseg *seg);
  * for a name that none can have. */
 int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 
-/* Calls fn with the name of each segment of this machine. */
+/* Calls fn with the name of each segment of this machine, in their order. 0 or a negative errno. */
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg);
 
 void xseg_get_info(struct xseg *seg, struct xseg_info *info);

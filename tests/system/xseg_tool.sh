@@ -213,6 +213,10 @@ expect_err 1 "not a segment|half made|damaged" "a foreign file is damage" \
 	xseg -s "$XSEG_SEGMENT-bad" check
 is "JSON says so, too" "$(xseg -s "$XSEG_SEGMENT-bad" --json check 2>/dev/null | jq -c '[.ok, .state, (.problems | length)]')" \
 	'[false,"unusable",1]'
+for name in c a b; do : >"/dev/shm/xseg.$XSEG_SEGMENT-$name"; done
+expect_json '[.[] | select(.state != "removed").name] | length >= 4 and . == sort' \
+	"segments are listed by name" xseg --json list
+rm "/dev/shm/xseg.$XSEG_SEGMENT"-[abc]
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT-bad\") | .state == \"unusable\" and (.reason | length > 9)" \
 	"and list" xseg --json list
 expect_err 4 "add --force" "and is not destroyed without --force" \
