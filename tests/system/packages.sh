@@ -364,7 +364,7 @@ expect_exit 1 "and no other one" as_vm nbdinfo --size "$unix"
 expect_exit 4 "nor the segment" as_vm xseg -s disk --owner xseg info
 cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
 t "reload takes it away" in_it systemctl reload xseg@disk
-t "its disk is removed" admin volume remove vm1
+t "its disk is removed" wait_for 20 admin volume remove vm1
 
 # ---- the packages' own tests ----
 
