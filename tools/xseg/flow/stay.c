@@ -95,8 +95,8 @@ static void look_for_return(struct stay *s, const struct xseg_peer_info *supervi
 		notify_send("STATUS=the stop was taken back; all peers serve");
 }
 
-/* A supervisor that is replaced is away for a moment; one that has ended in order is not. Either has
- * its lock before it is in the segment, and after it has left. */
+/* A supervisor that is replaced is away for a moment; one that has ended in order is not. Either
+ * has its lock before it is in the segment, and after it has left. */
 static bool has_gone(struct stay *s, bool alive)
 {
 	bool is_replaced = !alive && (xseg_supervisor_alive(s->seg) ||
