@@ -365,7 +365,7 @@ static int bring_up(struct upping *u)
 		undo_segment(u);
 	if (rc)
 		return rc;
-	stack_save_remember(u->seg, u->path, u->named);
+	stack_save_remember(u->t, u->seg, u->path, u->named);
 	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
 		 u->made ? "made" : "there already", u->launch.log);
 	fflush(stdout);

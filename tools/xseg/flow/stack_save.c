@@ -30,15 +30,12 @@ static int refuse_changed(const char *what, const struct stack_record *record, c
 		what, record->path, line, in_file, in_segment);
 }
 
-int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
-	struct stack_record *record)
+/* What the segment and the file have, which must be the same. */
+static int load(struct tool *t, struct xseg *seg, const char *what, struct stack_record *record)
 {
 	char *text;
-	int fd, rc = stack_lock(t, what, &fd);
+	int rc;
 
-	if (rc)
-		return rc;
-	stack_unlock(fd);
 	if (!stack_record_get(seg, record) || !*record->path)
 		return tool_fail(TOOL_REFUSED,
 			"%s: segment %s does not know its stack file, so nothing can be saved; "
@@ -56,6 +53,17 @@ int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
 	else
 		rc = refuse_changed(what, record, text);
 	free(text);
+	return rc;
+}
+
+int stack_save_check(struct tool *t, struct xseg *seg, const char *what,
+	struct stack_record *record)
+{
+	int fd, rc = stack_lock(t, what, &fd);
+
+	if (!rc)
+		rc = load(t, seg, what, record);
+	stack_unlock(fd);
 	return rc;
 }
 
@@ -99,15 +107,18 @@ static char *edit(const char *text, const char *peer, const char *settings)
 	return now;
 }
 
-/* The record may have got other names since it was checked, and no other text. */
+/* The record may have got other names since it was checked, and another text, as by another command
+ * that saves. The file has that text, too. */
 static int look_again(struct xseg *seg, const char *what, struct stack_record *record)
 {
-	char *text = strdup(record->text);
+	char *text = malloc(STACK_TEXT_BYTES);
 	int rc = TOOL_DONE;
 
 	if (!text)
 		return tool_fail(TOOL_FAILED, "%s: no memory for the stack file; free some", what);
-	if (!stack_record_get(seg, record) || strcmp(record->text, text) != 0)
+	if (!stack_record_get(seg, record) ||
+		text_file_read(record->path, text, STACK_TEXT_BYTES) ||
+		strcmp(record->text, text) != 0)
 		rc = tool_fail(TOOL_REFUSED,
 			"%s: it is set, and not saved: another command has changed the stack "
 			"meanwhile; do this again",
@@ -169,17 +180,21 @@ static bool find_path(const char *path, char real[PATH_MAX])
 	return realpath(path, real) && !stat(real, &st) && S_ISREG(st.st_mode);
 }
 
-void stack_save_remember(struct xseg *seg, const char *path, const char *named)
+void stack_save_remember(struct tool *t, struct xseg *seg, const char *path, const char *named)
 {
 	struct stack_record *record = calloc(1, sizeof(*record));
 	char real[PATH_MAX];
+	int fd = -1;
 
-	if (record && stack_record_get(seg, record)) {
+	tool_mute(true);
+	if (record && !stack_lock(t, "up", &fd) && stack_record_get(seg, record)) {
 		snprintf(record->named, sizeof(record->named), "%s", named);
 		if (find_path(path, real))
 			snprintf(record->path, sizeof(record->path), "%s", real);
 		/* without the path nothing can be saved, which is said then */
 		(void)!stack_record_set(seg, record);
 	}
+	tool_mute(false);
+	stack_unlock(fd);
 	free(record);
 }

@@ -22,6 +22,6 @@ int stack_save_write(struct tool *t, struct xseg *seg, const char *what,
 	struct stack_record *record, const char *peer, const char *settings) XSEG_MUST_CHECK;
 /* Has the segment remember where its stack file is, if it is a regular file, and what named the
  * segment (STACK_NAMED_...). */
-void stack_save_remember(struct xseg *seg, const char *path, const char *named);
+void stack_save_remember(struct tool *t, struct xseg *seg, const char *path, const char *named);
 
 #endif
