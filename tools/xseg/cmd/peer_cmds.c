@@ -398,7 +398,7 @@ static int restart_one(struct tool *t, const struct one_peer *p)
 		rc = forget(t, p->seg, "peer restart", name);
 	if (rc)
 		return rc;
-	return alive ? restart_peer(t, p->seg, p->info) : launch_peer(t, p->seg, name);
+	return alive ? restart_peer(t, p->seg, p->info, false) : launch_peer(t, p->seg, name);
 }
 
 static int restart_named(struct tool *t, const char *name)

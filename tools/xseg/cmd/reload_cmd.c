@@ -310,7 +310,7 @@ static int restart_one(struct reloading *r, const char *name)
 	/* one that is stopped begins with the new options anyway */
 	if (!find_alive(r, name, &info))
 		return TOOL_DONE;
-	rc = restart_peer(r->t, r->seg, &info);
+	rc = restart_peer(r->t, r->seg, &info, true);
 	if (!rc)
 		tool_say(r->t, "%s is running again", name);
 	return rc;

@@ -14,6 +14,7 @@
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stopped.h"
 
 #define LOOK_NS	     (TOOL_SECOND / 50)
 /* a killed process may have much memory to give back */
@@ -194,10 +195,18 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 {
 	struct ending_stall stall = ENDING_STALL_OF(peer);
 	struct xseg_peer_info now;
+	struct stopped s;
 	int rc = wait_ended(t, seg, peer, &now, &stall);
 
 	if (rc || now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
 		return rc;
+	stopped_load(seg, &s);
+	if (now.generation != peer->generation &&
+		!stack_stopped_has(s.names, STACK_STOPPED_PEER, peer->name))
+		return tool_fail(TOOL_REFUSED,
+			"%s: another command has started it again meanwhile, as 'xseg peer "
+			"restart' does; see 'xseg peer list'",
+			peer->name);
 	return fail_died(peer);
 }
 

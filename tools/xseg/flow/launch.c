@@ -561,10 +561,11 @@ struct sight {
 };
 
 /* How peers end while all is being stopped, as somebody asked for, is no failure to start. */
-static int look_for_failure(const struct launch *l, const char *waiting, struct sight *sight)
+static int look_for_failure(struct launch *l, const char *waiting, struct sight *sight)
 {
 	struct xseg_peer_info supervisor;
 	bool alive = view_supervisor(l->seg, &supervisor);
+	uint64_t away_ns = tool_span_ns(&l->no_supervisor, !alive);
 	char line[LINE_BYTES];
 
 	sight->killed[0] = '\0';
@@ -580,12 +581,13 @@ static int look_for_failure(const struct launch *l, const char *waiting, struct 
 		return report_failure(l, line);
 	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
 		return TOOL_FAILED;
-	return alive ? TOOL_DONE
-		     : tool_fail(TOOL_FAILED, "%s: the supervisor went away; see %s", l->what,
+	return away_ns <= TOOL_GONE_NS
+		       ? TOOL_DONE
+		       : tool_fail(TOOL_FAILED, "%s: the supervisor went away; see %s", l->what,
 				 l->log);
 }
 
-int launch_look_for_failure(const struct launch *l, const char *waiting)
+int launch_look_for_failure(struct launch *l, const char *waiting)
 {
 	struct sight sight;
 
@@ -635,7 +637,7 @@ void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const stru
 	l->log_from = log_size(l->log);
 }
 
-int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old, bool *stays)
+int launch_wait_again(struct launch *l, const struct xseg_peer_info *old, bool *stays)
 {
 	struct ending_stall stall = ENDING_STALL_OF(old);
 	struct xseg_peer_info info;

@@ -32,6 +32,7 @@ struct launch {
 	char log[PATH_MAX];
 	off_t log_from;				/* where this start's lines begin */
 	uint32_t nr_away;			/* launch_wait(): peers that it did not wait for */
+	struct tool_span no_supervisor;
 };
 
 /* Says that somebody else's supervisor is at work; TOOL_REFUSED. */
@@ -49,13 +50,13 @@ int launch_wait(struct launch *l);
 bool launch_stays_away(const struct launch *l, const struct stopped *s, uint32_t peer);
 /* Tells of each such peer. */
 void launch_note_away(const struct launch *l);
-/* Whether the start has failed, as the supervisor's log says. `waiting` does not serve yet.
- * TOOL_FAILED, TOOL_REFUSED: the reason is printed. */
-int launch_look_for_failure(const struct launch *l, const char *waiting);
+/* Whether the start has failed, as the supervisor's log says. `waiting` does not serve yet. Another
+ * command may just be replacing the supervisor. TOOL_FAILED, TOOL_REFUSED: the reason is printed. */
+int launch_look_for_failure(struct launch *l, const char *waiting);
 /* Waits until that incarnation of a peer has stopped, and the supervisor has started the next one,
  * which serves. *stays: `xseg peer stop` has stopped it meanwhile, and nobody starts it. l:
  * launch_watch()'s. */
-int launch_wait_again(const struct launch *l, const struct xseg_peer_info *old, bool *stays);
+int launch_wait_again(struct launch *l, const struct xseg_peer_info *old, bool *stays);
 /* What the supervisor logs from now on. */
 void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
 		  const char *what);

@@ -8,6 +8,7 @@
 
 #include "peers/common/say/words.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stack_lock.h"
 #include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/flow/ending.h"
@@ -21,6 +22,7 @@ struct restart {
 	struct xseg *seg;
 	struct stack *stack;
 	char *text;
+	bool locked;				/* the caller has the lock of stack_lock.h */
 };
 
 /* The peers of one process, bottom up: what they are before, and their places in the stack. */
@@ -62,6 +64,34 @@ static void find_process(struct restart *r, uint32_t member, struct process *p)
 			p->stays[p->nr] = false;
 			p->old[p->nr++] = info;
 		}
+}
+
+/* The stack as it is now: another command may have changed it since. */
+static int look_again(struct restart *r)
+{
+	struct restart now = *r;
+	int rc = open_restart(&now);
+
+	if (rc)
+		return rc;
+	close_restart(r);
+	*r = now;
+	return TOOL_DONE;
+}
+
+/* The same, with the places of the peers in it. */
+static int find_places(struct restart *r, struct process *p)
+{
+	int rc = look_again(r);
+
+	for (uint32_t i = 0; !rc && i < p->nr; i++) {
+		p->place[i] = stack_find(r->stack, p->old[i].name);
+		if (p->place[i] == STACK_NONE)
+			rc = tool_fail(TOOL_REFUSED,
+				WHAT " %s: another command has taken it out of the stack meanwhile",
+				p->old[i].name);
+	}
+	return rc;
 }
 
 /* TOOL_DONE also where there is none: *supervised. */
@@ -117,15 +147,29 @@ static int stop_process(struct restart *r, const struct process *p, bool supervi
 	return rc;
 }
 
+/* An order has a place in the stack, which nobody changes meanwhile. */
+static int give_order(struct restart *r, struct process *p, bool *supervised)
+{
+	int fd = -1, rc = r->locked ? TOOL_DONE : stack_lock(r->t, WHAT, &fd);
+
+	if (!rc)
+		rc = find_places(r, p);
+	if (!rc)
+		rc = tell_supervisor(r, p, supervised);
+	stack_unlock(fd);
+	return rc;
+}
+
 static int run_process(struct restart *r, struct process *p)
 {
+	bool supervised = false;
 	struct launch watch;
-	bool supervised;
 	uint32_t i;
 	int rc;
 
 	launch_watch(&watch, r->t, r->seg, r->stack, WHAT);
-	rc = tell_supervisor(r, p, &supervised);
+	rc = give_order(r, p, &supervised);
+	watch.stack = r->stack;
 	if (!rc)
 		rc = stop_process(r, p, supervised);
 	if (!rc && !supervised)
@@ -145,9 +189,10 @@ static int run_alone(struct restart *r, const struct xseg_peer_info *peer)
 	return rc ? rc : launch_peer(r->t, r->seg, peer->name);
 }
 
-int restart_peer(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
+int restart_peer(
+	struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer, bool locked)
 {
-	struct restart r = { .t = t, .seg = seg };
+	struct restart r = { .t = t, .seg = seg, .locked = locked };
 	struct process p;
 	int rc = open_restart(&r);
 
@@ -203,7 +248,7 @@ static int replace_supervisor(struct restart *r, bool if_replaced)
 	char log[PATH_MAX], own[PATH_MAX];
 	struct xseg_peer_info supervisor;
 	struct launch launch;
-	int rc;
+	int fd, rc;
 
 	if (!view_supervisor(r->seg, &supervisor) ||
 		(if_replaced && !proc_is_replaced(supervisor.pid)))
@@ -216,32 +261,62 @@ static int replace_supervisor(struct restart *r, bool if_replaced)
 			  supervisor.pid);
 		return TOOL_DONE;
 	}
-	rc = ending_kill_supervisor(r->t, r->seg);
+	/* the next one begins with the stack as it is then */
+	rc = stack_lock(r->t, WHAT, &fd);
+	if (!rc)
+		rc = look_again(r);
+	if (!rc)
+		rc = ending_kill_supervisor(r->t, r->seg);
 	if (!rc)
 		rc = launch_supervisor(&launch, r->t, r->seg, r->stack, r->text);
+	stack_unlock(fd);
 	if (!rc)
 		tool_say(r->t, "the supervisor runs again, as a new process");
 	return rc;
 }
 
+/* The peers of the stack, bottom up, as it is at the beginning. */
+struct all {
+	uint32_t nr;
+	char name[STACK_MAX_PEERS][XSEG_NAME_MAX];	/* "": that one is done */
+};
+
+static void list_all(const struct restart *r, struct all *all)
+{
+	uint32_t order[STACK_MAX_PEERS];
+
+	all->nr = r->stack->nr_peers;
+	stack_order(r->stack, order);
+	for (uint32_t i = 0; i < all->nr; i++)
+		memcpy(all->name[i], r->stack->peers[order[i]].name, XSEG_NAME_MAX);
+}
+
+static void take_out(struct all *all, const struct process *p)
+{
+	for (uint32_t i = 0; i < all->nr; i++)
+		for (uint32_t k = 0; k < p->nr; k++)
+			if (!strcmp(all->name[i], p->old[k].name))
+				all->name[i][0] = '\0';
+}
+
 int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 {
 	struct restart r = { .t = t, .seg = seg };
-	uint32_t order[STACK_MAX_PEERS], i;
 	struct xseg_peer_info info;
 	struct process p;
-	bool done[STACK_MAX_PEERS] = { false };
+	struct all all;
+	uint32_t at;
 	int rc = open_restart(&r);
 
 	if (rc)
 		return rc;
-	stack_order(r.stack, order);
-	for (i = 0; !rc && i < r.stack->nr_peers; i++) {
-		if (done[order[i]] || !is_alive(&r, order[i], &info))
+	list_all(&r, &all);
+	for (uint32_t i = 0; !rc && i < all.nr; i++) {
+		at = stack_find(r.stack, all.name[i]);
+		if (at == STACK_NONE || !is_alive(&r, at, &info))
 			continue;
 		find_process(&r, info.member, &p);
-		for (uint32_t k = 0; k < p.nr; k++)
-			done[p.place[k]] = true;
+		take_out(&all, &p);
 		if (if_replaced && !proc_is_replaced(info.pid))
 			continue;
 		rc = run_process(&r, &p);

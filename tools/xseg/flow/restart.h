@@ -12,8 +12,9 @@
 #include "tools/xseg/base/tool.h"
 
 /* One peer, which is alive and in the stack. Others of its process serve on; then it gets a process
- * of its own. */
-int restart_peer(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
+ * of its own. locked: the caller has the lock of stack_lock.h. */
+int restart_peer(
+	struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer, bool locked);
 /* All peers of the stack that are alive, process by process, bottom up; then the supervisor. Those
  * that `xseg peer stop` has stopped are told of.
  * if_replaced: only processes whose program's file has been replaced. */
