@@ -6,7 +6,7 @@
 #
 # In `make check` each change meets each other one in a reload of several, and some pairs come alone.
 # In `make check-long` all pairs do, both ways.
-# timeout: 900
+# timeout: 300
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed kvd memd xseg-memcached jq
