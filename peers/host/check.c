@@ -138,10 +138,10 @@ static void print_keys(const char *section, const struct opt *o)
 	char limits[128];
 
 	for (; o->name; o++)
-		printf("%s\t%s\t%s\t%s\t%s\t%s%s%s\t%s\n", section, o->name, cli_argument(o),
+		printf("%s\t%s\t%s\t%s\t%s\t%s%s%s%s\t%s\n", section, o->name, cli_argument(o),
 			cli_limits(o, limits, sizeof(limits)), o->def ? o->def : "",
 			o->flags & OPT_REQUIRED ? "r" : "", o->flags & OPT_LIVE ? "l" : "",
-			o->kind == OPT_LIST ? "m" : "", o->help);
+			o->kind == OPT_LIST ? "m" : "", o->flags & OPT_FIXED ? "f" : "", o->help);
 }
 
 /* It is read by hand, as a value may go on in the next line. */

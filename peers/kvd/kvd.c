@@ -65,8 +65,8 @@ static const struct opt kvd_opts[] = {
 	  .arg = "NAME", .check = check_prefix,
 	  .help = "its objects are named +NAME:...; if it is not given, NAME is the peer's name" },
 	{ .name = "size", .kind = OPT_SIZE, .off = FIELD(opt.size_bytes), .min = 1 << 20,
-	  .max = 1ull << 42, .flags = OPT_REQUIRED, .arg = "SIZE",
-	  .help = "how large the log in the store may get" },
+	  .max = 1ull << 42, .flags = OPT_REQUIRED | OPT_FIXED, .arg = "SIZE",
+	  .help = "how large the log in the store may get; a log keeps its size" },
 	{ .name = "keys", .kind = OPT_SIZE, .off = FIELD(opt.keys_max), .max = 1ull << 32,
 	  .arg = "N", .help = "most keys that it can have; 0: one for each KiB of the size" },
 	{ .name = "full", .kind = OPT_ENUM, .off = FIELD(opt.full), .names = full_names,
@@ -85,8 +85,8 @@ static const struct opt kvd_opts[] = {
 	  .max = 64 << 20, .def = "4M", .arg = "SIZE",
 	  .help = "memory for the end of the log" },
 	{ .name = "zone_size", .kind = OPT_SIZE, .off = FIELD(opt.zone_bytes), .min = 256 << 10,
-	  .max = ALOG_ZONE_MAX, .def = "4M", .arg = "SIZE",
-	  .help = "size of the objects that the log is made of" },
+	  .max = ALOG_ZONE_MAX, .def = "4M", .flags = OPT_FIXED, .arg = "SIZE",
+	  .help = "size of the objects that the log is made of; a log keeps it" },
 	{ .name = NULL },
 };
 

@@ -236,8 +236,8 @@ static int refuse(struct kvd *k, const struct kvd_work *w)
 static int too_large(struct kvd *k, const struct kvd_work *w)
 {
 	log_warn("%s: a value of %llu bytes was refused: this log can have values of %llu bytes; "
-		"start kvd with a larger size= or tail=", k->peer.name,
-		(unsigned long long)w->c.total, (unsigned long long)kvd_value_max(k));
+		"start kvd with a larger tail=, or move the values to a kvd with a larger size=",
+		k->peer.name, (unsigned long long)w->c.total, (unsigned long long)kvd_value_max(k));
 	return -EFBIG;
 }
 

@@ -67,7 +67,7 @@ start import xseg volume import v pipe --force 7>&-
 import=$started
 t "an import has the volume open" wait_for 60 import_uses
 is "down names it, and goes on" \
-	"$(xseg down 2>&1 | grep -c -e "have volumes open.*xseg (pid $import)" -e "segment is removed")" 2
+	"$(xseg down 2>&1 | grep -c -e "these clients get errors.*xseg (pid $import)" -e "segment is removed")" 2
 expect_exit 4 "the segment is gone" xseg info
 head -c 300k /dev/zero >&7
 exec 7>&-

@@ -158,6 +158,12 @@ n=0
 while [ $n -lt 200 ] && kv put "k$n" "$value" >full.out 2>&1; do
 	n=$((n + 1))
 done
+sed 's/^size = 8M/size = 16M/' small.conf >larger.conf
+expect_err 4 "size of kv is 16M, and its log in the store has 8M, which cannot be changed" \
+	"a reload to another size is refused" xseg reload larger.conf
+expect_json '.applied == false and ([.differences[] | [.key, .how]] == [["size", "fixed"]])' \
+	"as its differences say" xseg --json reload --dry-run larger.conf
+is "and changes nothing" "$(xseg --json status | jq -r '.values[0].state')" open
 t "it is full at some time" [ $n -lt 200 ]
 t "a put says why" grep -q 'No space left' full.out
 t "what was put is there" says "$value" get k$((n - 1))
@@ -167,9 +173,17 @@ done
 t "deletes work all the same" [ "$i" -ge "$n" ]
 t "then there is room again" wait_for 60 kv put again "$value"
 t "what was not deleted is there" says "$value" get k1
-expect_err 1 "No space left.*; delete values, or give kvd a larger size" \
-	"a value that is too large for what is left names the size" \
+expect_err 1 "No space left.*; delete values, or move all to a larger kvd: 'xseg kv backup'" \
+	"a value that is too large for what is left has a way out" \
 	bash -c 'head -c 25M /dev/zero | xseg kv put large'
+t "a kvd that is stopped gets another size" eval "xseg peer stop kv && xseg reload larger.conf"
+t "it is started" xseg peer start kv
+t "its log cannot be opened" wait_for 60 eval \
+	"[ \$(xseg --json status | jq -r '.values[0].state') = broken ]"
+is "which status says" "$(xseg status | sed -n 's/^values  *//p')" \
+	"kv: broken: its log in the store cannot be opened; the log of the supervisor says why"
+t "it gets the right size again" xseg reload small.conf
+t "the values are there" wait_for 60 says "$value" get again
 t "the small stack goes down" xseg down
 
 # ---- too many keys ----

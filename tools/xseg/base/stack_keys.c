@@ -58,3 +58,8 @@ bool stack_key_is_live(const struct stack_key *key)
 {
 	return strchr(key->flags, 'l');
 }
+
+bool stack_key_is_fixed(const struct stack_key *key)
+{
+	return strchr(key->flags, 'f');
+}

@@ -27,5 +27,7 @@ void stack_keys_drop(struct stack_keys *k);
 const struct stack_key *stack_keys_find(
 	const struct stack_keys *k, const char *section, const char *name);
 bool stack_key_is_live(const struct stack_key *key);
+/* Of the data that the peer has: it can never change. */
+bool stack_key_is_fixed(const struct stack_key *key);
 
 #endif

@@ -111,6 +111,20 @@ static int refuse_connections(struct reloading *r, const struct route_node *n)
 		  : TOOL_DONE;
 }
 
+/* The peer could not open its data any more. */
+static int refuse_fixed(struct reloading *r)
+{
+	const struct stack_diff_row *row = r->d->row;
+
+	while (row->how != STACK_DIFF_FIXED)
+		row++;
+	return tool_fail(TOOL_REFUSED,
+		RELOAD ": by %s, %s of %s is %s, and its log in the store has %s, which cannot be "
+		"changed; set that again, or move the values to another prefix = with 'xseg kv "
+		"backup'",
+		r->file->path, row->key, row->peer, row->file, row->now);
+}
+
 int reload_check(struct reloading *r)
 {
 	const struct route_plan *plan = &r->d->plan;
@@ -118,6 +132,8 @@ int reload_check(struct reloading *r)
 	char users[512];
 	uint32_t sender;
 
+	if (stack_diff_count(r->d, STACK_DIFF_FIXED))
+		return refuse_fixed(r);
 	for (n = plan->node; n < end_of(plan); n++) {
 		if (!n->alive || (!n->goes && !n->other_kind && !n->other_data))
 			continue;

@@ -556,6 +556,9 @@ static void print_stores(const json_t *j)
 		printf("%-12s%s: ", i ? "" : "values", out_text(p, "name"));
 		if (!json_is_string(json_object_get(p, "state")))
 			print_unknown(j, out_text(p, "name"));
+		else if (!strcmp(out_text(p, "state"), "broken"))
+			printf("broken: its log in the store cannot be opened; the log of the "
+			       "supervisor says why\n");
 		else
 			printf("%s, %" PRIu64 " of %" PRIu64 " keys, %s of %s live, %s dirty\n",
 				out_text(p, "state"), out_int(p, "keys"), out_int(p, "keys_max"),

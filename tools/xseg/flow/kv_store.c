@@ -162,7 +162,8 @@ static const char *hint_of(const struct kv_store *s, int64_t rc)
 	case -ENOSPC:
 		return is_full_of_keys(s) ? "it has as many keys as it may: delete some, or start "
 					    "kvd with a larger keys="
-					  : "delete values, or give kvd a larger size";
+					  : "delete values, or move all to a larger kvd: "
+					    "'xseg kv backup' and 'xseg kv restore'";
 	case -EIO:
 		return "the value or the store is damaged: 'xseg kv verify' shows which";
 	case -EFBIG:

@@ -25,6 +25,7 @@ static const struct {
 	[STACK_DIFF_ROUTE] = { "route", "plug, unplug" },
 	[STACK_DIFF_REPLACE] = { "replace", "stop and start of the peer" },
 	[STACK_DIFF_DOWN] = { "down", "xseg down, up" },
+	[STACK_DIFF_FIXED] = { "fixed", "nothing, its data stays as it is" },
 };
 
 struct comparing {
@@ -128,9 +129,16 @@ static const char *running_value(const char *answer, const char *key, char text[
 
 /* ---- peers ------------------------------------------------------------------------------- */
 
+static enum stack_diff_how how_of_key(const struct stack_key *key, bool live, bool has_data)
+{
+	if (live)
+		return STACK_DIFF_LIVE;
+	return has_data && stack_key_is_fixed(key) ? STACK_DIFF_FIXED : STACK_DIFF_RESTART;
+}
+
 /* Each key of the kind, where p is as it was and q as it is in the file. */
 static void compare_keys(struct comparing *c, const struct stack_peer *p,
-	const struct stack_peer *q, const char *answer)
+	const struct stack_peer *q, const char *answer, bool has_data)
 {
 	char was[STACK_DIFF_VALUE], now[STACK_DIFF_VALUE], file[STACK_DIFF_VALUE];
 	const struct stack_key *key = c->keys.key;
@@ -144,9 +152,11 @@ static void compare_keys(struct comparing *c, const struct stack_peer *p,
 		live = stack_key_is_live(key) && answer;
 		if (live)
 			running_value(answer, key->name, now);
-		if (!same_value(live ? now : was, file))
-			add(c, live ? STACK_DIFF_LIVE : STACK_DIFF_RESTART, q, "", key->name,
-				live ? now : was, file);
+		if (same_value(live ? now : was, file))
+			continue;
+		add(c, how_of_key(key, live, has_data), q, "", key->name, live ? now : was, file);
+		/* with another prefix it has other data */
+		has_data = has_data && strcmp(key->name, "prefix");
 	}
 }
 
@@ -238,10 +248,23 @@ static bool answers(struct comparing *c, uint32_t peer)
 	       client_ask(c->c, peer, "get") >= 0;
 }
 
+/* A kvd with an open log. One that has found a log of another size has none open. */
+static bool has_data(struct comparing *c, const struct stack_peer *q, uint32_t peer)
+{
+	struct xseg_peer_info info;
+	char state[24];
+
+	return !strcmp(q->kind, "kvd") && xseg_peer_get_info(c->seg, peer, &info) &&
+	       info.state == XSEG_PEER_LIVE && client_ask(c->c, peer, "info") >= 0 &&
+	       client_value(c->c->text, "state", state, sizeof(state)) && !strcmp(state, "open");
+}
+
 static void compare_options(struct comparing *c, const struct stack_peer *p,
 	const struct stack_peer *q, const struct route_node *n)
 {
-	compare_keys(c, p, q, answers(c, n->peer) ? c->c->text : NULL);
+	bool keeps = has_data(c, q, n->peer);
+
+	compare_keys(c, p, q, answers(c, n->peer) ? c->c->text : NULL, keeps);
 	compare_own(c, p, q);
 }
 

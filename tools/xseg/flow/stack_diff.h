@@ -27,6 +27,7 @@ enum stack_diff_how {
 	STACK_DIFF_ROUTE,			/* a cache is plugged or unplugged */
 	STACK_DIFF_REPLACE,			/* the peer is stopped, and begins elsewhere */
 	STACK_DIFF_DOWN,			/* needs down and up */
+	STACK_DIFF_FIXED,			/* never, as long as the peer has its data */
 	STACK_DIFF_NR
 };
 
