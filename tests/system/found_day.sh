@@ -3,6 +3,18 @@
 # commands that other tools have, a peer that is killed twice, a store that fails, a cache off the
 # path, errors as JSON.
 #
+# Other things that such a day finds are tested elsewhere:
+#   a store that fails: why, since when, until when     store_errors.sh
+#   a full disk                                         full_store.sh
+#   volumes that are being removed, in each count       space.sh
+#   too little memory; all errors of a stack file       config.sh
+#   another user's segment                              messages.sh, strangers.sh
+#   a thing named twice in a line; each error as JSON   named_once.sh
+#   the line of an interval, options of fio             xbench.sh
+#   little room in /dev/shm; make deps without root     deps.sh
+#   what is left after an uninstall                     tidy/install.sh, readme.sh
+#   the examples of the manual pages                    manual_examples.sh
+#
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg
@@ -58,10 +70,25 @@ expect_err 4 "/none/file: No such file" "by the name that was typed" \
 t "objects that are not there" xseg volume copy disk copy
 expect_json '[.peers[].errors] | add == 0' "are no errors" xseg --json stat
 t "the copy goes" xseg volume remove copy
+expect_err 4 "none/s: No such file or directory; make its directory" "nor is a missing directory" \
+	xseg export disk --nbd "$TMP/none/s"
 expect_err 2 "serves on a Unix socket and on no port" "a port is no socket" \
 	xseg export disk --nbd 10809
 expect_err 2 "serves on a Unix socket and on no port" "nor is a host" \
 	xseg export disk --nbd localhost:10809
+
+expect_err 2 "^xseg: cache set: 'policy' is not KEY=VALUE without blanks; 'xseg cache set --help'" \
+	"a setting without a value is named by its command" xseg cache set cached policy
+expect_err 4 "^xseg: cache set: there is no volume 'none'; 'xseg volume list' shows" \
+	"so is a volume that is not there" xseg cache set cached min=4M --volume none
+expect_err 2 "did you mean 'help volume'" "help may stand behind" xseg volume help
+expect_err 2 "did you mean 'volume set'" "a limit is a volume's" xseg qos disk
+expect_err 4 "filed serves only its cache, cached; send to that" "no load goes past the cache" \
+	xbench --target=filed --rw=read
+xseg --json volume create large --size 64T >out.txt 2>note.txt
+is "a warning is JSON, too" "$? $(jq -c '[.note.what, (.note | has("why") and has("next"))]' note.txt)" \
+	'0 ["volume create large",true]'
+t "that volume goes" xseg volume remove large
 
 refused_at_once()
 {
