@@ -250,6 +250,9 @@ static int check_source(const struct copier *m)
 	int64_t rc = client_ask(
 		c, m->from->peer, "volume info %s id=%" PRIu32, m->from->name, m->from->id);
 
+	if (rc == -EINTR || rc == -ETIMEDOUT)
+		return tool_later("volume copy %s: the copy was not ended; run it again",
+			m->from->name);
 	if (rc >= 0)
 		client_value(c->text, "state", state, sizeof(state));
 	if (!strcmp(state, "ok"))
