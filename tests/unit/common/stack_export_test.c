@@ -40,6 +40,7 @@ static void an_export_is_read_with_its_defaults(void **state)
 	assert_string_equal(e->nbd, "/run/x/disk.sock");
 	assert_string_equal(e->host, "");
 	assert_string_equal(e->mode, "");
+	assert_string_equal(e->group, "");
 	assert_false(e->read_only);
 	assert_int_equal(e->tls, STACK_TLS_OFF);
 	assert_true(e->restart);
@@ -113,7 +114,9 @@ static void errors_name_their_line(void **state)
 		{ "[export a]\nnbd = /x\nread_only = maybe\n", "line 6: ", "yes or no" },
 		{ "[export a]\nnbd = /x\ntls = yes\n", "line 6: ", "off, on, require" },
 		{ "[export a]\nnbd = /x\nmode = rw\n", "line 6: ", "0660" },
-		{ "[export a]\nnbd = h:1\nmode = 0660\n", "line 4: ", "no socket" },
+		{ "[export a]\nnbd = h:1\nmode = 0660\n", "line 4: ", "has mode, and no socket" },
+		{ "[export a]\nnbd = h:1\ngroup = g\n", "line 4: ", "has group, and no socket" },
+		{ "[export a]\nnbd = /x\ngroup =\n", "line 6: ", "empty" },
 		{ "[export a]\nnbd = /x\nqueues = 65\n", "line 6: ", "1 to 64" },
 		{ "[export a]\nnbd = /x\ntls = on\ntls_certificates = pki\n", "line 7: ",
 			"absolute path" },
@@ -123,6 +126,8 @@ static void errors_name_their_line(void **state)
 			"another tls" },
 		{ "[export a]\nnbd = /x\n[export b]\nconnections = 2\nnbd = /x\n", "line 8: ",
 			"another connections" },
+		{ "[export a]\nnbd = /x\n[export b]\ngroup = g\nnbd = /x\n", "line 8: ",
+			"another group" },
 		{ "[export a]\nnbd = /x\nvolumed = v2\n", "line 4: ", "no volumed 'v2'" },
 		{ "[peer v2]\nkind = volumed\ndownstream = memd\n[export a]\nnbd = /x\n",
 			"line 7: ", "several volumeds" },
