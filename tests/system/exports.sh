@@ -329,6 +329,9 @@ t "another process has a port" wait_for 60 grep -q "$(printf ':%04X 00000000:000
 expect_err 4 "Address already in use" "its port is not taken" xseg up held.conf
 kill "$holder"
 wait "$holder" 2>/dev/null
+printf '%s\n' "$peers" "[export disk]" "nbd = 192.0.2.1:$port" "queues = 2" >held.conf
+expect_err 1 "bind: Cannot assign requested address; .*process of export disk ended" \
+	"nor an address that the machine does not have" xseg up held.conf
 printf '%s\n' "$peers" "[export disk]" "nbd = 10809" >held.conf
 expect_err 2 "line 13: .*number alone" "a number alone is refused" xseg up held.conf
 printf '%s\n' "${peers/ports = 128/ports = 16}" "[export disk]" "nbd = $short/x" >held.conf
@@ -366,6 +369,11 @@ printf '%s\n' "$peers" "[export disk]" "nbd = 127.0.0.1:$secure" "tls = require"
 	"tls_certificates = $TMP/pki" "tls_verify_peer = yes" "queues = 2" "[export open]" \
 	"volume = disk" "nbd = $short/nbd.sock" "tls = on" "tls_certificates = $TMP/pki" \
 	"queues = 2" >tls.conf
+mv pki/server-key.pem .
+expect_exit 2 "a directory without one of the files is refused" xseg up tls.conf
+is "and each export with it" "$(xseg up tls.conf 2>&1 |
+	grep -c "tls_certificates: $TMP/pki/server-key.pem: No such file")" 2
+mv server-key.pem pki
 t "a stack with TLS comes up" xseg up tls.conf
 nbds="nbds://localhost:$secure/disk?tls-certificates=$TMP"
 is "the list says so" "$(xseg --json export list | jq -c '[.[] | [.tls, .uri[0:4]]]')" \

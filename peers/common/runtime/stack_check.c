@@ -2,8 +2,11 @@
 #include "peers/common/runtime/stack_check.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "peers/common/options/opt_path.h"
 #include "peers/common/options/owner.h"
@@ -93,6 +96,23 @@ static void check_group(const struct stack_export *e, struct stack_errors *error
 		stack_errors_add(errors, e->line, "group", "%s", why.text);
 }
 
+/* nbdkit itself says of no file that it lacks it. */
+static void check_certificates(const struct stack_export *e, struct stack_errors *errors)
+{
+	static const char *const files[] = { "ca-cert.pem", "server-cert.pem", "server-key.pem" };
+	char path[PATH_MAX + 32];
+
+	for (size_t i = 0; *e->tls_certificates && i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", e->tls_certificates, files[i]);
+		if (!access(path, R_OK))
+			continue;
+		stack_errors_add(errors, e->line, "tls_certificates",
+			"tls_certificates: %s: %s; put it there, or name another directory", path,
+			strerror(errno));
+		return;
+	}
+}
+
 void stack_check_paths(
 	const struct stack *stack, stack_find_class *find, struct stack_errors *errors)
 {
@@ -100,7 +120,7 @@ void stack_check_paths(
 	const struct stack_peer *p;
 	struct xseg_error why;
 	const struct opt *o;
-	uint32_t i;
+	uint32_t i, nr;
 
 	for (p = stack->peers; p < stack->peers + stack->nr_peers; p++) {
 		cls = find(p->kind);
@@ -114,7 +134,10 @@ void stack_check_paths(
 	for (i = 0; i < stack->nr_exports; i++) {
 		check_group(&stack->exports[i], errors);
 		check_path("nbd", stack->exports[i].nbd, stack->exports[i].nbd_line, errors);
+		nr = errors->nr;
 		check_path("tls_certificates", stack->exports[i].tls_certificates,
 			stack->exports[i].line, errors);
+		if (errors->nr == nr)
+			check_certificates(&stack->exports[i], errors);
 	}
 }

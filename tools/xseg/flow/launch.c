@@ -365,6 +365,13 @@ static enum tool_exit exit_of_line(const char *line)
 	return at ? exit_of_peer(strtol(at + strlen(ENDED), NULL, 10)) : TOOL_FAILED;
 }
 
+/* nbdkit's last line; an address that cannot be had stands there without its name. */
+static bool find_line_of_nbdkit(const struct launch *l, char *line, size_t size)
+{
+	return proc_last_line(l->log, l->log_from, "nbdkit: ", NULL, line, size) ||
+	       proc_last_line(l->log, l->log_from, "bind: ", NULL, line, size);
+}
+
 /* The reason: the last error of a peer that does not serve, in its own words. */
 static int report_failure(const struct launch *l, const char *supervisor_line)
 {
@@ -382,9 +389,9 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 					 l->what, l->stack->peers[i].name, line + strlen(word),
 					 l->log);
 	}
-	/* nbdkit's last line: it ended after that */
+	/* it ended after that */
 	if (strstr(supervisor_line, "process of export") &&
-		proc_last_line(l->log, l->log_from, "nbdkit: ", NULL, line, sizeof(line)))
+		find_line_of_nbdkit(l, line, sizeof(line)))
 		return tool_fail(exit_of_line(line), "%s: %s; %s (log: %s)", l->what, line,
 			supervisor_line, l->log);
 	return tool_fail(code, "%s: %s (log: %s)", l->what, supervisor_line, l->log);
