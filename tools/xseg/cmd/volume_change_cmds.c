@@ -276,8 +276,8 @@ static int copy_make(struct copy *p, struct client *c, uint32_t peer, const char
 	return TOOL_DONE;
 }
 
-/* Interrupted while volumed gives the copy its name: it would have that a moment later. It is whole,
- * so it stays. */
+/* Interrupted while volumed gives the copy its name: it would have that a moment later. It is
+ * whole, so it stays. */
 static int copy_end(struct copy *p, struct client *c, uint32_t peer)
 {
 	int64_t rc = client_tell(c, peer, "volume rename %s %s", p->partial, p->dst), late;
