@@ -63,6 +63,8 @@ expect_err 4 "add its section to the file, and 'xseg reload' starts it" "as is a
 printf '[segment]\n' >empty.conf
 expect_err 2 "it has no .peer NAME. section" "a file without peers has one error" xseg up empty.conf
 expect_err 4 "is a directory|Is a directory" "a directory is no image" xseg volume import disk "$TMP"
+expect_err 4 "^xseg: volume import: there is no volume .none.; add --create to make it" \
+	"an import of a new volume names --create" xseg volume import none "$root/README.md"
 expect_err 4 "No such file" "a directory that is missing has the same code" \
 	xseg volume export disk "$TMP/none/file"
 expect_err 4 "/none/file: No such file" "by the name that was typed" \

@@ -61,6 +61,11 @@ int volume_fail(struct client *c, int64_t rc, const char *what, const char *name
 			   rc == -EEXIST ? "choose another name, or remove it first" :
 					   NULL;
 
+	/* not volumed's own hint: this command can make the volume */
+	if (rc == -ENOENT && !strcmp(what, "volume import")) {
+		c->text[strcspn(c->text, ";")] = '\0';
+		hint = "add --create to make it, or choose one of 'xseg volume list'";
+	}
 	return client_fail(c, rc, hint, "%s %s", what, name);
 }
 
