@@ -193,6 +193,7 @@ start()
 {
 	local name=$1
 	shift
+	: >"$TMP/$name.log"		# now: whoever reads it next is not to find what was there before
 	"$@" >"$TMP/$name.log" 2>&1 </dev/null &
 	started=$!
 }

@@ -184,12 +184,15 @@ stable_fails()
 }
 t "status says what is true of a flush alone" wait_for 60 stable_fails
 expect_json '.caches[0].flushes_fail.of == "flush"' "also as JSON" xseg --json status
-waits="^xseg: stopping cached: nothing is dirty and no peer has stopped for 5 s"
+# What the store has not made stable the cache writes again. Where it is dirty at one look and clean at
+# the next, that is told as progress.
+waits="^xseg: stopping cached: (nothing is dirty and no peer has stopped for 5 s|[0-9.]+k? (bytes )?(are )?dirty)"
 start stop xseg peer stop cached --force
 until_said stop "$waits"
 is "peer stop waits for that" $? 3
-is "and says so, once, though nothing is dirty" "$(grep -c "$waits" stop.log)" 1
-is "and how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.log)" 1
+t "and says so" grep -E "$waits" stop.log
+is "and how to end it, if nothing goes on" \
+	"$(grep ' for 5 s' stop.log | grep -vcE "'xseg peer kill cached' (does not wait|leaves them)")" 0
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
 
