@@ -62,13 +62,13 @@ static bool apply(struct stack_record *record, const struct stopped_change *chan
 	return fits;
 }
 
-int stopped_remember(struct tool *t, struct xseg *seg, const char *what,
+int stopped_write(struct tool *t, struct xseg *seg, const char *what,
 	const struct stopped_change *change)
 {
 	struct stack_record *record = calloc(1, sizeof(*record));
-	int fd, rc = stack_lock(t, what, &fd);
+	int rc = TOOL_DONE;
 
-	if (!rc && (!record || !stack_record_get(seg, record)))
+	if (!record || !stack_record_get(seg, record))
 		rc = tool_fail(TOOL_FAILED, "%s: the stack file cannot be read; do this again",
 			what);
 	if (!rc && !apply(record, change))
@@ -82,7 +82,17 @@ int stopped_remember(struct tool *t, struct xseg *seg, const char *what,
 				  change->name[0])
 			: TOOL_DONE;
 	}
-	stack_unlock(fd);
 	free(record);
+	return rc;
+}
+
+int stopped_remember(struct tool *t, struct xseg *seg, const char *what,
+	const struct stopped_change *change)
+{
+	int fd, rc = stack_lock(t, what, &fd);
+
+	if (!rc)
+		rc = stopped_write(t, seg, what, change);
+	stack_unlock(fd);
 	return rc;
 }

@@ -2,7 +2,7 @@
  * (peers/common/options/stack_record.h): no supervisor starts them.
  *
  * Contract: reading works on any attachment, an observer's too, and may be old when it is used.
- * Writing takes the lock of stack_lock.h, so a caller that has it writes the record itself.
+ * Writing needs the lock of stack_lock.h.
  */
 #ifndef TOOLS_XSEG_STOPPED_H
 #define TOOLS_XSEG_STOPPED_H
@@ -32,8 +32,11 @@ struct stopped_change {
 	uint32_t nr;
 	const char *name[STACK_MAX_EXPORTS];
 };
-/* Changes the record. `what` is the command. Reports its errors, and returns an exit code:
- * TOOL_REFUSED while another command changes the stack. */
+/* Changes the record; the caller has the lock. `what` is the command. Reports its errors, and
+ * returns an exit code. */
+int stopped_write(struct tool *t, struct xseg *seg, const char *what,
+	const struct stopped_change *change) XSEG_MUST_CHECK;
+/* The same with the lock taken for it. TOOL_REFUSED, too: another command changes the stack. */
 int stopped_remember(struct tool *t, struct xseg *seg, const char *what,
 	const struct stopped_change *change) XSEG_MUST_CHECK;
 

@@ -11,6 +11,7 @@
 #include "tools/xseg/flow/export_flow.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stack_lock.h"
 #include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/text/export_text.h"
@@ -63,14 +64,22 @@ int export_list(struct tool *t, const void *opts, int argc, char **argv)
 struct ordered {
 	struct tool *t;
 	struct xseg *seg;
+	int lock;			/* held until the order is given: no reload moves places */
 	struct exported_all all;
 	struct exported *x;
 	struct xseg_peer_info supervisor;
 	struct launch launch;
 };
 
+static void unlock(struct ordered *o)
+{
+	stack_unlock(o->lock);
+	o->lock = -1;
+}
+
 static void close_one(struct ordered *o)
 {
+	unlock(o);
 	exported_fini(&o->all);
 	xseg_detach(o->seg);
 }
@@ -101,11 +110,13 @@ static int open_one(struct tool *t, const char *what, const char *name, struct o
 {
 	int rc;
 
-	*o = (struct ordered){ .t = t };
+	*o = (struct ordered){ .t = t, .lock = -1 };
 	rc = tool_attach(t, 0, &o->seg);
 	if (rc)
 		return rc;
-	rc = load(o->seg, &o->all);
+	rc = stack_lock(t, what, &o->lock);
+	if (!rc)
+		rc = load(o->seg, &o->all);
 	if (!rc)
 		rc = find(o, what, name);
 	if (rc)
@@ -124,7 +135,7 @@ static int remember(const struct ordered *o, bool stopped)
 	for (y = o->all.export; y < o->all.export + o->all.nr; y++)
 		if (y->e->server == o->x->e->server)
 			change.name[change.nr++] = y->e->name;
-	return stopped_remember(o->t, o->seg, o->launch.what, &change);
+	return stopped_write(o->t, o->seg, o->launch.what, &change);
 }
 
 static int give_order(struct ordered *o, enum export_order order)
@@ -135,6 +146,7 @@ static int give_order(struct ordered *o, enum export_order order)
 	if (rc)
 		return rc;
 	rc = proc_order_export(o->seg, &o->supervisor, order, place);
+	unlock(o);
 	if (rc)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process",
 			"the supervisor of segment %s", o->t->segment);

@@ -6,10 +6,12 @@
 
 #include "peers/common/say/dirty.h"
 #include "tools/xseg/base/out.h"
+#include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 
-#define LOOK_NS   (TOOL_SECOND / 200)
-#define AWAY_TEXT (XSEG_NAME_MAX + 64)
+#define LOOK_NS	   (TOOL_SECOND / 200)
+#define RESTART_NS (5 * TOOL_SECOND)
+#define AWAY_TEXT  (XSEG_NAME_MAX + 64)
 
 /* ---- who takes part ---------------------------------------------------------------------- */
 
@@ -213,6 +215,35 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 	return TOOL_DONE;
 }
 
+/* ---- asking ------------------------------------------------------------------------------ */
+
+/* Whether the segment shall be asked again: a peer that another command restarts does not serve for
+ * a moment. until_ns: then its word holds. */
+static bool asks_again(struct plugging *p, int rc, uint64_t until_ns)
+{
+	struct xseg_peer_info away;
+
+	if (rc != -EHOSTDOWN || tool_now_ns() >= until_ns || tool_out_of_time(p->t))
+		return false;
+	if (missing(p, &away) != XSEG_NONE && (stopped_look(p->seg, &away) || is_gone(p, &away)))
+		return false;
+	tool_sleep_ns(LOOK_NS);
+	return true;
+}
+
+static int ask(struct plugging *p, bool leaving, struct xseg_error *err)
+{
+	uint64_t until = tool_now_ns() + RESTART_NS;
+	int rc;
+
+	do
+		rc = leaving ? xseg_unplug(p->seg, p->cache, err)
+			     : xseg_plug(p->seg, p->cache, p->upper, p->nr_upper, p->lower, err);
+	while (asks_again(p, rc, until));
+	tool_span_ns(&p->gone, false);
+	return rc;
+}
+
 /* ---- plugging ---------------------------------------------------------------------------- */
 
 int plug_flow_refused(int rc, const struct xseg_error *err, const char *what, const char *name)
@@ -227,7 +258,7 @@ int plug_flow_enter(struct plugging *p)
 	const char *name = plug_flow_name(p, p->cache);
 	struct xseg_error err = { "" };
 	bool on_path = false;
-	int rc = xseg_plug(p->seg, p->cache, p->upper, p->nr_upper, p->lower, &err);
+	int rc = ask(p, false, &err);
 
 	if (rc)
 		return plug_flow_refused(rc, &err, "plug", name);
@@ -245,7 +276,7 @@ int plug_flow_leave(struct plugging *p)
 	int rc;
 
 	plug_flow_ends(p);
-	rc = xseg_unplug(p->seg, p->cache, &err);
+	rc = ask(p, true, &err);
 	if (rc)
 		return plug_flow_refused(rc, &err, "unplug", plug_flow_name(p, p->cache));
 	rc = watch(p, true, &on_path);
