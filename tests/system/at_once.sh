@@ -105,7 +105,8 @@ for halt in "" halted; do
 	is "the peer stays stopped" "$(peer_field volumed state)" stopped
 	t "two starts" one_of "is running already" "peer start volumed" "peer start volumed"
 	t "a setting, and a restart of another peer" both "peer set memd latency=0" "peer restart volumed"
-	t "a start and a stop of a peer that runs" one_of "is running already|is stopping; start it when" \
+	t "a start and a stop of a peer that runs" one_of \
+		"is running already|is stopping; start it when|has started it again meanwhile" \
 		"peer start volumed" "peer stop volumed"
 	xseg peer start volumed >/dev/null 2>&1
 	t "a cache enters the path, and another is restarted" both \

@@ -26,6 +26,8 @@
 /* that nothing has gone on for so long is told */
 #define STALL_NS      (5 * TOOL_SECOND)
 #define USERS_TEXT    512
+/* that a peer is asked again to stop, which is started again meanwhile */
+#define STOP_TIMES    3
 /* nobody starts it again, and somebody may just be doing so by hand */
 #define STRANDED_NS   (3 * TOOL_SECOND)
 
@@ -191,18 +193,32 @@ static int fail_died(const struct xseg_peer_info *peer)
 			 peer->name, peer->name);
 }
 
+/* `xseg peer stop` wants it stopped, but there is another incarnation of it: a restart that came at
+ * the same time has started that, or the supervisor has after a death. */
+static bool runs_though_stopped(struct xseg *seg, const struct xseg_peer_info *old,
+	const struct xseg_peer_info *now)
+{
+	struct stopped s;
+
+	stopped_load(seg, &s);
+	return now->generation != old->generation && view_peer_alive(now) &&
+	       stack_stopped_has(s.names, STACK_STOPPED_PEER, old->name);
+}
+
 int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
 {
 	struct ending_stall stall = ENDING_STALL_OF(peer);
-	struct xseg_peer_info now;
-	struct stopped s;
-	int rc = wait_ended(t, seg, peer, &now, &stall);
+	struct xseg_peer_info old = *peer, now;
+	int rc = wait_ended(t, seg, &old, &now, &stall);
 
+	for (int i = 0; !rc && i < STOP_TIMES && runs_though_stopped(seg, &old, &now); i++) {
+		old = now;
+		if (!proc_stop_peer(seg, &old))
+			rc = wait_ended(t, seg, &old, &now, &stall);
+	}
 	if (rc || now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
 		return rc;
-	stopped_load(seg, &s);
-	if (now.generation != peer->generation &&
-		!stack_stopped_has(s.names, STACK_STOPPED_PEER, peer->name))
+	if (now.generation != old.generation && !runs_though_stopped(seg, &old, &now))
 		return tool_fail(TOOL_REFUSED,
 			"%s: another command has started it again meanwhile, as 'xseg peer "
 			"restart' does; see 'xseg peer list'",

@@ -23,7 +23,9 @@
 #include "tools/xseg/base/tool.h"
 #include "tools/xseg/base/view.h"
 
-/* Waits until that incarnation of the peer has stopped, with progress (E2); a death is an error. */
+/* Waits until that incarnation of the peer has stopped, with progress (E2); a death is an error. If
+ * `xseg peer stop` has named the peer, and it is started again meanwhile, the next one is asked to
+ * stop, too. */
 int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
 /* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
 int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);

@@ -141,10 +141,14 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 	int status;
 
 	while (!serves(seg, name, &info)) {
-		if (child && proc_ended(child, &status))
+		if (child && proc_ended(child, &status)) {
+			child = 0;
+			if (serves(seg, name, &info) || view_peer_alive(&info))
+				continue;	/* the supervisor's process has come first */
 			return stopped_look(seg, &info)
 				       ? refuse_stopped(name)
 				       : start_failed(name, status, log, from);
+		}
 		if (!child && stopped_look(seg, &info))
 			return refuse_stopped(name);
 		if (!child && tool_span_ns(&gone, is_gone(seg, &info)) > TOOL_GONE_NS)
@@ -567,6 +571,17 @@ struct sight {
 	char killed[PATH_MAX + 100];
 };
 
+/* The process that ended, as the supervisor's line says, was one too many: another one serves, or
+ * will, as `xseg peer start` has started it at the same time. */
+static bool is_begun(const struct launch *l, const char *peer, const char *line)
+{
+	char word[XSEG_NAME_MAX + 16];
+	struct xseg_peer_info info;
+
+	snprintf(word, sizeof(word), "process of %s ended ", peer);
+	return strstr(line, word) && (serves(l->seg, peer, &info) || view_peer_alive(&info));
+}
+
 /* How peers end while all is being stopped, as somebody asked for, is no failure to start. */
 static int look_for_failure(struct launch *l, const char *waiting, struct sight *sight)
 {
@@ -584,7 +599,7 @@ static int look_for_failure(struct launch *l, const char *waiting, struct sight 
 			"%s: the stack was stopped before all of it served, by 'xseg down' or a "
 			"signal to its supervisor; the log is %s",
 			l->what, l->log);
-	if (found_failure(l, line, sizeof(line)))
+	if (found_failure(l, line, sizeof(line)) && !is_begun(l, waiting, line))
 		return report_failure(l, line);
 	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
 		return TOOL_FAILED;
