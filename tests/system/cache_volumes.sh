@@ -169,7 +169,7 @@ is "which has the same id" "$(xseg --json volume info b --volumed other | jq .id
 t "the first has a policy" xseg cache set cached policy=write-through --volume a --volumed volumed
 for words in "set policy=write-back" get status flush; do
 	read -r word setting <<<"$words"
-	expect_err 4 "volume b: other does not send through cached, but volumed does" \
+	expect_err 4 "volume b is of other, which does not send through cached, but volumed does" \
 		"$word is not about the volume of a volumed that is not above the cache" \
 		xseg cache "$word" cached ${setting:+"$setting"} --volume b --volumed other
 done

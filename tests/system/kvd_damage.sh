@@ -221,7 +221,7 @@ t "it is deleted" xseg kv delete "$long"
 
 # ---- a full log ----
 
-filling="No space left on device; delete values, or give kvd a larger size"
+filling="No space left on device; delete values, or move all to a larger kvd"
 big=$(head -c 100000 /dev/zero | tr '\0' v)
 nr=0
 while [ $nr -lt 200 ] && printf '%s' "$big" | xseg --quiet kv put "big $nr" 2>full.err; do

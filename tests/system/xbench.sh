@@ -331,7 +331,7 @@ t "and once more from the state" xbench --volume=vol --verify_only --verify_stat
 	--iodepth=16
 expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
-expect_err 4 "no volume 'other'; 'xseg -s $XSEG_SEGMENT volume list'" \
+expect_err 4 "there is no volume 'other'; 'xseg volume list'" \
 	"an unknown volume is named, and where to look" xbench --volume=other
 expect_err 2 "reach beyond the end" "a size beyond the volume is refused" xbench --volume=vol \
 	--size=9M
