@@ -157,7 +157,7 @@ is "the store serves nobody but the cache" "$?:$(grep -c 'store serves only its 
 
 t "the store is slow" xseg peer set store bandwidth=100k
 t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 \
-	--size="$(bound 6M 8M)"
+	--size="$(bound 3M 8M)"
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
 	xseg --timeout 300ms unplug cached
 is "and the cache goes on" "$(state)" draining
