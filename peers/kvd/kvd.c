@@ -449,7 +449,6 @@ static uint64_t kvd_dirty_bytes(struct peer *p)
 static enum xseg_close kvd_close_how(struct peer *p, bool clean)
 {
 	const struct kvd *k = kvd_of(p);
-
 	const struct kvd_arena *a = k->mem.arena;
 	bool empty = has_ended(k) ||
 		     (k->state >= KVD_BROKEN && a &&

@@ -42,8 +42,8 @@ enum opt_kind {
 #define OPT_MAKES    16u	/* the same, and it is made if the directory above it is there */
 #define OPT_FILE     32u		/* a file that is read */
 #define OPT_SOCKET   64u		/* PATH or unix:PATH of a socket that is made; or no path */
-#define OPT_FIXED    256u	/* of the data that a peer has in its store: it can never change */
 #define OPT_0_OR_1   128u		/* OPT_BOOL: also 1 and 0, which fio has for its flags */
+#define OPT_FIXED    256u	/* of the data that a peer has in its store: it can never change */
 
 struct opt {
 	/* "dirty-high" on the command line is "dirty_high" in tables: - and _ are the same */

@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define VARIABLE "XSEG_OWNER"
@@ -37,25 +38,26 @@ bool owner_is_named(void)
 	return named() != NULL;
 }
 
+static void write_name(const char *known, uint32_t id, char name[OWNER_BYTES])
+{
+	if (known)
+		snprintf(name, OWNER_BYTES, "%s", known);
+	else
+		snprintf(name, OWNER_BYTES, "%u", id);
+}
 
 void owner_name(uint32_t uid, char name[OWNER_BYTES])
 {
 	const struct passwd *user = getpwuid(uid);
 
-	if (user)
-		snprintf(name, OWNER_BYTES, "%s", user->pw_name);
-	else
-		snprintf(name, OWNER_BYTES, "%u", uid);
+	write_name(user ? user->pw_name : NULL, uid, name);
 }
 
 void owner_group_name(uint32_t gid, char name[OWNER_BYTES])
 {
 	const struct group *group = getgrgid(gid);
 
-	if (group)
-		snprintf(name, OWNER_BYTES, "%s", group->gr_name);
-	else
-		snprintf(name, OWNER_BYTES, "%u", gid);
+	write_name(group ? group->gr_name : NULL, gid, name);
 }
 
 /* Of a segment that may not be opened, if another user made it. */
@@ -80,6 +82,11 @@ int owner_attach(const char *name, unsigned flags, struct xseg **seg, struct xse
 	if (rc == -EACCES)
 		tell_foreign(name, err);
 	return rc;
+}
+
+bool owner_refused(int rc, const struct xseg_error *err)
+{
+	return rc == -EPERM || (rc == -EACCES && strchr(err->text, ';'));
 }
 
 int owner_find_group(const char *text, int64_t *gid)

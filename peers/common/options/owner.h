@@ -30,6 +30,8 @@ bool owner_is_named(void);
  * says which user, and what to do. */
 int owner_attach(const char *name, unsigned flags, struct xseg **seg,
 		 struct xseg_error *err) XSEG_MUST_CHECK;
+/* Whether owner_attach() failed with rc as another user made the segment, and err says it all. */
+bool owner_refused(int rc, const struct xseg_error *err);
 /* Of a user, for people: its name, or its number where it has none. */
 void owner_name(uint32_t uid, char name[OWNER_BYTES]);
 /* The same of a group. */

@@ -161,7 +161,7 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 			who, segment);
 		return MAIN_REFUSED;
 	}
-	if (rc == -EPERM || (rc == -EACCES && strchr(err.text, ';'))) {
+	if (owner_refused(rc, &err)) {
 		log_error("%s: %s", who, err.text);
 		return MAIN_REFUSED;
 	}

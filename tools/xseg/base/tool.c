@@ -570,7 +570,7 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 		return fail_attach_of_running(t, pid, rc == -ENOENT ? NULL : err);
 	if (rc == -ENOENT)
 		return fail_no_segment(t);
-	if (rc == -EPERM || (rc == -EACCES && strchr(err->text, ';')))
+	if (owner_refused(rc, err))
 		return tool_fail(TOOL_REFUSED, "%s", err->text);
 	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
 	/* its maker is at work: nothing has failed */
