@@ -29,7 +29,7 @@ together()
 {
 	local supervisor first second
 	supervisor=$(xseg --json status | jq .supervisor.pid)
-	[ -z "$halt" ] || kill -STOP "$supervisor"
+	[ -z "$halt" ] || freeze "$supervisor"
 	# shellcheck disable=SC2086	# words
 	start first xseg --timeout 60 $1
 	first=$started

@@ -41,7 +41,7 @@ together()
 {
 	local supervisor first second
 	supervisor=$(xseg --json status | jq .supervisor.pid)
-	kill -STOP "$supervisor"
+	freeze "$supervisor"
 	start first xseg --timeout 60 "$@" a
 	first=$started
 	start second xseg --timeout 60 "$@" b
@@ -89,7 +89,7 @@ kill "$started"
 # ---- servers that do not end ----
 
 a=$(field a pid)
-kill -STOP "$a"
+freeze "$a"
 expect_exit 3 "a stop of all waits for a server that stands still" xseg --timeout 3 down
 t "it was asked to end" wait_for 60 grep -q 'stopping export a$' "$log"
 t "the stop is taken back" xseg down --cancel
@@ -98,7 +98,7 @@ t "the log says so" grep -q 'export a: nbdkit has waited 15 s .* and is killed' 
 t "so does the other one" wait_for 60 is_another b none
 
 b=$(field b pid)
-kill -STOP "$b"
+freeze "$b"
 sed -i 's/^queues = 1/queues = 2/' stack.conf
 t "a server with other settings that stands still is killed, too" xseg --timeout 100 reload stack.conf
 t "another one serves with those of the file" wait_for 60 is_another b "$b"

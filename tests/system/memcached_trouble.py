@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 
+from halting import halt
 from memcached_wire import ask, connect, put_and_got, set_of, value_of
 
 CASE, PATH, ARGS = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -225,7 +226,7 @@ def full():
     value = LARGE[:900000]
     sets = set_of(b"first", value) + set_of(b"second", value)
     before = stat_of(good, "bytes_read")
-    os.kill(kvd, signal.SIGSTOP)
+    halt(kvd)
     try:
         sender = threading.Thread(target=s.sendall, args=(sets,))
         sender.start()

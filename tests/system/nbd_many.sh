@@ -104,7 +104,7 @@ export_down "$one"
 export_up line disk --connections 20
 line=$server
 volumed=$(peer_field volumed pid)
-kill -STOP "$volumed"
+freeze "$volumed"
 python3 many.py "$TMP/line.sock" 20 >line.log <hold &
 many=$!
 exec 5>hold

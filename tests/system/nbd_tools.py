@@ -21,6 +21,8 @@ import traceback
 
 import nbd
 
+from halting import halt
+
 SIZE = 16 << 20
 OBJECT = 1 << 20
 SEED = int(os.environ.get("SEED", time.time_ns() % 10**6))
@@ -336,7 +338,7 @@ def test_reads_do_not_wait_for_small_writes_that_wait_for_the_store():
     xseg("cache", "set", "cached", "policy=write-through")
     h = connect(SCRATCH)
     store = pid_of("memd")
-    os.kill(store, signal.SIGSTOP)
+    halt(store)
     try:
         cookies = [h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(pattern(2, 4096))), i * 4096) for i in range(5)]
         for _ in range(20):

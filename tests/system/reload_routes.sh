@@ -224,7 +224,7 @@ asked()			# how often cached was to be replaced
 before=$(asked) filed=$(peer_field filed pid) victim=$(peer_field cached pid)
 start reload xseg reload other.conf
 until [ "$(asked)" -gt "$before" ] || ! kill -0 "$started" 2>/dev/null; do :; done
-kill -STOP "$filed"
+freeze "$filed"
 sleep 0.5
 [ "$(peer_field cached pid)" != "$victim" ] || kill -KILL "$victim"
 sleep 0.5

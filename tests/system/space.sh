@@ -108,7 +108,7 @@ t "which is allowed" xseg volume remove huge
 # ---- a store that stands still ----
 
 pid=$(json_of '.[] | select(.name == "filed") | .pid' xseg --json peer list)
-kill -STOP "$pid"
+freeze "$pid"
 timeout 60 xseg --json volume list >list.txt 2>note.txt
 is "a list comes at once" $? 0
 is "without the figures of the store" "$(jq -c 'map(.used_bytes)' list.txt)" "[null,null,null]"

@@ -36,7 +36,10 @@ stand_still()
 {
 	local what=$1
 	shift
-	kill -STOP "$@"
+	local pid
+	for pid; do
+		freeze "$pid"
+	done
 	sleep $((stand - 1))
 	is "$what: whoever stands still is not dead" "$(peers state)" "running running running"
 	is "$what: status says who it is, and what lets it go on" \
@@ -65,7 +68,7 @@ for peer in volumed cached filed; do
 	sleep 0.5
 done
 cache=$(peer_field cached pid)
-kill -STOP "$cache"
+freeze "$cache"
 t "a peer that is silent says nothing about others: status has what those say" wait_for 60 \
 	json_of '.volumes == 1 and .caches[0].answers == false' xseg --json status
 expect_json 'map(select(.halted).name) == ["cached"]' "peer list says who is halted" \

@@ -27,7 +27,7 @@ t "the segment says that a foreign process serves memd" forge_pid "$XSEG_SEGMENT
 expect_err 4 "process $victim, but process $pid serves it" "peer kill refuses" xseg peer kill memd
 t "the foreign process lives" kill -0 $victim
 t "and so does memd" kill -0 "$pid"
-kill -STOP $victim
+freeze $victim
 expect_json 'map(select(.halted)) == []' "its being halted is not memd's" xseg --json peer list
 kill -CONT $victim
 xseg check >check.out 2>&1
