@@ -210,6 +210,23 @@ freeze()
 	kill -STOP "$1" && wait_for 60 stands_still "$1"
 }
 
+# has_ended PID: no thread of it runs any more; it may be a zombie
+has_ended()
+{
+	! grep -hs '^State:' "/proc/$1/task"/*/status | grep -qv '[ZX] ('
+}
+
+# kill_hard PID...: SIGKILL, and waits until all have ended, which a while after the signal they have.
+# Only then are their locks free and their peers dead.
+kill_hard()
+{
+	local pid
+	kill -KILL "$@" || return
+	for pid; do
+		wait_for 60 has_ended "$pid" || return
+	done
+}
+
 # takes_signals PID: it catches SIGTERM or keeps it for later, which a while after its start it does.
 # Before, that signal ends it at once. At first it is this shell, which catches signals, too.
 takes_signals()

@@ -97,14 +97,8 @@ begin()
 	what=$1
 	rm -f "$log"
 	t "$what: the stack comes up" "${3:-xseg}" up "$2"
-	boss=$(supervisor)
+	boss=$(supervisor)	# now: while a peer stands still, status waits two seconds for it
 	nothing_is_lost
-}
-
-# While a peer stands still, status waits two seconds for it: this and $boss do without status.
-is_gone()	# PID
-{
-	[ ! -e "/proc/$1" ]
 }
 
 up()		# WHAT: the stack runs, and has dirty data
@@ -181,9 +175,9 @@ start status xseg status
 expect_json '.supervisor | .alive and .stopping' "$what: and so does status" xseg --json status
 wait "$started"
 t "$what: in words, too" grep -q '^supervisor .* is stopping the stack' status.log
-kill -KILL "$(peer_field cached pid)"
+kill_hard "$(peer_field cached pid)"
 t "$what: it is started again" wait_for 60 said 'recovered .* of dirty data'
-kill -KILL "$(peer_field cached pid)"
+kill_hard "$(peer_field cached pid)"
 t "$what: and once more" wait_for 60 has_started cached 3
 thaw
 ends_with 0
@@ -213,7 +207,7 @@ freeze_store
 begin_down 'stopping cached'
 sleep 0.2
 is "$what: cached is asked to stop once" "$(grep -c 'stopping cached' "$log")" 1
-kill -KILL "$frozen"
+kill_hard "$frozen"
 ends_with 0
 is "$what: it was started again for cached" "$(times_started filed)" 2
 all_is_there
@@ -222,7 +216,7 @@ up "filed is killed when nothing is dirty"
 t "$what: all is flushed" xseg volume flush vol
 freeze_store
 begin_down 'stopping cached'
-kill -KILL "$frozen"
+kill_hard "$frozen"
 ends_with 0
 is "$what: it was started again, to make it stable" "$(times_started filed)" 2
 is "$what: the others were not" "$(times_started cached) $(times_started volumed)" "1 1"
@@ -232,7 +226,7 @@ up "filed is killed when there is no cache above it"
 t "$what: the cache leaves the path" xseg unplug cached
 freeze_peer filed
 begin_down 'stopping filed'
-kill -KILL "$frozen"
+kill_hard "$frozen"
 ends_with 0
 is "$what: it was started again, to sync" "$(times_started filed)" 2
 is "$what: the others were not" "$(times_started cached) $(times_started volumed)" "1 1"
@@ -241,7 +235,7 @@ all_is_there
 up "volumed is killed"
 freeze_peer volumed
 begin_down 'stopping volumed'
-kill -KILL "$frozen"
+kill_hard "$frozen"
 ends_with 0
 is "$what: nothing was started again" "$(grep -c ': serving' "$log")" 3
 t "$what: the log says so" said 'volumed is dead and had nothing to lose'
@@ -250,7 +244,7 @@ all_is_there
 up "all are killed"
 freeze_store
 begin_down 'stopping cached'
-kill -KILL "$(peer_field cached pid)" "$frozen"
+kill_hard "$(peer_field cached pid)" "$frozen"
 ends_with 0
 is "$what: the two that were needed were started again" \
 	"$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
@@ -259,7 +253,7 @@ all_is_there
 up "the supervisor is killed"
 freeze_store
 begin_down 'stopping cached'
-kill -KILL "$boss"
+kill_hard "$boss"
 thaw
 ends_with 0
 all_is_there
@@ -295,7 +289,7 @@ kill -INT "$boss"
 t "$what: it stops all" wait_for 60 said 'stopping cached'
 kill -INT "$boss"
 t "$what: and leaves" wait_for 60 said 'left; peers that have not stopped run on'
-t "$what: it is gone" wait_for 60 is_gone "$boss"
+t "$what: it is gone" wait_for 60 has_ended "$boss"
 is "$what: what has not stopped runs on" "$(peer_field filed state)" running
 thaw
 t "$what: the next one stops it" xseg down
@@ -352,7 +346,7 @@ all_is_there
 # While down waits for it, which says why it cannot go on.
 filed_dies()	# WHY
 {
-	kill -KILL "$frozen"
+	kill_hard "$frozen"
 	ends_with 1
 	t "$what: down says why" grep -q "$1" down.log
 }
@@ -460,7 +454,7 @@ all_is_there
 up "the cache stands on one by hand, and no supervisor"
 hand
 t "$what: it is plugged" xseg plug hand --above filed --below cached
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 t "$what: all stops, from the top down" xseg down
 all_is_there
 
@@ -480,7 +474,7 @@ expect_err 4 "less.conf has no cached, which is dead .* volumed still sends to i
 	"$what: nor is one without what is on the path" xseg up less.conf
 sed '/^\[peer cached/,$d' stack.conf >least.conf
 t "$what: one without all that is above the store is taken" xseg up least.conf
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 t "$what: the right file is taken again" xseg up stack.conf
 t "$what: it stops" xseg down
 all_is_there
@@ -499,9 +493,9 @@ by_hand=$started
 t "$what: it serves" wait_for 60 state_is cached running
 t "$what: it is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 t "$what: as it runs, a file without it is taken" xseg up less.conf
-kill -KILL "$by_hand"
+kill_hard "$by_hand"
 t "$what: it is dead" wait_for 60 state_is cached dead
 expect_err 3 "unplug cached: it is dead; it is not in the stack; start it as it was started before, 'xseg unplug" \
 	"$what: of which unplug does not say that peer start would start it" \
@@ -520,10 +514,10 @@ all_is_there
 # ---- without a supervisor ----
 
 up "no supervisor, cached is killed"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_store
 begin_down 'volumed: stopped'
-kill -KILL "$(peer_field cached pid)"
+kill_hard "$(peer_field cached pid)"
 ends_with 4
 t "$what: down says what would be lost" grep -q 'cached is dead and has 8.0M' down.log
 thaw
@@ -532,7 +526,7 @@ t "$what: and all stops" xseg down
 all_is_there
 
 up "no supervisor, filed is killed"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_store
 begin_down 'volumed: stopped'
 filed_dies "$needs_filed"
@@ -541,7 +535,7 @@ all_is_there
 
 # What it wrote since its last sync may not be on the disk.
 up "no supervisor, filed is killed when it is its turn"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 t "$what: the others have stopped" xseg peer stop volumed
 t "$what: and nothing is dirty" xseg peer stop cached
 freeze_peer filed
@@ -553,17 +547,17 @@ start_filed
 all_is_there
 
 up "no supervisor, volumed is killed"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_peer volumed
 start down timeout -k 1 60 xseg down
 down=$started
 sleep 0.5
-kill -KILL "$frozen"
+kill_hard "$frozen"
 ends_with 0
 all_is_there
 
 up "no supervisor, volumed is killed when it alone is to stop"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_peer volumed
 start stop timeout -k 1 60 xseg peer stop volumed
 t "$what: it is asked to stop" wait_for 60 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
@@ -575,7 +569,7 @@ t "$what: the others stop" xseg down
 all_is_there
 
 up "no supervisor, and up again meanwhile"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_store
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" \
@@ -594,7 +588,7 @@ is "$what: up says who ended it" "$? $(tail -n 1 up.log)" \
 all_is_there
 
 up "no supervisor, and up again in the end"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_store
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 start up timeout -k 1 30 xseg up stack.conf
@@ -625,7 +619,7 @@ freeze_peer filed
 start down timeout -k 1 60 xseg down
 down=$started
 t "$what: the stop has begun" wait_for 60 said 'stopping all peers'
-kill -KILL "$frozen"
+kill_hard "$frozen"
 ends_with 0
 is "$what: without volumed it was started again" \
 	"$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
@@ -745,7 +739,7 @@ is "$what: nothing was stopped" "$(grep -c ': serving' "$log")" 3
 room_is_made
 
 full_up "a full store, and no supervisor"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 expect_err 1 "$no_room" "$what: down says so" xseg --timeout 60s down
 is "$what: nothing was stopped" "$(grep -c ': serving' "$log")" 3
 room_is_made
@@ -781,7 +775,7 @@ t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=1M \
 t "$what: it stops" xseg down
 
 late "the same without a supervisor"
-kill -KILL "$(supervisor)"
+kill_hard "$(supervisor)"
 freeze_peer volumed
 start down timeout -k 1 60 xseg down
 down=$started

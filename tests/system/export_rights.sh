@@ -82,7 +82,7 @@ is "and its client is served still" "$?" 0
 stack "mode = 0600" "mode = 0660"
 t "a key alone goes with the other one of the segment" xseg reload stack.conf
 is "which is its user's group then" "$(rights "$socket")" "660 $(id -g)"
-kill -9 "$before"
+kill_hard "$before"
 t "a server that died comes again" wait_for 60 bash -c \
 	"xseg --json export list | jq -e '.[0].state == \"serving\" and .[0].pid != $before'"
 is "with the same rights" "$(rights "$socket")" "660 $(id -g)"

@@ -170,7 +170,7 @@ expect_err 4 "no export of that name" "nor one that is none" xseg export stop no
 before=$(field disk pid)
 t "but they are restarted together by force" xseg export restart disk --force
 t "the server is another one" test "$(field disk pid)" != "$before"
-kill -9 "$(field once pid)"
+kill_hard "$(field once pid)"
 t "one with restart = no has failed when it is killed" wait_for 60 field_is once state failed
 t "it is started by an order" xseg export start once
 is "and serves" "$(field once state)" serving
@@ -181,7 +181,7 @@ kill_server()
 {
 	local pid
 	pid=$(field disk pid)
-	kill -9 "$pid"
+	kill_hard "$pid"
 	wait_for 60 field_is disk state serving
 	wait_for 60 bash -c "xseg --json export list | jq -e '.[0].pid != $pid'"
 }
@@ -202,7 +202,7 @@ t "the client goes on" goes_on
 t "an export is stopped" xseg export stop once
 pid=$(field disk pid)
 supervisor=$(xseg --json status | jq .supervisor.pid)
-kill -9 "$supervisor"
+kill_hard "$supervisor"
 t "also when the supervisor is killed" goes_on
 is "its server is the same" "$(field disk pid)" "$pid"
 is "an export whose server is there is served" "$(field disk state)" serving
@@ -210,14 +210,14 @@ expect_err 4 "no supervisor" "nobody takes orders" xseg export restart disk --fo
 t "another supervisor comes" bash -c "xseg up stack.conf 2>said"
 is "an export that was stopped stays so" "$(field once state)" stopped
 t "which up says" grep -q "export once: it stays stopped, .*'xseg .*export start once'" said
-kill -9 "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 cp stack.conf changed.conf
 sed -i '/^\[export once\]/,$s/^queues = 1/queues = 2/' changed.conf
 t "also with a changed file" xseg up changed.conf
 is "it stays so" "$(field once state)" stopped
 t "until it is started" xseg export start once
 is "then it serves" "$(field once state)" serving
-kill -9 "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 t "nor does the next supervisor stop it" xseg up stack.conf
 t "it serves" wait_for 60 field_is once state serving
 is "the server is the same" "$(field disk pid)" "$pid"
@@ -236,7 +236,7 @@ t "nothing is lost" grep -q "^connections=[5-9] bad=0$" client.log
 
 # ---- another stack file ----
 
-kill -9 "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 sed -i '/^volume = disk/,/^read_only/s/^read_only = yes/read_only = no/; /^\[export once\]/,$d' stack.conf
 t "a supervisor comes with other settings" xseg up stack.conf
 t "the server gets them" wait_for 60 bash -c \
@@ -260,13 +260,13 @@ is "what was stopped before that is served" "$(field later state)" serving
 t "with its data" nbdcopy "$uri" copy
 supervisor=$(xseg --json status | jq .supervisor.pid)
 mapfile -t pids < <(xseg --json peer list | jq '.[].pid' | sort -u)
-kill -9 "$supervisor" "${pids[@]}"
+kill_hard "$supervisor" "${pids[@]}"
 t "all is killed" wait_for 60 bash -c "! kill -0 ${pids[*]}"
 rm "/dev/shm/xseg.$XSEG_SEGMENT"
 t "a socket is left" test -S "$short/nbd.sock"
 t "a machine that begins anew starts the stack" xseg up stack.conf
 is "the volume is served" "$(nbdinfo --size "$uri")" 16777216
-kill -9 "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 server=$(field disk pid)
 t "down ends servers without a supervisor" xseg down
 t "they have ended" wait_for 60 bash -c "! grep -q nbdkit /proc/$server/cmdline"

@@ -339,7 +339,7 @@ expect_err 4 "cannot be read: it has no downstream;" "it says why it has no volu
 	xseg volume list --volumed alone
 kill "$started"
 wait "$started"
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 expect_json '. == {name: "volumed", state: "running"}' "volumed is started" \
 	xseg --json peer start volumed
 expect_json '.state == "set"' "the cache is set" xseg --json peer set cached dirty_age=2h

@@ -407,7 +407,7 @@ fi
 
 kill "$user"
 wait "$user"
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 t "the cache dies, with nobody to start it" xseg peer kill ram-1
 all_fail <<'END'
 xseg peer kill ram-1

@@ -30,11 +30,6 @@ work_ends()	# WHAT
 	t "it has done something" [ "$(cat work.log)" -gt 0 ]
 }
 
-is_gone()	# PID
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 is_refused()	# COMMAND...
 {
 	! "$@"
@@ -182,7 +177,7 @@ is "nbdkit is the one that it was" "$(pgrep -P "$server")" "$child"
 kill "$server"
 wait "$server"
 is "the export ends in order, whoever stands still" $? 0
-t "nbdkit with it" is_gone "$child"
+t "nbdkit with it" has_ended "$child"
 t "the socket is gone" [ ! -e "$TMP/still.sock" ]
 let_go
 
@@ -191,7 +186,7 @@ child=$(pgrep -P "$server")
 hold "$TMP/killed.sock"
 t "clients stand still" wait_for 60 grep -q held hold.log
 kill -KILL "$server"
-t "an export that is killed ends nbdkit, whoever stands still" wait_for 60 is_gone "$child"
+t "an export that is killed ends nbdkit, whoever stands still" wait_for 60 has_ended "$child"
 let_go
 
 # ---- their small writes are lost ----

@@ -136,7 +136,7 @@ expect_err 4 "off the path and has nothing to write" "nothing is flushed there" 
 expect_err 4 "off the path already" "one that is off the path does not leave" xseg unplug cached
 expect_err 4 "there is nothing to take back" "nor has anything to be taken back" xseg unplug cached --cancel
 freeze "$(xseg --json status | jq .supervisor.pid)"
-kill -KILL "$(peer_field cached pid)"
+kill_hard "$(peer_field cached pid)"
 t "the cache dies" wait_for 60 state_is cached dead
 expect_err 4 "'cached' does not serve yet, as it is being started" \
 	"one that is about to be started again need not be started" plug

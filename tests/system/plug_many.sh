@@ -47,7 +47,7 @@ plug_and_unplug()	# UPPER[,UPPER...]
 
 kill_peer()	# NAME
 {
-	kill -KILL "$(peer_field "$1" pid)"
+	kill_hard "$(peer_field "$1" pid)"
 }
 
 kill_each()	# UPPER[,UPPER...]

@@ -226,7 +226,7 @@ start reload xseg reload other.conf
 until [ "$(asked)" -gt "$before" ] || ! kill -0 "$started" 2>/dev/null; do :; done
 freeze "$filed"
 sleep 0.5
-[ "$(peer_field cached pid)" != "$victim" ] || kill -KILL "$victim"
+[ "$(peer_field cached pid)" != "$victim" ] || kill_hard "$victim"
 sleep 0.5
 kill -CONT "$filed"
 wait "$started"

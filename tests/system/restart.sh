@@ -97,7 +97,7 @@ is "the supervisor is another one" "$([ "$(supervisor)" != "$before" ] && echo y
 is "and so is each peer" "$(xseg --json peer list | jq -c --argjson old "$generations" \
 	'[.[] | select(.kind != "client") | .generation] | [., $old] | transpose | all(.[0] > .[1])')" true
 t "the log says that it was asked for" grep -q "supervisor: filed is restarted, as asked" "xseg-$XSEG_SEGMENT.log"
-kill -9 "$(peer_field cached pid)"
+kill_hard "$(peer_field cached pid)"
 is_back()
 {
 	[ "$(peer_field cached state)" = running ]
@@ -141,7 +141,7 @@ is "no I/O failed, and all of it is right" "$?" 0
 
 load "$(bound 3s 12s)"
 t "there is a load again" wait_for 60 in_use
-kill -9 "$(supervisor)"
+kill_hard "$(supervisor)"
 upgrade
 t "without a supervisor all are restarted, too" xseg peer restart --all
 wait "$load"

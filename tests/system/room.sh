@@ -59,9 +59,9 @@ t "and that goes" xseg destroy
 t "a segment is made that has just enough" xseg create --memory 42M
 t "it is served" xseg up peers.conf
 is "with nothing left" "$(field_of free_bytes info)" 0
-t "a peer dies" kill -KILL "$(peer_field cached pid)"
+t "a peer dies" kill_hard "$(peer_field cached pid)"
 supervisor=$(xseg --json status | jq .supervisor.pid)
-t "the supervisor, too" kill -KILL "$supervisor"
+t "the supervisor, too" kill_hard "$supervisor"
 t "peers that the segment has already need no more room" wait_for 60 xseg up peers.conf
 t "all serve" wait_for 60 all_serve
 t "it ends" xseg down

@@ -102,7 +102,7 @@ expect_json "$no_errors" "all that was acknowledged is there" \
 # It waits for a peer that nobody starts again, which it gives up after two seconds; of what goes by
 # while it stands still it knows nothing.
 store=$(peer_field filed pid)
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 freeze "$store"
 start flush xseg volume flush vol
 flush=$started

@@ -157,7 +157,7 @@ is "peer stop waits for it as long as it may" $? 3
 is "and says so, once" "$(grep "$waits" stop.log |
 		grep -c "'xseg cache status cached'")" 1
 supervisor=$(xseg --json status | jq .supervisor.pid)
-kill -KILL "$supervisor"
+kill_hard "$supervisor"
 t "the supervisor is killed meanwhile" wait_for 60 test ! -e "/proc/$supervisor"
 start up xseg up stack.conf
 until_said up "$waits"

@@ -59,7 +59,7 @@ done
 forge_pid "$XSEG_SEGMENT" "$(xseg --json status | jq .supervisor.pid)" "$victim"
 t "down --force ends what is the segment's" xseg down --force
 t "and nothing else" kill -0 $victim
-kill -KILL $victim
+kill_hard $victim
 
 # ---- files ----
 

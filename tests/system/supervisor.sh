@@ -74,13 +74,13 @@ t "the path works" xseg volume create v --size 1M
 
 # ---- a new supervisor ----
 
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 alone=$(peer_field cached pid)
 t "a new supervisor watches them" xseg up stack.conf
 t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 60 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 echo "[nothing]" >bad.conf
 expect_err 2 "the stack file: line 1: unknown section" "one with a wrong stack file does not begin" \
 	xseg-host --supervise --stack=bad.conf
@@ -266,7 +266,7 @@ kill -KILL "$started"
 wait "$started" 2>/dev/null
 expect_err 4 "other: it is dead; start it" "nobody waits for that either" \
 	timeout 20 xseg volume list --volumed other
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 t "another one is begun" xseg up left.conf
 t "all serve" xseg volume list
 t "everything stops" xseg down

@@ -37,11 +37,6 @@ up()		# WHAT
 	volumed=$(peer_field volumed pid)
 }
 
-has_ended()	# PID
-{
-	! kill -0 "$1"
-}
-
 # What is told to be done is done, and everything is there.
 all_is_there()
 {
@@ -80,7 +75,7 @@ rm "$segment"
 tells="its file was removed from /dev/shm, and its stack runs on; 'kill $pid' stops that in order"
 expect_err 4 "$tells" "$what: status tells how it ends" xseg status
 expect_err 4 "$tells" "$what: so does down" xseg down
-kill -KILL "$volumed"
+kill_hard "$volumed"
 t "$what: where a peer has died the log tells, too" wait_for 60 grep -q \
 	"supervisor: error: the segment's file was removed from /dev/shm.*'kill $pid'" "$log"
 all_is_there

@@ -98,7 +98,7 @@ kill_peer()	# PEER: it dies, and serves again
 {
 	local pid
 	pid=$(peer_field "$1" pid)
-	kill -KILL "$pid" && wait_for 60 is_another "$1" "$pid"
+	kill_hard "$pid" && wait_for 60 is_another "$1" "$pid"
 }
 
 is_another()	# PEER PID

@@ -595,7 +595,7 @@ kill -CONT "$(peer_field cached pid)"
 # ---- without a supervisor ----
 
 write_unflushed v data
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 t "status shows that the supervisor is gone" wait_for 60 json_of '.supervisor.alive | not' \
 	xseg --json status
 t "a cache is killed with dirty data" xseg peer kill cached
@@ -616,13 +616,13 @@ expect_err 4 "cached is dead and has .* up" "down refuses to lose that" xseg dow
 expect_exit 4 "and so does destroy" xseg destroy
 t "up takes over what is there" xseg up stack.conf
 t "and what was written is there" bash -c 'xseg volume export v - | cmp - data'
-kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
 t "down works without a supervisor" xseg down
 expect_exit 4 "and removes the segment" xseg info
 t "the stack comes back" xseg up stack.conf
 t "with the data" bash -c 'xseg volume export v - | cmp - data'
 for peer in volumed cached filed; do
-	kill -KILL "$(peer_field $peer pid)"
+	kill_hard "$(peer_field $peer pid)"
 done
 t "down stops what is half dead" xseg down
 none_is_left()
