@@ -674,6 +674,11 @@ uint32_t xseg_peer_index(struct xseg_peer *peer)
 	return peer->index;
 }
 
+uint32_t xseg_peer_generation(const struct xseg_peer *peer)
+{
+	return peer->generation;
+}
+
 uint32_t xseg_peer_nr_ports(struct xseg_peer *peer)
 {
 	return peer->nr_ports;

@@ -359,6 +359,8 @@ int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
 uint32_t xseg_peer_index(struct xseg_peer *peer);
+/* Not 0, and no other incarnation of the name has it. */
+uint32_t xseg_peer_generation(const struct xseg_peer *peer);
 uint32_t xseg_peer_nr_ports(struct xseg_peer *peer);
 /* What the name was when it was opened: FREE, it was nobody's; STOPPED or DEAD, its predecessor. */
 enum xseg_peer_state xseg_peer_before(const struct xseg_peer *peer);

@@ -361,7 +361,7 @@ void stop_begin(struct supervisor *s, uint64_t now_ms)
 	}
 	memset(s->foreign_generation, 0, sizeof(s->foreign_generation));
 	s->stranded_ms = 0;
-	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
+	peer_word_set_stopping(s->self, true);
 	phase_set(s, STOP_FLUSHING);
 	if (others_stop(s, now_ms))
 		begin_stopping(s, now_ms);
@@ -452,7 +452,7 @@ void stop_take_back(struct supervisor *s, int error, uint32_t peer)
 static void end_returning(struct supervisor *s)
 {
 	phase_set(s, STOP_NONE);
-	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0); /* S3 */
+	peer_word_set_stopping(s->self, false); /* S3 */
 	log_info("%s: the stop is taken back", me);
 }
 

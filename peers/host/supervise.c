@@ -518,7 +518,7 @@ static int enlist(struct supervisor *s)
 		log_error("%s: %s", me, err.text);
 		return MAIN_FAILED;
 	}
-	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0);
+	peer_word_set_stopping(s->self, false);
 	xseg_peer_user_set(s->self, PEER_WORD_UNSYNCED, 0);
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_UNDONE, 0);
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_EXPORTS, 0);

@@ -220,7 +220,7 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	if (rc)
 		return rc;
 	died = died_in_use(p->xp);
-	xseg_peer_user_set(p->xp, PEER_WORD_STOPPING, 0);
+	peer_word_set_stopping(p->xp, false);
 	p->nr_ports = xseg_peer_nr_ports(p->xp);
 	for (i = 0; i < p->nr_ports && !rc; i++)
 		rc = open_port(p, i, err);

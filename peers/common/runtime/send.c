@@ -120,6 +120,6 @@ int peer_submit(struct peer_port *pp, struct xreq *r)
 
 void peer_stop(struct peer *p)
 {
-	xseg_peer_user_set(p->xp, PEER_WORD_STOPPING, 1);
+	peer_word_set_stopping(p->xp, true);
 	atomic_store(&p->stopping, true);
 }

@@ -1,11 +1,13 @@
 /* words - data that the runtime keeps in a peer's own words of the segment (xseg_peer_user_set()),
  * for others to read.
  *
- *   PEER_WORD_STOPPING	1: the peer was asked to stop, and is going to. Its process writes it;
- * 			if that dies, its successor clears it before it serves. 0 of a stopped
- * 			peer: it could not begin, and nobody has asked it to stop. The word says
- * 			nothing of a dead peer. Of a supervisor: it is stopping the whole stack,
- * 			or takes that back, until the peers that had stopped serve again
+ *   PEER_WORD_STOPPING	the peer's generation: it was asked to stop, and is going to. Its process
+ * 			writes it (peer_word_set_stopping()). If that dies the word stays, and
+ * 			says nothing of the successor, which has another generation. 0 of a
+ * 			stopped peer: it could not begin, and nobody has asked it to stop. The
+ * 			word says nothing of a dead peer. Of a supervisor: it is stopping the
+ * 			whole stack, or takes that back, until the peers that had stopped serve
+ * 			again
  *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0:
  * 			none. After the process has ended, its last value holds until a
  * 			successor has counted anew. The runtime writes it when a peer begins and
@@ -43,9 +45,16 @@ static inline int supervise_order_pack(enum export_order order, uint32_t index)
 enum peer_word { PEER_WORD_STOPPING, PEER_WORD_UNSYNCED, PEER_NR_WORDS };
 enum { SUPERVISOR_WORD_UNDONE = PEER_NR_WORDS, SUPERVISOR_WORD_EXPORTS };
 
+static inline void peer_word_set_stopping(struct xseg_peer *peer, bool stopping)
+{
+	xseg_peer_user_set(peer, PEER_WORD_STOPPING, stopping ? xseg_peer_generation(peer) : 0);
+}
+
 static inline bool peer_word_stopping(const struct xseg_peer_info *info)
 {
-	return info->user[PEER_WORD_STOPPING] != 0;
+	uint64_t w = info->user[PEER_WORD_STOPPING];
+
+	return w != 0 && w == info->generation;
 }
 
 static inline uint64_t peer_word_unsynced(const struct xseg_peer_info *info)

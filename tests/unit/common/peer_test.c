@@ -253,6 +253,38 @@ static void a_peer_that_leaves_says_anew_what_it_has_not_synced(void **state)
 	toys_close(&g);
 }
 
+/* Two commands that started a stopped peer: the second one said that it is stopping, by the word of
+ * the predecessor. */
+static void a_successor_is_not_stopping_while_it_opens(void **state)
+{
+	struct xseg_peer_params params = { .name = "again", .nr_ports = 1, .nr_requests = 8 };
+	struct xseg_peer_info info;
+	struct xseg_error err;
+	struct xseg_peer *next;
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "again", TOY_ECHO, 1, "");
+	assert_int_equal(peer_open(&t->peer, g.seg, NULL), 0);
+	assert_true(peer_try_serve(&t->peer));
+	peer_stop(&t->peer);
+	params.kind = t->peer.cls->kind;
+	peer_close(&t->peer, XSEG_CLOSE_KEEP_ARENA);
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "again"), &info));
+	assert_int_equal(info.state, XSEG_PEER_STOPPED);
+	assert_true(peer_word_stopping(&info));
+
+	assert_int_equal(xseg_peer_open(g.seg, &params, &next, &err), 0);
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_index(next), &info));
+	assert_int_equal(info.state, XSEG_PEER_OPENING);
+	assert_false(peer_word_stopping(&info));
+	xseg_peer_close(next, XSEG_CLOSE_ABANDON);
+	peer_destroy(g.peers[--g.nr]);
+	toys_close(&g);
+}
+
 /* All of a process that cannot open the last of them: who was dead is not gone while somebody will
  * start it again. */
 static void peers_of_which_one_cannot_begin_are_what_they_were(void **state)
@@ -608,14 +640,14 @@ static void a_value_is_not_shown_while_it_changes(void **state)
 static void a_supervisor_that_leaves_takes_no_stop_back(void **state)
 {
 	struct peer_undone once = { .error = ECANCELED, .nr = 1 };
-	struct xseg_peer_info info = { .user = { 0 } };
+	struct xseg_peer_info info = { .generation = 7 };
 
 	(void)state;
 	assert_false(peer_word_taken_back(&info, 0));
 	info.user[SUPERVISOR_WORD_UNDONE] = peer_undone_pack(once);
 	assert_true(peer_word_taken_back(&info, 0));
 	assert_false(peer_word_taken_back(&info, 1));
-	info.user[PEER_WORD_STOPPING] = 1;
+	info.user[PEER_WORD_STOPPING] = info.generation;
 	assert_false(peer_word_taken_back(&info, 0));
 	memset(info.user, 0, sizeof(info.user));
 	assert_false(peer_word_taken_back(&info, 1));
@@ -644,6 +676,7 @@ int main(void)
 		cmocka_unit_test(an_admin_request_with_too_few_pages_is_refused),
 		cmocka_unit_test(a_value_is_not_shown_while_it_changes),
 		cmocka_unit_test(a_supervisor_that_leaves_takes_no_stop_back),
+		cmocka_unit_test(a_successor_is_not_stopping_while_it_opens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
