@@ -15,6 +15,7 @@
 
 static const char *const full_names[] = { "wait", "fail", NULL };
 
+#define DIRTY_LOW 60				/* its default */
 #define AT(field) offsetof(struct cached_base, options.field)
 static const struct opt cached_opts[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = SIZE_MIN_BYTES,
@@ -250,12 +251,14 @@ static void cached_fini(struct peer *p)
 	arena_close(k);
 }
 
-static int cached_fit(const struct peer *p, struct xseg_error *err)
+static int cached_fit(const struct peer *p, const char **key, struct xseg_error *err)
 {
 	const struct cached *k = (const struct cached *)p;
 
 	if (options_of(k)->dirty_low <= options_of(k)->dirty_high)
 		return 0;
+	/* dirty_low is higher only because of its default */
+	*key = options_of(k)->dirty_high < DIRTY_LOW ? "dirty_high" : "dirty_low";
 	return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both",
 		       options_of(k)->dirty_low, options_of(k)->dirty_high);
 }
@@ -421,10 +424,11 @@ static int64_t cached_admin(
 static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
 {
 	struct cached *k = cached_of(p);
+	const char *key;
 	int rc;
 
 	(void)o;
-	rc = cached_fit(p, err);
+	rc = cached_fit(p, &key, err);
 	if (!rc)
 		rc = resize_ask(k, err);
 	if (rc)

@@ -37,8 +37,10 @@ static uint64_t given_bytes(const struct stack *stack)
 /* What is wrong with the value of [segment] memory, or NULL. */
 static struct stack_error *memory_error(struct findings *f)
 {
+	unsigned line = stack_line_of(&f->stack->segment_lines, stack_segment_table, "memory");
+
 	for (uint32_t i = 0; i < f->errors.nr; i++)
-		if (f->errors.error[i].line == f->stack->memory_line &&
+		if (f->errors.error[i].line == line &&
 			opt_same_name(f->errors.error[i].key, "memory"))
 			return &f->errors.error[i];
 	return NULL;

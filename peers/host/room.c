@@ -19,6 +19,7 @@ static int add_peer(struct room_need *n, const struct stack *stack, uint32_t at,
 	const struct stack_peer *from = &stack->peers[at];
 	const struct peer_class *cls = kinds_find(from->kind);
 	struct peer *p = cls ? peer_create(cls) : NULL;
+	const char *key;
 	uint64_t units;
 	int rc;
 
@@ -28,7 +29,7 @@ static int add_peer(struct room_need *n, const struct stack *stack, uint32_t at,
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	rc = stack_set_options(from, cls->opts, p, err);
 	if (!rc && cls->fit)
-		rc = cls->fit(p, err);
+		rc = cls->fit(p, &key, err);
 	p->threads = from->threads;
 	if (!rc && cls->memory_bytes)
 		n->peer_bytes[at] = cls->memory_bytes(p);
@@ -171,6 +172,11 @@ void room_add_good(const struct stack *stack, const struct room_need *need,
 		", the peers need %s; set memory = %s", needs, good);
 }
 
+static unsigned line_of(const struct stack *stack, const char *key)
+{
+	return stack_line_of(&stack->segment_lines, stack_segment_table, key);
+}
+
 static void check_memory(const struct stack *stack, const struct room_need *need,
 			 uint64_t given_bytes, struct stack_errors *errors)
 {
@@ -179,11 +185,11 @@ static void check_memory(const struct stack *stack, const struct room_need *need
 	opt_human_size(given_bytes, given, sizeof(given));
 	need_texts(stack, need, needs, good);
 	if (!stack->segment.memory && stack->nr_peers)
-		stack_errors_add(errors, stack->segment_line, "memory",
+		stack_errors_add(errors, stack->segment_lines.section, "memory",
 			"[segment] has no memory; add memory = %s",
 			need->memory_bytes ? good : "SIZE");
 	else if (stack->segment.memory && need->memory_bytes > given_bytes)
-		stack_errors_add(errors, stack->memory_line, "memory",
+		stack_errors_add(errors, line_of(stack, "memory"), "memory",
 			"memory: %s is too little, the peers need %s; set memory = %s, or give "
 			"them less",
 			given, needs, good);
@@ -193,7 +199,6 @@ void room_check_plan(const struct stack *stack, const struct room_need *need,
 		     struct stack_errors *errors)
 {
 	uint64_t ports = stack->segment.ports ? stack->segment.ports : DEFAULT_PORTS;
-	unsigned line = stack->segment_line;
 	struct xseg_error why = { "" };
 	struct xseg_config cfg;
 	struct xseg_plan plan = { 0 };
@@ -201,24 +206,25 @@ void room_check_plan(const struct stack *stack, const struct room_need *need,
 	if (stack_errors_has(errors, 0, UINT32_MAX, "memory"))
 		return;
 	if (stack_segment_config(&stack->segment, &cfg, &why)) {
-		stack_errors_add(errors, line, "group", "%s; make it, or name another", why.text);
+		stack_errors_add(errors, line_of(stack, "group"), "group",
+			"%s; make it, or name another", why.text);
 		return;
 	}
 	if (cfg.memory_bytes && xseg_plan(&cfg, &plan, &why)) {
-		stack_errors_add(errors, line, "", "[segment]: %s", why.text);
+		stack_errors_add(errors, line_of(stack, ""), "", "[segment]: %s", why.text);
 		return;
 	}
 	check_memory(stack, need, plan.pages_bytes, errors);
 	/* the supervisor has one, too */
 	if (need->ports + 1 > ports)
-		stack_errors_add(errors, line, "ports",
+		stack_errors_add(errors, line_of(stack, "ports"), "ports",
 			"ports: %" PRIu64 " are too few, the peers%s and their supervisor need "
 			"%" PRIu64 "; set ports = %" PRIu64 ", or give %s",
 			ports, stack->nr_exports ? ", exports" : "", need->ports + 1,
 			need->ports + need->ports / 2 + 16,
 			stack->nr_exports ? "exports fewer queues" : "them fewer threads");
 	if (plan.nr_requests && need->requests > plan.nr_requests)
-		stack_errors_add(errors, line, "requests",
+		stack_errors_add(errors, line_of(stack, "requests"), "requests",
 			"requests: %" PRIu32 " are too few, the peers need %" PRIu64
 			"; set requests = %" PRIu64 ", or give the peers fewer",
 			plan.nr_requests, need->requests, need->requests * 2);

@@ -90,20 +90,24 @@ static const struct opt kvd_opts[] = {
 	{ .name = NULL },
 };
 
-static int kvd_fit(const struct peer *p, struct xseg_error *err)
+static int kvd_fit(const struct peer *p, const char **key, struct xseg_error *err)
 {
 	const struct kvd *k = (const struct kvd *)p;
 	struct alog_config cfg;
 	struct alog_cost cost;
 	char zone[32], least[32];
 
+	*key = "threads";
 	if (p->threads > 1)
 		return xseg_fail(err, -EINVAL,
 			"a kvd has one thread for now; leave out threads=");
+	*key = "prefix";
 	if (!k->opt.prefix[0] && check_prefix(p->name, err))
 		return -EINVAL;
+	*key = k->opt.zone_bytes % XSEG_PAGE_SIZE ? "zone_size" : "tail";
 	if (k->opt.zone_bytes % XSEG_PAGE_SIZE || k->opt.tail_bytes % XSEG_PAGE_SIZE)
 		return xseg_fail(err, -EINVAL, "zone_size and tail are whole pages of 4k");
+	*key = "size";
 	if (kvd_cost(k, &cfg, &cost)) {
 		opt_format_size(k->opt.zone_bytes, zone, sizeof(zone));
 		opt_format_size((cfg.reserve + 4) * k->opt.zone_bytes, least, sizeof(least));

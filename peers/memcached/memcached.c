@@ -56,10 +56,11 @@ static const struct opt memcached_opts[] = {
 	{ .name = NULL },
 };
 
-static int memcached_fit(const struct peer *p, struct xseg_error *err)
+static int memcached_fit(const struct peer *p, const char **key, struct xseg_error *err)
 {
 	const struct memcached *mc = (const struct memcached *)p;
 
+	*key = "connections";
 	if (mc->opt.connections < p->threads)
 		return xseg_fail(err, -EINVAL, "connections=%u is less than the %u threads",
 			mc->opt.connections, p->threads);

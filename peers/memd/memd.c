@@ -532,8 +532,9 @@ static void memd_fini(struct peer *p)
 	order_fini(&m->order);
 }
 
-static int memd_fit(const struct peer *p, struct xseg_error *err)
+static int memd_fit(const struct peer *p, const char **key, struct xseg_error *err)
 {
+	*key = "fail";
 	return memd_model_check_faults(((const struct memd *)p)->fail, err);
 }
 

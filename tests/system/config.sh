@@ -97,6 +97,69 @@ expect_json '.errors[0] | .key == "memroy" and (.what | test("has no .memroy."))
 	"the key, what is wrong, and what to do" cat bad.json
 expect_json '.errors | all(has("line", "key", "what", "next"))' "in each error" cat bad.json
 
+# ---- keys that are checked together with others, or with the machine ----
+
+cat >late.conf <<END
+[segment]
+group = no-such-group
+memory = 512M
+
+[peer filed]
+dir = $TMP/objects
+
+[peer cached]
+downstream = filed
+objects = 0
+dirty_high = 40
+
+[peer kvd]
+downstream = cached
+threads = 2
+size = 64M
+
+[peer other]
+kind = kvd
+downstream = cached
+tail = 65k
+size = 64M
+
+[peer memcached]
+kvd = kvd
+threads = 4
+connections = 2
+
+[peer volumed]
+downstream = cached
+
+[export a]
+queues = 2
+tls_certificates = $TMP
+tls = on
+nbd = $TMP/a.sock
+
+[export b]
+queues = 2
+nbd = $TMP/b.sock
+volumed = v2
+group = no-such-group
+
+[export c]
+queues = 2
+nbd = 127.0.0.1:1
+tls_verify_peer = yes
+mode = 0660
+END
+xseg --json config check late.conf >late.json
+is "a file with such errors is wrong" "$?" 2
+is "each error names the line of its key" \
+	"$(jq -c '.errors[] | [.line, .key]' late.json | tr -d '[]"' | xargs)" \
+	"2,group 11,dirty_high 15,threads 21,tail 27,connections 34,tls_certificates $(
+	)41,volumed 42,group 47,tls_verify_peer 48,mode"
+sed 's/^dirty_high.*/dirty_low = 80/' late.conf >low.conf
+xseg config check low.conf >out.txt 2>err.txt
+t "of two keys that do not fit, the error names the one that the file has" grep -q \
+	"line 11: peer 'cached': dirty_low=80 would be above dirty_high=70; set both" err.txt
+
 # ---- memory ----
 
 sed 's/memory = 96M/memory = 32M/' good.conf >small.conf
@@ -113,7 +176,7 @@ sed '/^memory = 96M/d' good.conf >none.conf
 expect_err 2 "line 2: \[segment\] has no memory; add memory = [0-9]+M" "one without memory gets one" \
 	xseg --quiet config check none.conf
 sed 's/^memory = 96M/&\nports = 4/' good.conf >ports.conf
-expect_err 2 "line 2: ports: 4 are too few, .* need 5; set ports" "ports are counted" \
+expect_err 2 "line 4: ports: 4 are too few, .* need 5; set ports" "ports are counted" \
 	xseg --quiet config check ports.conf
 
 cat enough.conf - >export.conf <<END

@@ -54,7 +54,6 @@ struct reading {
 	bool segment_seen, run_seen;
 	bool goes_on; /* the line begins with a blank: to inih, more of the value before */
 	unsigned nr_keys;			/* of this section, so far */
-	unsigned seen; /* keys of this section: bit per entry of its table */
 	const char *key;			/* that is read; NULL: none is */
 	struct stack_errors *errors;
 	/* lines that inih cannot read: it sees empty ones in their places */
@@ -104,7 +103,7 @@ static int begin_peer(struct reading *in, const char *name)
 	in->peer = &stack->peers[stack->nr_peers++];
 	opt_set_defaults(stack_peer_table, in->peer);
 	memcpy(in->peer->name, name, strlen(name) + 1);
-	in->peer->line = in->peer->last_line = in->line;
+	in->peer->lines.section = in->peer->lines.last = in->line;
 	in->peer->downstream = in->peer->group = STACK_NONE;
 	return 0;
 }
@@ -121,10 +120,11 @@ static int begin_export(struct reading *in, const char *name)
 
 static int begin_section(struct reading *in, const char *name)
 {
-	in->seen = in->nr_keys = 0;
+	in->nr_keys = 0;
 	in->section = SECTION_WRONG;
 	if (!strcmp(name, "segment")) {
-		in->stack->segment_line = in->line;
+		if (!in->segment_seen)
+			in->stack->segment_lines.section = in->line;
 		return begin_once(in, SECTION_SEGMENT, &in->segment_seen, "[segment]");
 	}
 	if (!strcmp(name, "run"))
@@ -248,15 +248,13 @@ static int find_broken(struct reading *in)
 }
 
 /* Sets a key of a section's own table, once. */
-static int set_own(struct reading *in, const struct opt *table, const struct opt *o, void *base,
-		   const char *value)
+static int set_own(struct reading *in, const struct opt *table, const struct opt *o,
+	struct stack_lines *lines, void *base, const char *value)
 {
-	unsigned bit = 1u << (o - table);
 	struct xseg_error why;
 
-	if (in->seen & bit)
+	if (!stack_lines_note(lines, table, o, in->line))
 		return fail_name(in, in->line, "", o->name, " is given twice in this section");
-	in->seen |= bit;
 	if (opt_set(o, base, value, &why))
 		return fail_at(in, in->line, why.text);
 	return 0;
@@ -269,9 +267,8 @@ static int set_segment(struct reading *in, const char *key, const char *value)
 	if (!o)
 		return fail_name(in, in->line, "[segment] has no ", key,
 			"; it has name, memory, requests, ports, huge, mode, group and owner");
-	if (!strcmp(o->name, "memory"))
-		in->stack->memory_line = in->line;
-	return set_own(in, stack_segment_table, o, &in->stack->segment, value);
+	return set_own(in, stack_segment_table, o, &in->stack->segment_lines, &in->stack->segment,
+		value);
 }
 
 static int set_peer(struct reading *in, const char *key, const char *value)
@@ -280,12 +277,12 @@ static int set_peer(struct reading *in, const char *key, const char *value)
 	struct stack_peer *p = in->peer;
 	struct stack_option *option;
 
-	p->last_line = in->line;
+	p->lines.last = in->line;
 	if (o) {
 		if (o->off == PEER(downstream_name))
 			p->downstream_line = in->line;
 		p->names_kvd |= opt_same_name(key, "kvd");
-		return set_own(in, stack_peer_table, o, p, value);
+		return set_own(in, stack_peer_table, o, &p->lines, p, value);
 	}
 	if (p->nr_options == STACK_MAX_OPTIONS)
 		return fail_name(in, in->line, "peer ", p->name, " has more than 32 options");

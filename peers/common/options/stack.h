@@ -71,7 +71,8 @@ struct stack_peer {
 	uint32_t threads;
 	char cpus[64];
 	bool restart;
-	unsigned line, last_line, downstream_line;	/* of the section, and of its last key */
+	struct stack_lines lines;
+	unsigned downstream_line;		/* of the key downstream or kvd */
 	uint32_t group;			/* index in groups[], or STACK_NONE: a process of its own */
 	uint32_t nr_options;
 	struct stack_option option[STACK_MAX_OPTIONS];
@@ -85,7 +86,7 @@ struct stack_group {
 
 struct stack {
 	struct stack_segment segment;
-	unsigned segment_line, memory_line;	/* of [segment] and its key; 0: not there */
+	struct stack_lines segment_lines;
 	uint32_t nr_peers, nr_groups, nr_exports;
 	struct stack_peer peers[STACK_MAX_PEERS];
 	struct stack_group groups[STACK_MAX_GROUPS];

@@ -1,12 +1,11 @@
 /* stack_errors - see stack_errors.h. */
 #include "peers/common/options/stack_errors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "peers/common/options/opt.h"
 
 void stack_errors_add(struct stack_errors *e, unsigned line, const char *key, const char *fmt, ...)
 {
@@ -56,4 +55,25 @@ int stack_errors_first(const struct stack_errors *e, struct xseg_error *err)
 	if (!e->nr)
 		return 0;
 	return xseg_fail(err, -EINVAL, "%s", stack_error_text(&e->error[0], &text));
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+bool stack_lines_note(
+	struct stack_lines *l, const struct opt *table, const struct opt *o, unsigned line)
+{
+	size_t i = (size_t)(o - table);
+
+	assert(i < STACK_TABLE_KEYS);
+	if (l->key[i])
+		return false;
+	l->key[i] = line;
+	return true;
+}
+
+unsigned stack_line_of(const struct stack_lines *l, const struct opt *table, const char *key)
+{
+	const struct opt *o = opt_find(table, key);
+
+	return o && l->key[o - table] ? l->key[o - table] : l->section;
 }

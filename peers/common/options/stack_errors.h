@@ -1,4 +1,5 @@
-/* stack_errors - all that is wrong with a stack file, in the order of its lines.
+/* stack_errors - all that is wrong with a stack file, in the order of its lines; the lines of a
+ * section's keys, which errors name.
  *
  * Contract: pure functions over the caller's memory. Errors beyond STACK_MAX_ERRORS are counted,
  * and not kept.
@@ -9,9 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peers/common/options/opt.h"
 #include "xseg/xseg.h"
 
 #define STACK_MAX_ERRORS      64
+#define STACK_TABLE_KEYS      16		/* at most, of a section's own table */
 #define STACK_ERROR_KEY_BYTES 48
 
 struct stack_error {
@@ -36,5 +39,18 @@ bool stack_errors_has(
 int stack_errors_first(const struct stack_errors *e, struct xseg_error *err) XSEG_MUST_CHECK;
 /* One as a line for people; returns out->text. */
 const char *stack_error_text(const struct stack_error *error, struct xseg_error *out);
+
+/* Zeroed, the section is not there. */
+struct stack_lines {
+	unsigned section, last;			/* of [SECTION], and of its last key */
+	unsigned key[STACK_TABLE_KEYS];		/* by its place in the table; 0: not given */
+};
+
+/* Notes the line of a key. False: the section has the key already. */
+bool stack_lines_note(
+	struct stack_lines *l, const struct opt *table, const struct opt *o, unsigned line);
+/* The key's line; the section's line if the section does not have the key. */
+unsigned stack_line_of(
+	const struct stack_lines *l, const struct opt *table, const char *key);
 
 #endif

@@ -145,7 +145,7 @@ int stack_export_begin(
 	e = &stack->exports[stack->nr_exports++];
 	opt_set_defaults(stack_export_table, e);
 	memcpy(e->name, name, strlen(name) + 1);
-	e->line = e->last_line = line;
+	e->lines.section = e->lines.last = line;
 	return 0;
 }
 
@@ -168,18 +168,13 @@ int stack_export_set(struct stack *stack, const char *key, const char *value, un
 {
 	const struct opt *o = opt_find(stack_export_table, key);
 	struct stack_export *e = last(stack);
-	unsigned bit;
 
-	e->last_line = line;
+	e->lines.last = line;
 	if (!o)
 		return refuse_key(key, why);
-	bit = 1u << (o - stack_export_table);
-	if (e->seen & bit)
+	if (!stack_lines_note(&e->lines, stack_export_table, o, line))
 		return xseg_fail(
 			why, -EINVAL, "'%s' is given twice in this section", o->name);
-	e->seen |= bit;
-	if (!strcmp(o->name, "nbd"))
-		e->nbd_line = line;
 	return opt_set(o, e, value, why);
 }
 
@@ -209,9 +204,24 @@ static const char *differs(const struct stack_export *a, const struct stack_expo
 	return a->restart != b->restart ? "restart" : NULL;
 }
 
-static int resolve_server(struct stack *stack, uint32_t nr, struct xseg_error *why)
+static bool has_key(const struct stack_export *e, const char *key)
+{
+	return e->lines.key[opt_find(stack_export_table, key) - stack_export_table];
+}
+
+/* An error about a key is told at the key's line, or at the section's if the key is not there. */
+static void add_error(struct stack_errors *errors, const struct stack_export *e, const char *key,
+	const struct xseg_error *why)
+{
+	stack_errors_add(errors, stack_line_of(&e->lines, stack_export_table, key), key, "%s",
+		why->text);
+}
+
+/* A key that differs is told where the second export has it, or at that one's address. */
+static void resolve_server(struct stack *stack, uint32_t nr, struct stack_errors *errors)
 {
 	struct stack_export *e = &stack->exports[nr], *first;
+	struct xseg_error why;
 	const char *key;
 
 	e->server = 0;
@@ -220,11 +230,12 @@ static int resolve_server(struct stack *stack, uint32_t nr, struct xseg_error *w
 	first = &stack->exports[e->server];
 	key = differs(first, e);
 	if (!key)
-		return 0;
-	return xseg_fail(why, -EINVAL,
+		return;
+	xseg_fail(&why, 0,
 		"export '%.63s' has the address of '%.63s', and another %s; one server serves "
 		"both, so give both the same",
 		e->name, first->name, key);
+	add_error(errors, e, has_key(e, key) ? key : "nbd", &why);
 }
 
 static int check_volumed(
@@ -253,7 +264,19 @@ static int check_volumed(
 	return 0;
 }
 
-/* Of a server, what its exports have in common is told at the address of the second one. */
+static void resolve_tls(const struct stack_export *e, struct stack_errors *errors)
+{
+	const char *key = *e->tls_certificates ? "tls_certificates" : "tls_verify_peer";
+	struct xseg_error why;
+
+	if (e->tls != STACK_TLS_OFF || (!*e->tls_certificates && !e->tls_verify_peer) ||
+		stack_errors_has(errors, e->lines.section, e->lines.last, "tls"))
+		return;
+	xseg_fail(&why, 0, "export '%.63s' has %s, and no TLS; add tls = require, or tls = on",
+		e->name, key);
+	add_error(errors, e, key, &why);
+}
+
 static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors *errors)
 {
 	struct stack_export *e = &stack->exports[nr];
@@ -263,25 +286,24 @@ static void resolve_export(struct stack *stack, uint32_t nr, struct stack_errors
 	if (!*e->volume)
 		memcpy(e->volume, e->name, sizeof(e->volume));
 	if (check_volumed(stack, e, &why))
-		stack_errors_add(errors, e->line, *e->volumed ? "volumed" : "", "%s", why.text);
-	if ((*e->tls_certificates || e->tls_verify_peer) && e->tls == STACK_TLS_OFF)
-		stack_errors_add(errors, e->line, "tls",
-			"export '%.63s' has %s, and no TLS; add tls = require, or tls = on",
-			e->name, *e->tls_certificates ? "tls_certificates" : "tls_verify_peer");
-	if (stack_errors_has(errors, e->line, e->last_line, "nbd"))
+		add_error(errors, e, *e->volumed ? "volumed" : "", &why);
+	resolve_tls(e, errors);
+	if (stack_errors_has(errors, e->lines.section, e->lines.last, "nbd"))
 		return;
-	if (!*e->nbd)
-		stack_errors_add(errors, e->line, "nbd",
-			"export '%.63s' has no nbd; add nbd = SOCKET or HOST:PORT", e->name);
-	else if (*e->nbd != '/' && !read_host(e->nbd, e->host, &e->port))
-		stack_errors_add(
-			errors, e->nbd_line, "nbd", "nbd: '%.80s' is no address", e->nbd);
-	else if (*e->host && (*e->mode || *e->group))
-		stack_errors_add(errors, e->line, key,
-			"export '%.63s' has %s, and no socket with a path; leave %s out", e->name,
-			key, key);
-	else if (resolve_server(stack, nr, &why))
-		stack_errors_add(errors, e->nbd_line, "nbd", "%s", why.text);
+	if (!*e->nbd) {
+		xseg_fail(&why, 0, "export '%.63s' has no nbd; add nbd = SOCKET or HOST:PORT",
+			e->name);
+		add_error(errors, e, "nbd", &why);
+	} else if (*e->nbd != '/' && !read_host(e->nbd, e->host, &e->port)) {
+		xseg_fail(&why, 0, "nbd: '%.80s' is no address", e->nbd);
+		add_error(errors, e, "nbd", &why);
+	} else if (*e->host && (*e->mode || *e->group)) {
+		xseg_fail(&why, 0, "export '%.63s' has %s, and no socket with a path; leave %s out",
+			e->name, key, key);
+		add_error(errors, e, key, &why);
+	} else {
+		resolve_server(stack, nr, errors);
+	}
 }
 
 void stack_export_resolve(struct stack *stack, struct stack_errors *errors)

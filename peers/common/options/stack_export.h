@@ -19,6 +19,7 @@
 #include <limits.h>
 
 #include "peers/common/options/opt.h"
+#include "peers/common/options/stack_errors.h"
 #include "xseg/xseg.h"
 
 #define STACK_MAX_EXPORTS     32
@@ -40,8 +41,7 @@ struct stack_export {
 	uint32_t tls;				/* enum stack_tls */
 	char tls_certificates[PATH_MAX];	/* a directory; "" for nbdkit's own */
 	uint32_t queues, connections;
-	unsigned line, nbd_line, last_line;	/* of the section, and of its last key */
-	unsigned seen;				/* keys: a bit for each of the table */
+	struct stack_lines lines;
 	uint32_t server;			/* index of an export */
 };
 
@@ -57,7 +57,6 @@ int stack_export_begin(struct stack *stack, const char *name, unsigned line,
 int stack_export_set(struct stack *stack, const char *key, const char *value, unsigned line,
 	struct xseg_error *why) XSEG_MUST_CHECK;
 /* All sections are read: adds what is wrong. */
-struct stack_errors;
 void stack_export_resolve(struct stack *stack, struct stack_errors *errors);
 
 /* Whether two stacks have the same exports, in the same order. */

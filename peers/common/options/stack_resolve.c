@@ -10,7 +10,7 @@
 static bool is_wrong(
 	const struct stack_errors *errors, const struct stack_peer *p, const char *key)
 {
-	return stack_errors_has(errors, p->line, p->last_line, key);
+	return stack_errors_has(errors, p->lines.section, p->lines.last, key);
 }
 
 static void resolve_peer(struct stack *stack, struct stack_peer *p, struct stack_errors *errors)
@@ -21,7 +21,7 @@ static void resolve_peer(struct stack *stack, struct stack_peer *p, struct stack
 		snprintf(p->kind, sizeof(p->kind), "%s", kind->name);
 	if (!p->kind[0]) {
 		if (!is_wrong(errors, p, "kind"))
-			stack_errors_add(errors, p->line, "kind",
+			stack_errors_add(errors, p->lines.section, "kind",
 				"peer '%s' has no kind; add kind = one of " STACK_KINDS, p->name);
 		return;
 	}

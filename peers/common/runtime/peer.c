@@ -206,11 +206,12 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	struct xseg_peer_params params = { .name = p->name,
 					   .kind = p->cls->kind,
 					   .nr_ports = p->threads };
+	const char *key;
 	uint32_t i;
 	bool died;
 	int rc;
 
-	rc = p->cls->fit ? p->cls->fit(p, err) : 0;
+	rc = p->cls->fit ? p->cls->fit(p, &key, err) : 0;
 	if (rc)
 		return rc;
 	p->seg = seg;

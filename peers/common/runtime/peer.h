@@ -80,8 +80,9 @@ struct peer_class {
 	bool absent_is_answer;			/* -ENOENT is not counted as an error */
 
 	/* Whether options fit together that are right each by itself: of a struct that has nothing
-	 * but options, as a stack file's are looked at, and before init. NULL: they do. */
-	int (*fit)(const struct peer *p, struct xseg_error *err);
+	 * but options, as a stack file's are looked at, and before init. If they do not, *key (key
+	 * is not NULL) names the one to change. NULL: they do. */
+	int (*fit)(const struct peer *p, const char **key, struct xseg_error *err);
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);
 	/* How many bytes of the segment's memory, in whole extents, the peer takes when it begins

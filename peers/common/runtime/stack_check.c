@@ -22,12 +22,21 @@ static const char *missing_of(
 	return opt_missing(cls->opts, options);
 }
 
+/* Of an option of its kind, of a key that every peer has, or of the section. */
+static unsigned line_of(const struct stack_peer *peer, const char *key)
+{
+	for (uint32_t i = peer->nr_options; i > 0; i--)
+		if (opt_same_name(peer->option[i - 1].key, key))
+			return peer->option[i - 1].line;
+	return stack_line_of(&peer->lines, stack_peer_table, key);
+}
+
 static int check_peer(const struct stack_peer *peer, const struct peer_class *cls,
 		      struct stack_errors *errors)
 {
 	void *scratch = calloc(1, cls->size);
+	const char *missing, *key;
 	struct xseg_error why;
-	const char *missing;
 	int rc;
 
 	if (!scratch)
@@ -37,11 +46,13 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 	((struct peer *)scratch)->threads = peer->threads;
 	rc = stack_read_options(peer, cls->opts, scratch, errors);
 	missing = missing_of(peer, cls, scratch);
-	if (missing && !stack_errors_has(errors, peer->line, peer->last_line, missing))
-		stack_errors_add(errors, peer->line, missing, "peer '%s' needs %s =; add that",
-			peer->name, missing);
-	else if (!missing && !rc && cls->fit && cls->fit(scratch, &why))
-		stack_errors_add(errors, peer->line, "", "peer '%s': %.280s", peer->name, why.text);
+	if (missing &&
+		!stack_errors_has(errors, peer->lines.section, peer->lines.last, missing))
+		stack_errors_add(errors, line_of(peer, missing), missing,
+			"peer '%s' needs %s =; add that", peer->name, missing);
+	else if (!missing && !rc && cls->fit && cls->fit(scratch, &key, &why))
+		stack_errors_add(errors, line_of(peer, key), key, "peer '%s': %.280s", peer->name,
+			why.text);
 	free(scratch);
 	return 0;
 }
@@ -58,7 +69,8 @@ int stack_check_all(const struct stack *stack, stack_find_class *find, struct st
 			rc = check_peer(p, cls, errors);
 		else if (*p->kind)
 			stack_errors_add(
-				errors, p->line, "kind", "this build has no %s", p->kind);
+				errors, line_of(p, "kind"), "kind", "this build has no %s",
+				p->kind);
 	}
 	return rc ? rc : errors->nr ? -EINVAL : 0;
 }
@@ -77,14 +89,15 @@ int stack_check_options(
 	return rc;
 }
 
-static void check_path(const char *key, const char *value, unsigned line,
+static void check_path(const struct stack_export *e, const char *key, const char *value,
 	struct stack_errors *errors)
 {
 	const struct opt *o = opt_find(stack_export_table, key);
 	struct xseg_error why;
 
 	if (opt_path_check(o, value, &why))
-		stack_errors_add(errors, line, key, "%s", why.text);
+		stack_errors_add(errors, stack_line_of(&e->lines, stack_export_table, key), key,
+			"%s", why.text);
 }
 
 static void check_group(const struct stack_export *e, struct stack_errors *errors)
@@ -93,7 +106,8 @@ static void check_group(const struct stack_export *e, struct stack_errors *error
 	int64_t gid;
 
 	if (*e->group && owner_need_group(e->group, &gid, &why))
-		stack_errors_add(errors, e->line, "group", "%s", why.text);
+		stack_errors_add(errors, stack_line_of(&e->lines, stack_export_table, "group"),
+			"group", "%s", why.text);
 }
 
 /* nbdkit itself says of no file that it lacks it. */
@@ -106,7 +120,9 @@ static void check_certificates(const struct stack_export *e, struct stack_errors
 		snprintf(path, sizeof(path), "%s/%s", e->tls_certificates, files[i]);
 		if (!access(path, R_OK))
 			continue;
-		stack_errors_add(errors, e->line, "tls_certificates",
+		stack_errors_add(errors,
+			stack_line_of(&e->lines, stack_export_table, "tls_certificates"),
+			"tls_certificates",
 			"tls_certificates: %s: %s; put it there, or name another directory", path,
 			strerror(errno));
 		return;
@@ -117,6 +133,7 @@ void stack_check_paths(
 	const struct stack *stack, stack_find_class *find, struct stack_errors *errors)
 {
 	const struct peer_class *cls;
+	const struct stack_export *e;
 	const struct stack_peer *p;
 	struct xseg_error why;
 	const struct opt *o;
@@ -131,13 +148,12 @@ void stack_check_paths(
 					errors, p->option[i].line, o->name, "%s", why.text);
 		}
 	}
-	for (i = 0; i < stack->nr_exports; i++) {
-		check_group(&stack->exports[i], errors);
-		check_path("nbd", stack->exports[i].nbd, stack->exports[i].nbd_line, errors);
+	for (e = stack->exports; e < stack->exports + stack->nr_exports; e++) {
+		check_group(e, errors);
+		check_path(e, "nbd", e->nbd, errors);
 		nr = errors->nr;
-		check_path("tls_certificates", stack->exports[i].tls_certificates,
-			stack->exports[i].line, errors);
+		check_path(e, "tls_certificates", e->tls_certificates, errors);
 		if (errors->nr == nr)
-			check_certificates(&stack->exports[i], errors);
+			check_certificates(e, errors);
 	}
 }
