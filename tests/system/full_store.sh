@@ -131,7 +131,10 @@ for policy in write-back write-through; do
 	t "$policy: the store gets full" wait_for 60 is_full
 	xseg status >status.txt
 	t "$policy: the status says what is wrong and since when" grep -qE \
-		'^WARNING +filed: No space left on device since [0-9:]+ \(.*\): [0-9]+ requests failed' \
+		'^WARNING +filed: No space left on device since [0-9:]+ \(.*\): [0-9]+ requests? failed' \
+		status.txt
+	t "$policy: and of which volume, beside the object that the log has" grep -qE \
+		'failed, the last a [a-z_]+ of volume fill, object -[0-9a-f]+[a-z]:[0-9a-f]+; its log' \
 		status.txt
 	t "$policy: and how little is left" grep -qE '^store +filed: .* of 24.0M free' status.txt
 	t "$policy: it warns of that" grep -qE '^WARNING +filed: .* of 24.0M are free' status.txt
@@ -142,6 +145,7 @@ for policy in write-back write-through; do
 		<(tr -s '\n ' ' ' <status.txt)
 	is "$policy: each thing once" "$(grep -c ' are free' status.txt)" 1
 	expect_json '.store.failing.error == "No space left on device" and .store.failing.ms >= 0 and
+		.store.failing.volume == "fill" and (.store.failing.object | test("^-.*:")) and
 		([.warnings[].kind] | contains(["low_space", "store_fails"]))' \
 		"$policy: the same for scripts" xseg --json status
 	dir=$(full_dir)

@@ -19,6 +19,7 @@
 #include "tools/xseg/base/halted.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/text/export_text.h"
+#include "tools/xseg/text/object_owner.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/text/space_text.h"
 #include "tools/xseg/text/volume_use.h"
@@ -234,11 +235,25 @@ static json_t *files_json(const struct xseg_peer_info *p, const char *answer)
 	return j;
 }
 
+/* The volume of the last request that failed, beside its object. */
+static void add_owner(json_t *room, struct asker *a, const struct view_peers *peers,
+	const struct xseg_peer_info *store)
+{
+	json_t *failing = json_object_get(room, "failing");
+	char name[OBJECT_OWNER_BYTES];
+
+	if (!json_is_object(failing))
+		return;
+	out_set_text(failing, "volume",
+		object_owner_find(a, peers, store, out_text(failing, "object"), name) ? name
+										    : NULL);
+}
+
 /* Asks all stores: for their room, and for what is said of a pool or of files only. */
 static void add_stores(
 	json_t *j, const struct tool *t, struct asker *a, const struct view_peers *peers)
 {
-	json_t *rooms = json_array(), *pools = json_array(), *files = json_array();
+	json_t *rooms = json_array(), *pools = json_array(), *files = json_array(), *room;
 	const struct xseg_peer_info *p;
 	char *answer, *status;
 
@@ -251,8 +266,10 @@ static void add_stores(
 			json_array_append_new(pools, pool_json(p, status));
 		if (!strcmp(p->kind, "filed"))
 			json_array_append_new(files, files_json(p, status));
-		json_array_append_new(rooms, space_json(peers, p, status,
-			status ? volume_use_count(a, t, p, COUNT_NS) : NULL));
+		room = space_json(peers, p, status,
+			status ? volume_use_count(a, t, p, COUNT_NS) : NULL);
+		add_owner(room, a, peers, p);
+		json_array_append_new(rooms, room);
 		free(status);
 	}
 	json_object_set_new(j, "pools", pools);

@@ -162,11 +162,28 @@ static void warn_space(const json_t *store, json_t *warnings)
 	}
 }
 
+/* Names the volume, for people know that; beside it the object, as the log does. */
+static void warn_fails(const json_t *store, const json_t *failing, json_t *warnings)
+{
+	bool owned = json_is_string(json_object_get(failing, "volume"));
+	uint64_t nr = out_int(failing, "requests");
+	char text[WARNING_MAX], since[SINCE_TEXT];
+
+	snprintf(text, sizeof(text),
+		"%s %s: %" PRIu64 " request%s failed, the last a %s of %s%s%s%s; its log says "
+		"more",
+		out_text(failing, "error"), since_ago_text(out_int(failing, "ms"), since), nr,
+		out_s(nr), out_text(failing, "op"), owned ? "volume " : "object ",
+		out_text(failing, owned ? "volume" : "object"), owned ? ", object " : "",
+		owned ? out_text(failing, "object") : "");
+	warn(warnings, "store_fails", out_text(store, "name"), text);
+}
+
 void space_warn(const json_t *store, json_t *warnings)
 {
 	const json_t *failing = json_object_get(store, "failing");
 	uint64_t files = out_int(store, "files"), free_files = out_int(store, "free_files");
-	char text[WARNING_MAX], what[PATH_MAX + 64], since[SINCE_TEXT];
+	char text[WARNING_MAX], what[PATH_MAX + 64];
 
 	if (json_is_true(json_object_get(store, "dir_removed"))) {
 		snprintf(text, sizeof(text),
@@ -185,16 +202,8 @@ void space_warn(const json_t *store, json_t *warnings)
 			free_files, files, what);
 		warn(warnings, "low_files", out_text(store, "name"), text);
 	}
-	if (json_is_object(failing)) {
-		snprintf(text, sizeof(text),
-			"%s %s: %" PRIu64
-			" request%s failed, the last a %s of %s; its log says more",
-			out_text(failing, "error"), since_ago_text(out_int(failing, "ms"), since),
-			out_int(failing, "requests"), out_s(out_int(failing, "requests")),
-			out_text(failing, "op"),
-			out_text(failing, "object"));
-		warn(warnings, "store_fails", out_text(store, "name"), text);
-	}
+	if (json_is_object(failing))
+		warn_fails(store, failing, warnings);
 }
 
 /* ---- to people --------------------------------------------------------------------------- */
