@@ -4,13 +4,20 @@
  *
  * Invariants
  *   R1  Nothing is changed before all that would be refused is refused.
- *   R2  The order is: caches flush, if peers are to be replaced; live keys; servers of exports that
- *       go; caches that leave the path; peers that go; the segment's copy of the file, with the
- *       names of the peers that are to be restarted or replaced for it; another supervisor, if
- *       peers, processes or exports change, which replaces (peers/host/replace.h); caches that
- *       enter the path; restarts, each of which takes its name out. So a second reload does what
- *       is left, wherever the first one was killed, and the supervisor ends what it has begun.
- *   R3  What only down and up can change is said, and stays.
+ *   R2  The steps are in this order:
+ *	1. Caches flush, if peers are to be replaced.
+ *	2. Live keys are set.
+ *	3. Servers of exports that the file lacks end.
+ *	4. Caches leave the path. Then peers that the file lacks stop.
+ *	5. The segment's copy of the file is written. With it stand the names of the peers that are
+ *	   to be restarted or replaced.
+ *	6. If peers, processes or exports change, another supervisor begins. It replaces peers
+ *	   (peers/host/replace.h).
+ *	7. Caches enter the path.
+ *	8. Peers are restarted. Each restart removes a name from the list of step 5.
+ *       The first reload may be killed at any step. The supervisor completes its own steps, and a
+ *       second reload applies the other differences.
+ *   R3  Differences that only down and up can apply are printed, and stay.
  *   R4  One reload at a time (stack_lock.h).
  */
 #include <errno.h>
@@ -222,7 +229,8 @@ static void keep_stopped(struct reloading *r)
 		keep_one(r, STACK_STOPPED_PEER, file->peers[i].name);
 }
 
-/* R2. The file's text, its path, and who is to be restarted and replaced. It is kept later. */
+/* R2, step 5: the file's text, its path, and the names of the peers to restart and to replace. The
+ * record is kept later. */
 static int make_record(struct reloading *r)
 {
 	struct stack_record *record = r->record;
