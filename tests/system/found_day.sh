@@ -1,19 +1,18 @@
 #!/bin/bash
-# found_day.sh - messages of a day's work, as a user sees them: a segment that need not be named,
-# commands that other tools have, a peer that is killed twice, a store that fails, a cache off the
-# path, errors as JSON.
+# found_day.sh - messages that a user of one day sees. Each was once unclear or wrong.
 #
-# Other things that such a day finds are tested elsewhere:
-#   a store that fails: why, since when, until when     store_errors.sh
-#   a full disk                                         full_store.sh
-#   volumes that are being removed, in each count       space.sh
-#   too little memory; all errors of a stack file       config.sh
-#   another user's segment                              messages.sh, strangers.sh
-#   a thing named twice in a line; each error as JSON   named_once.sh
-#   the line of an interval, options of fio             xbench.sh
-#   little room in /dev/shm; make deps without root     deps.sh
-#   what is left after an uninstall                     tidy/install.sh, readme.sh
-#   the examples of the manual pages                    manual_examples.sh
+# Other tests have messages of the same kind:
+#
+#   store_errors.sh             a store that fails: the reason, and the time of the first failure
+#   full_store.sh               a full disk
+#   space.sh                    counts of volumes, while some are being removed
+#   config.sh                   too little memory; all errors of a stack file
+#   messages.sh, strangers.sh   the segment of another user
+#   named_once.sh               a name stands once in a line; each error as JSON
+#   xbench.sh                   the line of an interval; options of fio
+#   deps.sh                     little room in /dev/shm; make deps without root
+#   tidy/install.sh, readme.sh  no file is left after an uninstall
+#   manual_examples.sh          the examples of the manual pages
 #
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

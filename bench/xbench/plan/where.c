@@ -218,7 +218,7 @@ bool xb_where_is_taken(const struct xb_where *w, struct xseg_error *err)
 	return false;
 }
 
-/* Whether a peer of that kind has objects, and what to give in its place. */
+/* The option to give in place of --target, if peers of that kind have no objects; else NULL. */
 static const char *no_objects(const char *kind)
 {
 	if (!strcmp(kind, "kvd") || !strcmp(kind, "memcached"))
