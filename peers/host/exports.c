@@ -104,6 +104,7 @@ static bool is_occupied(struct supervisor *s, const struct server *v)
 	return find_process(s, v, true, &info);
 }
 
+/* H7 */
 static bool volumed_serves(struct supervisor *s, const struct stack_export *e)
 {
 	const struct stack *stack = s->units.stack;
@@ -112,7 +113,8 @@ static bool volumed_serves(struct supervisor *s, const struct stack_export *e)
 	for (uint32_t i = 0; i < stack->nr_peers; i++)
 		if (!strcmp(stack->peers[i].kind, "volumed") &&
 			(!*e->volumed || !strcmp(stack->peers[i].name, e->volumed)) &&
-			units_peer_state(&s->units, i, &info) == XSEG_PEER_LIVE)
+			units_peer_state(&s->units, i, &info) == XSEG_PEER_LIVE &&
+			!peer_word_stopping(&info) && !replace_means(s, info.name))
 			return true;
 	return false;
 }

@@ -26,6 +26,8 @@
  *       The command writes them before it gives the order.
  *   H6  Mode and group of a socket are no setting of H1: a supervisor sets them at a server that
  *       runs, and its clients stay.
+ *   H7  No server is started while a volumed of its exports is to stop: the server could not open
+ *       the volume, and would end. A volumed that is being replaced (replace.h) is such a one.
  *
  * Contract: one thread, the supervisor's. Nothing blocks.
  */

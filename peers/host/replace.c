@@ -72,6 +72,11 @@ bool replace_holds(struct supervisor *s, const struct unit *u)
 	return false;
 }
 
+bool replace_means(struct supervisor *s, const char *peer)
+{
+	return find(s, peer) != NULL;
+}
+
 /* ---- stopping ---------------------------------------------------------------------------- */
 
 /* Another one of these is alive and sends to it. */

@@ -49,5 +49,7 @@ void replace_make(struct supervisor *s);
 void replace_step(struct supervisor *s);
 /* Whether a unit is not started yet, as it has such peers. */
 bool replace_holds(struct supervisor *s, const struct unit *u);
+/* Whether the peer of that name is to stop, or has stopped and waits for others. */
+bool replace_means(struct supervisor *s, const char *peer);
 
 #endif

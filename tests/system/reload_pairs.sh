@@ -270,6 +270,29 @@ if [ -n "$has_nbdkit" ]; then
 	t "both go by one reload" xseg reload next.conf
 	is "and no server is left of it" "$(servers)" "$before"
 	is "nor is the volumed" "$(xseg --json peer list | jq 'any(.[]; .name == "second")')" false
+
+	# the volumed is still alive when the supervisor of the new file begins, and is to stop
+	for change in together shared; do [ -z "${on[$change]}" ] || turn "$change"; done
+	third="[peer third]
+kind = memd
+memory = 4M"
+	with "$second" "$third"
+	t "the volumed comes again, and another store" xseg reload with.conf
+	kill -STOP "$(peer_field second pid)"
+	with "$second" "$third" "$image" "[run]" "together = second third"
+	start reload xseg reload with.conf
+	reload=$started
+	log=$XDG_STATE_HOME/xseg-$XSEG_SEGMENT.log
+	t "both shall share a process, and the export come" wait_for 60 grep -q \
+		"second is replaced, as asked" "$log"
+	sleep 1
+	kill -CONT "$(peer_field second pid)"
+	wait "$reload"
+	is "one reload does it" "$?" 0
+	is "the server begins when the volumed has stopped" "$(sed -n \
+		's/.*supervisor: \(all that is replaced has stopped\|started export image\).*/\1/p' "$log" |
+		tail -n 2 | tr '\n' ,)" "all that is replaced has stopped,started export image,"
+	t "and serves" image_is_served
 else
 	skip "an export goes with its volumed" "nbdkit is not there"
 fi
