@@ -393,13 +393,32 @@ static int poll_ms(const struct supervisor *s)
 	return exports_poll_ms(s, ms);
 }
 
+/* Another order, or a death, has made the peer begin anew since this order was given; or the process
+ * for that is not in the segment yet. generation 0: the command does not say which one it means. */
+static bool has_begun_anew(struct supervisor *s, uint32_t peer, uint32_t generation)
+{
+	const struct unit *u = units_of(&s->units, peer);
+	struct xseg_peer_info info;
+	enum xseg_peer_state state = units_peer_state(&s->units, peer, &info);
+
+	if (!generation || state == XSEG_PEER_FREE)
+		return false;
+	return info.generation != generation ||
+	       (u->child && !xseg_peer_is_up(state) && info.pid != (uint32_t)u->child);
+}
+
 /* V12. Who has asked is told by the peer, which serves again or does not. */
-static void prepare_restart(struct supervisor *s, uint32_t peer)
+static void prepare_restart(struct supervisor *s, uint32_t peer, uint32_t generation)
 {
 	struct unit *u;
 
 	if (peer >= s->units.stack->nr_peers || stop_is_on(s))
 		return;
+	if (has_begun_anew(s, peer, generation)) {
+		log_info("%s: %s has been started since a restart of it was asked for", me,
+			s->units.stack->peers[peer].name);
+		return;
+	}
 	u = &s->units.unit[units_of(&s->units, peer) - s->units.unit];
 	/* somebody has started it by hand, and no step has seen that */
 	if (u->state == UNIT_STOPPED && unit_has(&s->units, u, xseg_peer_is_up))
@@ -414,14 +433,14 @@ static void prepare_restart(struct supervisor *s, uint32_t peer)
 	u->started = false;		/* so that all of a group are begun */
 }
 
-static void take_order(struct supervisor *s, uint32_t value)
+static void take_order(struct supervisor *s, uint64_t value)
 {
-	enum export_order order = value >> 16;
+	enum export_order order = (uint32_t)value >> 16;
 
 	if (order)
 		exports_command(s, order, value & 0xffff);
 	else
-		prepare_restart(s, value);
+		prepare_restart(s, value & 0xffff, value >> 32);
 }
 
 /* False: it is to leave, with peers that have not stopped. */
@@ -433,7 +452,7 @@ static bool take_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 	if (signo == SIGCHLD) {
 		reap(s);
 	} else if (signo == SUPERVISE_RESTART_SIGNAL) {
-		take_order(s, (uint32_t)info->ssi_int);
+		take_order(s, info->ssi_ptr);
 	} else if (signo == SUPERVISE_CANCEL_SIGNAL && stops) {
 		log_info("%s: asked to take the stop back", me);
 		stop_take_back(s, ECANCELED, 0);

@@ -59,7 +59,8 @@
  *   V12 `xseg peer restart` sends SUPERVISE_RESTART_SIGNAL, then has the peers of that process
  *   stop.
  *       The supervisor starts the process again, once, by the program that is in its place then.
- *       So the next process is the supervisor's child, too, with its log and its limits.
+ *       So the next process is the supervisor's child, too, with its log and its limits. An order
+ *       for an incarnation that has ended meanwhile is void: it would hold for a later end.
  *
  *   V13 The stack in the segment may get other options while the supervisor runs (xseg cache set
  *       --save, xseg reload). Each process is started with those that are there then. A stack of

@@ -73,11 +73,21 @@ as_the_file()
 	[ "$(xseg --json reload --dry-run | jq '.differences | length')" = 0 ]
 }
 
+# is_left PEER: the supervisor's last word of it is that it has stopped, and it is not started
+is_left()
+{
+	[ "$(grep -E "supervisor: (started )?$1( |$)" "$log" | tail -n 1 | sed 's/.*supervisor: //')" = "$1 stopped" ]
+}
+log=$TMP/xseg-$XSEG_SEGMENT.log
+
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create v --size 4M
 for halt in "" halted; do
 	n=${halt:+1}
 	t "two restarts of one peer${halt:+, $halt}" both "peer restart volumed" "peer restart volumed"
+	kill -TERM "$(peer_field volumed pid)"
+	t "no order is left: one that ends by itself then stays away" wait_for 60 is_left volumed
+	t "until it is started" xseg peer start volumed
 	t "two restarts of peers above each other" both "peer restart volumed" "peer restart cached"
 	t "two restarts of all" both "peer restart --all" "peer restart --all"
 	t "a restart of all, and a setting that is saved" \

@@ -33,6 +33,13 @@
  * is about to be stopped by the sender, is started again when it has ended. The kernel queues such
  * a signal: of two that come together none is lost. */
 #define SUPERVISE_RESTART_SIGNAL (SIGRTMIN + 1)
+/* The upper half of the value, which is a pointer's, is the generation that the sender means, or 0.
+ * The order is void if the peer has another one by then: it has been started since. */
+static inline uint64_t supervise_restart_pack(uint32_t place, uint32_t generation)
+{
+	return (uint64_t)generation << 32 | place;
+}
+
 /* Or with supervise_order_pack() as its value: what is to be done with an export. */
 enum export_order { EXPORT_START = 1, EXPORT_STOP, EXPORT_RESTART };
 

@@ -81,13 +81,13 @@ int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int si
 	return signal_peer(seg, peer, sig, NULL);
 }
 
-static int send_value(struct xseg *seg, const struct xseg_peer_info *peer, int sig, uint32_t value)
+static int send_value(struct xseg *seg, const struct xseg_peer_info *peer, int sig, uint64_t value)
 {
 	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
 
 	info.si_pid = getpid();
 	info.si_uid = getuid();
-	info.si_value.sival_int = (int)value;
+	info.si_value.sival_ptr = (void *)(uintptr_t)value;
 	return signal_peer(seg, peer, sig, &info);
 }
 
@@ -96,9 +96,11 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
 	return send_value(seg, peer, MAIN_STOP_SIGNAL, peer->index);
 }
 
-int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor, uint32_t place)
+int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor, uint32_t place,
+	uint32_t generation)
 {
-	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL, place);
+	return send_value(seg, supervisor, SUPERVISE_RESTART_SIGNAL,
+		supervise_restart_pack(place, generation));
 }
 
 int proc_order_export(struct xseg *seg, const struct xseg_peer_info *supervisor,

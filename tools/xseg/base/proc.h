@@ -25,9 +25,9 @@ int proc_fail_named(struct xseg *seg, const struct xseg_peer_info *peer, const c
 /* Has this peer, and no other of its process, stop in an orderly way. */
 int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUST_CHECK;
 /* Tells the supervisor to start the process of a peer again when it has ended: once. place: the
- * peer's in the stack. */
-int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor,
-		      uint32_t place) XSEG_MUST_CHECK;
+ * peer's in the stack. Nothing happens if it is of another generation by then. */
+int proc_restart_peer(struct xseg *seg, const struct xseg_peer_info *supervisor, uint32_t place,
+	uint32_t generation) XSEG_MUST_CHECK;
 /* Tells the supervisor what to do with an export, by its place in the stack. */
 int proc_order_export(struct xseg *seg, const struct xseg_peer_info *supervisor,
 		      enum export_order order, uint32_t place) XSEG_MUST_CHECK;

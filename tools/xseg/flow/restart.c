@@ -105,7 +105,8 @@ static int tell_supervisor(struct restart *r, const struct process *p, bool *sup
 	if (*supervised && peer_word_stopping(&supervisor))
 		return launch_refuse(r->t, r->seg);
 	for (i = 0; *supervised && !rc && i < p->nr; i++)
-		rc = proc_restart_peer(r->seg, &supervisor, p->place[i]);
+		rc = proc_restart_peer(
+			r->seg, &supervisor, p->place[i], p->old[i].generation);
 	return rc ? tool_fail_errno(rc, NULL, "ask the owner of its process",
 				    WHAT ": the supervisor of segment %s", r->t->segment)
 		  : TOOL_DONE;
