@@ -293,12 +293,33 @@ bool alog_idle(const struct alog *l)
 	return l->repair.state == REPAIR_NONE && l->job == JOB_NONE && l->s.written >= l->s.end;
 }
 
+/* Ids that were looked at: all of them for their first pages, then all for their records. */
+static uint64_t opening_done(const struct alog *l, uint64_t ids)
+{
+	uint64_t at = l->opening.at - l->head.lowest;
+
+	switch (l->opening.state) {
+	case OPEN_HEADS:
+		return 0;
+	case OPEN_FIRST:
+		return at;
+	case OPEN_RECORDS:
+		return ids + at;
+	default:
+		return 2 * ids;
+	}
+}
+
 void alog_stats(const struct alog *l, struct alog_stats *stats)
 {
+	uint64_t ids = l->head.next_id - l->head.lowest;
+
 	*stats = l->stats;
 	stats->epoch = l->head.epoch;
 	stats->zones = l->z.used;
 	stats->zones_free = zones_free(l);
 	stats->own_zones = l->own.used;
+	stats->opening_done = opening_done(l, ids);
+	stats->opening_of = 2 * ids;
 	stats->warm = l->opening.warm;
 }

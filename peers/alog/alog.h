@@ -313,6 +313,7 @@ struct alog_stats {
 	uint64_t epoch, records, appended_bytes, copied_bytes, written_bytes;
 	uint64_t zones_deleted, repairs, bad_records, holes, flushes;
 	uint32_t zones, zones_free, opened_by_hints, opened_by_scan, own_zones;
+	uint64_t opening_done, opening_of;	/* zones of the opening; each is looked at twice */
 	bool warm;		/* the arena is that of the last opening before this one */
 };
 void alog_stats(const struct alog *l, struct alog_stats *stats);

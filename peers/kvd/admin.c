@@ -56,6 +56,16 @@ static const char *const states[] = {
 	[KVD_BROKEN] = "broken", [KVD_SALVAGING] = "broken", [KVD_SALVAGED] = "salvaged",
 };
 
+/* How far the opening is, or why there is none. */
+static void add_opening(const struct kvd *k, const struct alog_stats *s, struct kv_text *t)
+{
+	if (k->state < KVD_OPEN)
+		kv_add(t, "opening_done=%" PRIu64 "\nopening_of=%" PRIu64 "\n", s->opening_done,
+			s->opening_of);
+	if (k->state >= KVD_BROKEN)
+		kv_add(t, "error=%s\nreason=%s\n", strerrorname_np(-k->error), k->why);
+}
+
 static int64_t info(struct kvd *k, struct kv_text *t)
 {
 	struct alog_stats s;
@@ -89,6 +99,7 @@ static int64_t info(struct kvd *k, struct kv_text *t)
 		  "\nopened_ns=%" PRIu64 "\nopened_by_scan=%u\nsync=%s\n",
 		counted(k, KS_BAD_RECORDS), s.holes, counted(k, KS_DIRTY_BYTES), k->opened_ns,
 		s.opened_by_scan, k->opt.sync_text);
+	add_opening(k, &s, t);
 	return (int64_t)t->used;
 }
 

@@ -75,6 +75,7 @@
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
 #define KVD_OWED	500u			/* peers */
+#define KVD_WHY		400u
 #define KVD_SECOND	1000000000ull
 
 enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
@@ -314,6 +315,7 @@ struct kvd {
 	uint32_t id;
 	enum kvd_state state;
 	int error;				/* BROKEN */
+	char why[KVD_WHY];			/* the same, and what to do, in words */
 	uint64_t opened_ns, began_ns;
 	struct peer_port *pp;
 

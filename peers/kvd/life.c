@@ -416,7 +416,8 @@ static void be_broken(struct kvd *k, int error)
 
 	k->state = KVD_BROKEN;
 	k->error = error;
-	log_error("%s: the log +%s cannot be opened: %s", k->peer.name, k->cfg.prefix, why);
+	snprintf(k->why, sizeof(k->why), "its log +%s cannot be opened: %s", k->cfg.prefix, why);
+	log_error("%s: %s", k->peer.name, k->why);
 }
 
 /* L2 */
