@@ -85,6 +85,16 @@ static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 		peer->name, below->name, view_state_name(below->state), below->name);
 }
 
+int ending_look_stranded(
+	struct xseg *seg, const struct xseg_peer_info *peer, struct tool_span *stranded)
+{
+	struct xseg_peer_info below = { .name = "" };
+
+	if (tool_span_ns(stranded, view_stranded(seg, peer, &below)) < STRANDED_NS)
+		return TOOL_DONE;
+	return fail_stranded(seg, peer, &below);
+}
+
 static uint32_t count_alive(struct xseg *seg)
 {
 	struct view_peers peers;
@@ -166,13 +176,14 @@ void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall
 static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer,
 		      struct xseg_peer_info *now, struct ending_stall *stall)
 {
-	struct xseg_peer_info below = { .name = "" };
 	struct tool_span stranded = { 0 };
 	char dirty[OUT_TEXT];
+	int rc;
 
 	while (still_runs(seg, peer, now)) {
-		if (tool_span_ns(&stranded, view_stranded(seg, now, &below)) >= STRANDED_NS)
-			return fail_stranded(seg, peer, &below);
+		rc = ending_look_stranded(seg, now, &stranded);
+		if (rc)
+			return rc;
 		if (tool_out_of_time(t))
 			return tool_later(
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",

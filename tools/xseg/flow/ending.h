@@ -47,6 +47,10 @@ struct ending_stall {
  * ever, with what is dirty, or to make stable what no longer is. That nothing has gone on for 5 s
  * is said, once. */
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
+/* The same of a peer that cannot stop, as one below it has ended and is started by nobody. After 3 s
+ * of that it is said, and returned as an error. The peer stops when that is started. */
+int ending_look_stranded(
+	struct xseg *seg, const struct xseg_peer_info *peer, struct tool_span *stranded);
 
 /* Has the supervisor (which must be alive) stop all peers, and waits until it has left, or the stop
  * is taken back (E3). That a store is dead then, and could not be started to sync, is an error. */

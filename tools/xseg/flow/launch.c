@@ -662,6 +662,7 @@ void launch_watch(struct launch *l, struct tool *t, struct xseg *seg, const stru
 int launch_wait_again(struct launch *l, const struct xseg_peer_info *old, bool *stays)
 {
 	struct ending_stall stall = ENDING_STALL_OF(old);
+	struct tool_span stranded = { 0 };
 	struct xseg_peer_info info;
 	struct sight sight;
 	char dirty[OUT_TEXT];
@@ -673,6 +674,9 @@ int launch_wait_again(struct launch *l, const struct xseg_peer_info *old, bool *
 		if (*stays)
 			break;
 		if (info.generation == old->generation && view_peer_alive(&info)) {
+			rc = ending_look_stranded(l->seg, &info, &stranded);
+			if (rc)
+				return rc;
 			ending_look_for_stall(l->t, l->seg, &stall);
 			tool_progress(l->t, "stopping %s: %s dirty", old->name,
 				      out_size(dirty_bytes_of(l->seg, old->index), dirty));
