@@ -113,8 +113,8 @@ no_log()
 	local before code=${2:-1}
 	before=$(find objects -type f -exec sha256sum {} + | sort)
 	rm -f "$log"
-	t "the stack comes up" xseg up stack.conf
-	t "the log says why, and what to do" wait_for 60 grep -qE "$1" "$log"
+	expect_err "$code" "kv runs and does not serve: .*$1" "up says why, and what to do" xseg up stack.conf
+	t "so does the log" grep -qE "$1" "$log"
 	expect_err "$code" "its log cannot be opened; the log of the stack says why" "a get fails" \
 		xseg kv get "key a"
 	expect_err "$code" "its log cannot be opened" "a put does" bash -c 'printf x | xseg kv put x'
@@ -139,9 +139,9 @@ no_log "both of its heads are damaged; bring back .*head.1 from a copy of the st
 # ---- salvage ----
 
 rm -f "$log"
-t "a stack with two bad heads comes up" xseg up stack.conf
-t "the log of the stack names the salvage" wait_for 60 \
-	grep -q "xseg.* kv backup FILE --salvage'" "$log"
+expect_err 1 "xseg.* kv backup FILE --salvage'" "up of a log with two bad heads names the salvage" \
+	xseg up stack.conf
+t "so does the log of the stack" grep -q "xseg.* kv backup FILE --salvage'" "$log"
 expect_err 1 "'xseg kv backup FILE --salvage' saves its values" "a backup names the salvage" \
 	xseg kv backup saved
 t "a salvage writes a file" xseg kv backup saved --salvage
@@ -192,8 +192,9 @@ no_log "it was made with another size, zone_size or tail; start it with those" 2
 sed -i 's/size = 16M/size = 8M/' stack.conf
 sed -i 's/^tail/keys = 5\ntail/' stack.conf
 rm -f "$log"
-t "with too few keys the stack comes up" xseg up stack.conf
-t "the log says what to do" wait_for 60 grep -q "more keys than keys= allows; start it with more" "$log"
+few="more keys than keys= allows; start it with more"
+expect_err 1 "$few" "with too few keys up says what to do" xseg up stack.conf
+t "so does the log" grep -q "$few" "$log"
 t "the stack goes down" xseg down
 sed -i '/^keys/d' stack.conf
 

@@ -1,9 +1,10 @@
 /* extend - a command that a service manager waits for puts the manager's time-out off while data is
- * flushed.
+ * flushed, or a log is opened.
  *
- * A flush may take longer than any time-out that fits all else. So while the command waits for one
+ * Both may take longer than any time-out that fits all else. So while the command waits for a flush
  * (tool_flushes()), it says EXTEND_TIMEOUT_USEC (notify.h) when there is less dirty data, or when a
- * cache has written some. If the store takes nothing for a minute, the manager's time-out holds.
+ * cache has written some. Of a log (tool_goes_on()) it says so when more of it was read. If nothing
+ * goes on for a minute, the manager's time-out holds.
  *
  * Contract: one thread; works on any attachment. Without a manager nothing is done.
  */
@@ -17,7 +18,7 @@
 struct extend {
 	struct xseg *seg;
 	const char *what;			/* the command */
-	uint64_t looked_ns, dirty, flushed;
+	uint64_t looked_ns, went_on_ns, dirty, flushed;
 	bool told;
 };
 

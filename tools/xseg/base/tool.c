@@ -136,7 +136,13 @@ bool tool_out_of_time(const struct tool *t)
 void tool_flushes(const struct tool *t)
 {
 	if (t->flushes)
-		t->flushes(t->flushes_arg);
+		t->flushes(t->waits_arg);
+}
+
+void tool_goes_on(const struct tool *t, const char *text)
+{
+	if (t->goes_on)
+		t->goes_on(t->waits_arg, text);
 }
 
 /* ---- saying things ----------------------------------------------------------------------- */

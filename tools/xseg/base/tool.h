@@ -45,8 +45,10 @@ struct tool {
 	bool json, quiet;
 	uint64_t timeout_ns;			/* 0: none */
 	uint64_t deadline_ns;			/* monotonic; UINT64_MAX: none */
-	void (*flushes)(void *arg);	/* unless it is NULL, tool_flushes() calls it */
-	void *flushes_arg;
+	/* unless they are NULL, tool_flushes() and tool_goes_on() call them */
+	void (*flushes)(void *arg);
+	void (*goes_on)(void *arg, const char *text);
+	void *waits_arg;
 };
 
 /* One command. `words` are one or two; handlers get what is neither a word nor an option. */
@@ -90,6 +92,8 @@ void tool_clear_interrupt(void);
 bool tool_out_of_time(const struct tool *t);
 /* To be called again and again while a wait is for data that a cache writes to the store. */
 void tool_flushes(const struct tool *t);
+/* Something else that the command waits for has come further, as the text says. */
+void tool_goes_on(const struct tool *t, const char *text);
 
 /* Whose commands hints name (T5); the text stays the caller's, and may change later. */
 void tool_name_segment(const char *segment);

@@ -30,6 +30,7 @@
 #include "tools/xseg/text/export_text.h"
 #include "tools/xseg/text/peer_text.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/ready.h"
 #include "tools/xseg/base/stopped.h"
 #include "tools/xseg/base/view.h"
 
@@ -247,6 +248,8 @@ int peer_start(struct tool *t, const void *opts, int argc, char **argv)
 	rc = forget(t, seg, "peer start", argv[0]);
 	if (!rc)
 		rc = launch_peer(t, seg, argv[0]);
+	if (!rc)
+		rc = ready_wait_named(t, seg, "peer start", argv[0]);
 	xseg_detach(seg);
 	if (rc)
 		return rc;
@@ -398,7 +401,8 @@ static int restart_one(struct tool *t, const struct one_peer *p)
 		rc = forget(t, p->seg, "peer restart", name);
 	if (rc)
 		return rc;
-	return alive ? restart_peer(t, p->seg, p->info, false) : launch_peer(t, p->seg, name);
+	rc = alive ? restart_peer(t, p->seg, p->info, false) : launch_peer(t, p->seg, name);
+	return rc ? rc : ready_wait_named(t, p->seg, "peer restart", name);
 }
 
 static int restart_named(struct tool *t, const char *name)
@@ -439,6 +443,8 @@ static int restart_stack(struct tool *t, bool if_replaced)
 		return rc;
 	extend_begin(&extend, t, seg, "peer restart");
 	rc = restart_all(t, seg, if_replaced);
+	if (!rc)
+		rc = ready_wait_named(t, seg, "peer restart", NULL);
 	extend_end(&extend, t, rc);
 	if (!rc)
 		rc = note_exports(t, seg);

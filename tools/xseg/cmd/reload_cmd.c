@@ -31,6 +31,7 @@
 #include "tools/xseg/base/extend.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/ready.h"
 #include "tools/xseg/base/stack_lock.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/cmd/commands.h"
@@ -390,6 +391,8 @@ static int apply(struct reloading *r)
 	if (!rc)
 		launch_note_away(&(struct launch){
 			.t = r->t, .seg = r->seg, .stack = r->file->stack });
+	if (!rc && r->d->nr)
+		rc = ready_wait(r->t, r->seg, r->file->stack, RELOAD, NULL, NULL);
 	return rc;
 }
 

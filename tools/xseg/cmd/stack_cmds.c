@@ -11,6 +11,9 @@
  *       serving. `down --cancel`, and `up` during a stop, do so, too.
  *   U5  `up` starts nothing while a peer that nobody would start again has dirty data, or one of
  *       those that it would start still sends to that.
+ *   U6  A peer that runs and is not ready (ready.h) is told, with the exit code of that. The stack
+ *       stays: other peers serve, and values of a log that cannot be opened are saved from there.
+ *       A service or one in the foreground stays, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,6 +35,7 @@
 #include "tools/xseg/flow/stay.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/ready.h"
 #include "tools/xseg/base/view.h"
 
 #define AT(field) offsetof(struct stack_up_opts, field)
@@ -67,6 +71,7 @@ struct upping {
 	bool made;				/* the segment is ours */
 	struct view_peers before;		/* what was there */
 	struct launch launch;
+	uint32_t nr_not;			/* peers that run and are not ready (U6) */
 	bool taken_back;	/* the stack serves, as a stop of it was taken back */
 	bool again;		/* the stack serves, and this program was its predecessor
 				 * (stay.h) */
@@ -317,15 +322,15 @@ static void undo(struct upping *u)
 
 static int say_up(const struct upping *u)
 {
+	uint32_t nr_not = u->launch.nr_away + u->nr_not, i;
 	json_t *j, *peers, *exports, *away;
 	struct stopped s;
-	uint32_t i;
 
 	if (u->taken_back && !u->t->json)
 		return out_done();
-	if (!u->t->json && u->launch.nr_away) {
+	if (!u->t->json && nr_not) {
 		tool_say(u->t, "%u of %u peers serve; 'xseg status' shows them",
-			u->stack->nr_peers - u->launch.nr_away, u->stack->nr_peers);
+			u->stack->nr_peers - nr_not, u->stack->nr_peers);
 		return out_done();
 	}
 	if (!u->t->json) {
@@ -396,7 +401,7 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 	struct upping u = { .t = t, .path = argv[0], .again = o->service && getenv(STAY_AGAIN) };
 	bool stays = o->foreground || o->service;
 	struct extend extend;
-	int rc;
+	int rc, not_ready = TOOL_DONE;
 
 	(void)argc;
 	rc = read_stack(&u);
@@ -406,8 +411,12 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 		extend_begin(&extend, t, u.seg, "up");
 	if (!rc && !u.taken_back)
 		rc = bring_up(&u);
+	if (!rc)
+		not_ready = ready_wait(t, u.seg, u.stack, "up", NULL, &u.nr_not);
+	if (not_ready == TOOL_LATER)
+		rc = not_ready;
 	if (u.seg && o->service)
-		extend_end(&extend, t, rc);
+		extend_end(&extend, t, rc ? rc : not_ready);
 	if (!rc)
 		rc = say_up(&u);
 	if (!rc && !stays && !u.taken_back)
@@ -418,7 +427,9 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 	u.launch.t = t;
 	u.launch.seg = u.seg;
 	if (!rc && stays)
-		rc = stay_until_stopped(&u.launch, o->service);
+		rc = stay_until_stopped(&u.launch, o->service, u.nr_not);
+	else if (!rc)
+		rc = not_ready;
 	view_peers_fini(&u.before);
 	if (u.seg)
 		xseg_detach(u.seg);

@@ -24,6 +24,7 @@
 #include "tools/xseg/text/space_text.h"
 #include "tools/xseg/text/volume_use.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/ready.h"
 #include "tools/xseg/base/stopped.h"
 
 #define LOAD_NS (TOOL_SECOND / 2)
@@ -303,6 +304,7 @@ static json_t *store_json(struct asker *a, const struct xseg_peer_info *p)
 					       "dirty_bytes", "bad_records" };
 	struct client *c = asker_client(a);
 	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "info") >= 0;
+	struct ready ready = { .answers = false };
 	json_t *j = json_object();
 	char word[128];
 	size_t i;
@@ -310,6 +312,11 @@ static json_t *store_json(struct asker *a, const struct xseg_peer_info *p)
 	out_set_text(j, "name", p->name);
 	out_set_text(j, "state",
 		answers && client_value(c->text, "state", word, sizeof(word)) ? word : NULL);
+	if (answers)
+		ready_read(c->text, &ready);
+	out_set_text(j, "reason", ready.state == READY_NO ? ready.why : NULL);
+	out_set_int(j, "opening_done", ready.done);
+	out_set_int(j, "opening_of", ready.of);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(
 			j, numbers[i],
@@ -563,6 +570,23 @@ static void print_pools(const json_t *j)
 	}
 }
 
+static void print_broken(const char *reason)
+{
+	char line[READY_WHY + 32];
+
+	snprintf(line, sizeof(line), "broken: %s", reason);
+	print_hint(line);
+}
+
+static void print_opening(const json_t *j)
+{
+	struct ready r = { .state = READY_OPENS, .done = out_int(j, "opening_done"),
+		.of = out_int(j, "opening_of") };
+	char percent[READY_TEXT];
+
+	printf("opening its log%s\n", ready_percent(&r, percent));
+}
+
 static void print_stores(const json_t *j)
 {
 	json_t *stores = json_object_get(j, "values"), *p;
@@ -574,8 +598,9 @@ static void print_stores(const json_t *j)
 		if (!json_is_string(json_object_get(p, "state")))
 			print_unknown(j, out_text(p, "name"));
 		else if (!strcmp(out_text(p, "state"), "broken"))
-			printf("broken: its log in the store cannot be opened; the log of the "
-			       "supervisor says why\n");
+			print_broken(out_text(p, "reason"));
+		else if (!strcmp(out_text(p, "state"), "opening"))
+			print_opening(p);
 		else
 			printf("%s, %" PRIu64 " of %" PRIu64 " keys, %s of %s live, %s dirty\n",
 				out_text(p, "state"), out_int(p, "keys"), out_int(p, "keys_max"),

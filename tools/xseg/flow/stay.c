@@ -153,7 +153,18 @@ static int end(struct stay *s, bool alive)
 	return rc;
 }
 
-int stay_until_stopped(const struct launch *launch, bool service)
+/* Of the stack as it has come up. */
+static void tell_ready(const struct stay *s, uint32_t nr_not)
+{
+	if (nr_not)
+		notify_send("READY=1\nSTATUS=%u peer%s not serve, see 'xseg -s %s status'; the "
+			    "others do",
+			nr_not, nr_not == 1 ? " does" : "s do", s->t->segment);
+	else
+		notify_send("READY=1\nSTATUS=all peers serve");
+}
+
+int stay_until_stopped(const struct launch *launch, bool service, uint32_t nr_not)
 {
 	struct stay s = { .t = launch->t, .seg = launch->seg, .launch = launch,
 			  .service = service, .shown = launch->log_from };
@@ -163,7 +174,7 @@ int stay_until_stopped(const struct launch *launch, bool service)
 
 	fflush(stdout);
 	if (service)
-		notify_send("READY=1\nSTATUS=all peers serve");
+		tell_ready(&s, nr_not);
 	for (;;) {
 		alive = view_supervisor(s.seg, &supervisor);
 		if (has_gone(&s, alive) || (s.asked && tool_interrupted()))

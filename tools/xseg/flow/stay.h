@@ -17,7 +17,7 @@
  * much of the log was shown. */
 #define STAY_AGAIN "XSEG_UP_AGAIN"
 
-/* launch: of a stack that serves. */
-int stay_until_stopped(const struct launch *launch, bool service);
+/* launch: of a stack that serves, but for nr_not of its peers, which was told. */
+int stay_until_stopped(const struct launch *launch, bool service, uint32_t nr_not);
 
 #endif
