@@ -116,6 +116,15 @@ static void look_at_stack(struct supervisor *s)
 	stack_destroy(now);
 }
 
+static void note_generations(struct supervisor *s, const struct unit *u)
+{
+	struct xseg_peer_info info;
+
+	for (uint32_t i = 0; i < u->nr; i++)
+		if (units_peer_state(&s->units, u->peer[i], &info) != XSEG_PEER_FREE)
+			s->generation_before[info.index] = info.generation;
+}
+
 static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
 	struct args a;
@@ -128,6 +137,7 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		return;
 	}
 	build_args(s, u, &a);
+	note_generations(s, u);
 	if (!a.failed)
 		rc = spawn(s, a.arg, &u->child);
 	u->since_ms = now_ms;
@@ -393,18 +403,17 @@ static int poll_ms(const struct supervisor *s)
 	return exports_poll_ms(s, ms);
 }
 
-/* Another order, or a death, has made the peer begin anew since this order was given; or the process
- * for that is not in the segment yet. generation 0: the command does not say which one it means. */
+/* Another order, or a death, has made the peer begin anew since this order was given. The process for
+ * that may not be in the segment yet. generation 0: the command does not say which one it means. */
 static bool has_begun_anew(struct supervisor *s, uint32_t peer, uint32_t generation)
 {
 	const struct unit *u = units_of(&s->units, peer);
 	struct xseg_peer_info info;
-	enum xseg_peer_state state = units_peer_state(&s->units, peer, &info);
 
-	if (!generation || state == XSEG_PEER_FREE)
+	if (!generation || units_peer_state(&s->units, peer, &info) == XSEG_PEER_FREE)
 		return false;
 	return info.generation != generation ||
-	       (u->child && !xseg_peer_is_up(state) && info.pid != (uint32_t)u->child);
+	       (u->child && s->generation_before[info.index] == generation);
 }
 
 /* V12. Who has asked is told by the peer, which serves again or does not. */

@@ -31,6 +31,9 @@ struct supervisor {
 	bool told_removed;
 	uint64_t oom_kills; /* of the machine, when it was counted last */
 	struct xseg_lock_watch locks; /* V10 */
+	/* V12: of each peer, by its place in the segment, when a process for it was started last;
+	 * 0: the supervisor has started none */
+	uint32_t generation_before[XSEG_MAX_PORTS];
 	uint64_t locks_ms; /* when they were looked at */
 	uint32_t holder[XSEG_LOCKS_WATCHED], nr_holders; /* processes that were named */
 	sigset_t signals;

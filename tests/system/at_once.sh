@@ -49,7 +49,7 @@ together()
 both()
 {
 	together "$1" "$2"
-	[ "$codes" = "0 0" ] && wait_for 20 all_serve && return
+	[ "$codes" = "0 0" ] && wait_for 60 all_serve && return
 	echo "exit codes $codes"
 	cat "$TMP/first.log" "$TMP/second.log"
 	xseg peer list
