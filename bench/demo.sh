@@ -28,7 +28,7 @@ case ${1:-} in
 	exit 0
 	;;
 *)
-	echo "demo: unknown option $1; bench/demo.sh --help shows what can be set" >&2
+	echo "demo: unknown option $1; bench/demo.sh --help lists the options" >&2
 	exit 2
 	;;
 esac

@@ -27,7 +27,7 @@ series_run()
 	measure "$at-flush.$round.json" "${@:5}" --opmix=flush:100 --number_ios=1
 	# Of the samples, what is needed: else they are a hundred times as long.
 	jq '.samples |= map({ start_ns, end_ns, write: (.write | { total_ios, io_bytes }) })' \
-		"$tmp/run.json" >"$at-run.$round.json" || fail "what xbench says is no JSON"
+		"$tmp/run.json" >"$at-run.$round.json" || fail "the result of xbench is no JSON"
 }
 
 # series_each FUNCTION: with STORE PATTERN SYSTEM ROUND and the path of the raw files but for

@@ -188,7 +188,7 @@ static void over(void *ctx)
 		return;
 	}
 	kvd_clear_sweep_found(k);		/* S2 */
-	log_info("%s: the zones of +%s are read; a backup has what they hold", k->peer.name,
+	log_info("%s: the zones of +%s are read; a backup has their records", k->peer.name,
 		k->cfg.prefix);
 	end(k, 0, "");
 }

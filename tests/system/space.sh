@@ -133,6 +133,12 @@ t "a stack on memd" xseg up memory.conf
 t "a volume" xseg volume create small --size 4M
 expect_err 0 "all volumes together may take 9.0M, more than the 8.0M of their store, memd" \
 	"the sizes of two are too much" xseg volume create more --size 5M
+head -c 1M /dev/zero >image.raw
+is "an import that makes its volume says so, too, and once" \
+	"$(xseg volume import image image.raw --create 2>&1 | grep -c 'more than the')" 1
+t "that one goes" xseg volume remove image
+is "a command says it once" "$(xseg volume create image --size 9M 2>&1 | grep -c 'more than the')" 1
+t "that one goes, too" xseg volume remove image
 t "one is filled" load small --rw=write --size=4M
 t "and flushed" xseg volume flush small
 t "it takes what was written" wait_for 60 volume_is small used_bytes $((4 << 20))

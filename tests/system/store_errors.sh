@@ -245,7 +245,7 @@ t "and a directory is in its place" mkdir "$file"
 start strange strange
 t "the store is there again" wait_for 60 state_is strange running
 expect_exit 1 "what is no file cannot be written" $load
-t "its log says why" grep -q "write of .* failed: Is a directory; check what is in the place" \
+t "its log says why" grep -q "write of .* failed: Is a directory; check whether its file" \
 	"$TMP/strange.log"
 t "it ends in order, too" xseg peer stop strange --force
 finish

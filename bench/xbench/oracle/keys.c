@@ -435,14 +435,14 @@ uint32_t xb_keys_change_end(struct xb_keys *k, struct xb_try *t, const struct xb
 	leave(k, t->key);
 	if (refused && !xb_oracle_write_refused(k->oracle, offset, t->issued))
 		wrong += report(k, XB_KEY_REPEATED, t, 0, t->value,
-			"it was refused, and what it wrote was read");
+			"it was refused, and its value was read");
 	if (t->read_issued && wrong)
 		read_end(k, t, NULL, NULL);
 	else if (t->read_issued)
 		wrong += implied_read(k, t,
 			failed ? XB_VALUE_UNKNOWN : value_seen(t, told->result),
 			refused ? "it was not done, for the key was absent"
-				: "it was done on what the key cannot have held");
+				: "it was done on a value that the key cannot have held");
 	if (!refused)
 		xb_oracle_write_end(k->oracle, offset, XB_SECTOR, t->issued, !failed);
 	return wrong;

@@ -121,7 +121,7 @@ const struct opt xb_opts[] = {
 	  .help = "read without a request, while that pays (fio's 0 and 1 mean auto: there is no "
 		  "page cache)" },
 	BOOL(once, NULL,
-	     "a cache keeps nothing of what is read or written, unless it has it already"),
+	     "a cache keeps no data of these reads and writes that it does not have already"),
 	STR(random_distribution, "random|zipf:T", "distribution of random offsets (else random)"),
 	ENUM(sync, "0", sync_names, "whether every write is FUA (fio's names)"),
 	NUM(fsync, OPT_UINT, "0", 0, 0, "N", "flush after every N writes, and wait for it"),

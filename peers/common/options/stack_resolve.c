@@ -73,7 +73,7 @@ static bool find_loop(
 	if (at == STACK_NONE)
 		return false;
 	stack_errors_add(errors, p->downstream_line, "downstream",
-		"what '%s' sends to comes back to it: a loop of downstreams; have the lowest peer "
+		"the downstreams of '%s' are a loop, which leads back to it; have the lowest peer "
 		"send to a store",
 		p->name);
 	return true;

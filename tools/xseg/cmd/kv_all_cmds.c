@@ -50,7 +50,7 @@ const struct opt kv_import_table[] = {
 	OPT_PREFIX("stands before each file's name in its key"),
 	OPT_FLAT("names are percent-encoded, as 'xseg kv export --flat' writes them"),
 	{ .name = "follow", .kind = OPT_BOOL, .off = AT(follow),
-	  .help = "put what symbolic links lead to that leave DIR, in their place" },
+	  .help = "in place of a symbolic link that leaves DIR, put the file or directory at its end" },
 	{ 0 },
 };
 const struct opt kv_export_table[] = {
@@ -64,7 +64,7 @@ const struct opt kv_backup_table[] = {
 	OPT_KVD,
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "replace a file" },
 	{ .name = "salvage", .kind = OPT_BOOL, .off = AT(salvage),
-	  .help = "of a log whose two heads are damaged: what its zones have" },
+	  .help = "read the zones of a log whose two heads are damaged" },
 	{ 0 },
 };
 const struct opt kv_restore_table[] = {

@@ -70,7 +70,7 @@ const struct opt kv_delete_table[] = {
 	  .help = "delete all values of the store, in one step" },
 	{ .name = "in", .kind = OPT_TIME, .off = AT(in_ns), .min = TOOL_SECOND,
 	  .max = TTL_MAX_NS, .arg = "TIME",
-	  .help = "with --all: delete what is there after that time, in whole seconds" },
+	  .help = "with --all: delete the values after that time, in whole seconds" },
 	{ .name = "stable", .kind = OPT_BOOL, .off = AT(stable),
 	  .help = "return when the deletion is on stable storage" },
 	{ 0 },

@@ -220,7 +220,7 @@ static int tell_running(struct upping *u)
 	if (!rc && d && d->nr)
 		rc = tool_fail(TOOL_REFUSED,
 			"up: segment %s has a stack that runs, and %s differs from it in %u "
-			"place%s; 'xseg reload %s' applies what can be",
+			"place%s; 'xseg reload %s' applies those that can be applied",
 			u->t->segment, u->path, d->nr, out_s(d->nr), u->path);
 	else if (!rc)
 		rc = launch_refuse(u->t, u->seg);

@@ -169,7 +169,7 @@ static const char *hint_of(const struct kv_store *s, int64_t rc)
 	case -EFBIG:
 		return "the value is larger than this store takes";
 	case -ESTALE:
-		return "the store does not know what was sent, or has another version: run it "
+		return "the store does not know the request, or has another version: run it "
 		       "again";
 	case -EBUSY:
 		return "too many programs put or get large values; wait for them";
