@@ -171,7 +171,7 @@ static void warn_fails(const json_t *store, const json_t *failing, json_t *warni
 
 	snprintf(text, sizeof(text),
 		"%s %s: %" PRIu64 " request%s failed, the last a %s of %s%s%s%s; its log says "
-		"more",
+		"more, and this line goes 10s after the last failure",
 		out_text(failing, "error"), since_ago_text(out_int(failing, "ms"), since), nr,
 		out_s(nr), out_text(failing, "op"), owned ? "volume " : "object ",
 		out_text(failing, owned ? "volume" : "object"), owned ? ", object " : "",

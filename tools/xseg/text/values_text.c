@@ -107,12 +107,12 @@ static void print_writes(const json_t *j)
 {
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
 
-	printf("appended  %s, and %s copied by compaction; %s written below in all, %" PRIu64
-	       " flushes\n",
+	printf("appended  %s since it was started, and %s copied by compaction; %s written below "
+	       "in all, %" PRIu64 " flush%s\n",
 		out_bytes(out_int(j, "appended_bytes"), a),
 		out_bytes(out_int(j, "compacted_bytes"), b),
 		out_bytes(out_int(j, "written_bytes"), c),
-		out_int(j, "flushes"));
+		out_int(j, "flushes"), out_int(j, "flushes") == 1 ? "" : "es");
 }
 
 static void print_opening(const json_t *j)
@@ -122,8 +122,8 @@ static void print_opening(const json_t *j)
 	printf("index     %s of RAM, built in %s", out_size(out_int(j, "index_bytes"), index),
 		out_time(out_int(j, "opened_ns"), took));
 	if (out_int(j, "opened_by_scan"))
-		printf("; %" PRIu64 " without hints, which had to be read whole",
-			out_int(j, "opened_by_scan"));
+		printf("; %" PRIu64 " zone%s had no hints, and had to be read whole",
+			out_int(j, "opened_by_scan"), out_s(out_int(j, "opened_by_scan")));
 	putchar('\n');
 }
 
