@@ -135,6 +135,11 @@ is "the hits of 'cache status' are those of 'stat'" \
 t "a part is beside its whole" eval \
 	"xseg cache status cached | grep -qE '^looked up [0-9]+ reads: [0-9]+ hits \(.*\), [0-9]+ misses, '"
 
+t "each line of counters ends with its unit" eval \
+	"[ \$(xseg cache status cached | grep -cE '^(waited|bypassed| by) ') -ge 1 ] &&
+	! xseg cache status cached | grep -E '^(waited|bypassed| by) ' |
+		grep -vE ' (buckets|reads|times; a request may wait several times)\$'"
+
 # ---- a program with several queues ----
 
 xbench --volume=disk --rw=randread --bs=4k --numjobs=3 --rate_iops=1000 --runtime=1h --status-interval=200ms \
