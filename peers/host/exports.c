@@ -114,7 +114,7 @@ static bool volumed_serves(struct supervisor *s, const struct stack_export *e)
 		if (!strcmp(stack->peers[i].kind, "volumed") &&
 			(!*e->volumed || !strcmp(stack->peers[i].name, e->volumed)) &&
 			units_peer_state(&s->units, i, &info) == XSEG_PEER_LIVE &&
-			!peer_word_stopping(&info) && !replace_means(s, info.name))
+			!peer_word_stopping(&info) && !replace_of(&s->replace, info.name))
 			return true;
 	return false;
 }

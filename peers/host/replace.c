@@ -32,14 +32,6 @@ static bool stays_of_its_kind(const struct supervisor *s, const struct xseg_peer
 	return at != STACK_NONE && !strcmp(s->units.stack->peers[at].kind, info->kind);
 }
 
-static struct replaced *find(struct supervisor *s, const char *name)
-{
-	for (uint32_t i = 0; i < s->replace.nr; i++)
-		if (!strcmp(s->replace.peer[i].what.name, name))
-			return &s->replace.peer[i];
-	return NULL;
-}
-
 void replace_make(struct supervisor *s)
 {
 	struct stack_record *record = calloc(1, sizeof(*record));
@@ -64,17 +56,13 @@ void replace_make(struct supervisor *s)
 bool replace_holds(struct supervisor *s, const struct unit *u)
 {
 	for (uint32_t i = 0; i < u->nr; i++) {
-		struct replaced *r = find(s, s->units.stack->peers[u->peer[i]].name);
+		const struct replaced *r =
+			replace_of(&s->replace, s->units.stack->peers[u->peer[i]].name);
 
 		if (r && !r->returns)
 			return true;
 	}
 	return false;
-}
-
-bool replace_means(struct supervisor *s, const char *peer)
-{
-	return find(s, peer) != NULL;
 }
 
 /* ---- stopping ---------------------------------------------------------------------------- */

@@ -25,6 +25,8 @@
 #ifndef PEERS_HOST_REPLACE_H
 #define PEERS_HOST_REPLACE_H
 
+#include <string.h>
+
 #include "peers/common/options/stack_record.h"
 
 struct supervisor;
@@ -44,12 +46,19 @@ struct replace {
 	bool told;				/* why it cannot be done yet */
 };
 
+/* The peer of that name, if it is to stop, or has stopped and waits for others; else NULL. */
+static inline const struct replaced *replace_of(const struct replace *all, const char *name)
+{
+	for (uint32_t i = 0; i < all->nr; i++)
+		if (!strcmp(all->peer[i].what.name, name))
+			return &all->peer[i];
+	return NULL;
+}
+
 /* The stack is known, and so are its units. */
 void replace_make(struct supervisor *s);
 void replace_step(struct supervisor *s);
 /* Whether a unit is not started yet, as it has such peers. */
 bool replace_holds(struct supervisor *s, const struct unit *u);
-/* Whether the peer of that name is to stop, or has stopped and waits for others. */
-bool replace_means(struct supervisor *s, const char *peer);
 
 #endif

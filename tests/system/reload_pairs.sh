@@ -278,7 +278,7 @@ kind = memd
 memory = 4M"
 	with "$second" "$third"
 	t "the volumed comes again, and another store" xseg reload with.conf
-	kill -STOP "$(peer_field second pid)"
+	freeze "$(peer_field second pid)"
 	with "$second" "$third" "$image" "[run]" "together = second third"
 	start reload xseg reload with.conf
 	reload=$started
