@@ -237,6 +237,18 @@ bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_
 
 /* ---- statistics -------------------------------------------------------------------------- */
 
+uint64_t view_connections(struct xseg *seg, uint32_t peer)
+{
+	struct xseg_stats_view *block = malloc(sizeof(*block));
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; block && i < xseg_nr_stats(seg); i++)
+		if (xseg_stats_view(seg, i, block) && block->peer == peer)
+			nr += xseg_stats_value(block, "curr_connections");
+	free(block);
+	return nr;
+}
+
 static void sum_into(struct xseg_stats_view *to, const struct xseg_stats_view *from)
 {
 	uint32_t i, j;

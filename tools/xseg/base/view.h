@@ -60,6 +60,9 @@ bool view_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 #define VIEW_START_MAX (XSEG_NAME_MAX + 64)
 const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_START_MAX]);
 
+/* How many clients are connected to a gateway; 0 for other peers. */
+uint64_t view_connections(struct xseg *seg, uint32_t peer);
+
 /* The supervisor's entry, while it is alive. */
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
 

@@ -169,6 +169,7 @@ static int show_list(const struct tool *t, const struct view_peers *peers, bool 
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (stopped_peer(&s, p))
 			tool_note(t, "%s", stopped_tell(p->name, stays));
+	peer_text_note_replaced(t, peers);
 	return rc;
 }
 
@@ -420,7 +421,18 @@ static int restart_named(struct tool *t, const char *name)
 	return t->json ? out_state(name, "running") : TOOL_DONE;
 }
 
-/* Their clients would lose their connections, so servers of exports are told of only. */
+/* Clients of gateways and of exports would lose their connections, so these are told of only. */
+static int note_gateways(const struct tool *t, struct xseg *seg)
+{
+	struct view_peers peers = { 0 };
+	int rc = view_peers_need(seg, &peers);
+
+	if (!rc)
+		peer_text_note_replaced(t, &peers);
+	view_peers_fini(&peers);
+	return rc;
+}
+
 static int note_exports(const struct tool *t, struct xseg *seg)
 {
 	struct exported_all all;
@@ -446,6 +458,8 @@ static int restart_stack(struct tool *t, bool if_replaced)
 	if (!rc)
 		rc = ready_wait_named(t, seg, "peer restart", NULL);
 	extend_end(&extend, t, rc);
+	if (!rc)
+		rc = note_gateways(t, seg);
 	if (!rc)
 		rc = note_exports(t, seg);
 	xseg_detach(seg);

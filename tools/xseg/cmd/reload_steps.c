@@ -88,21 +88,9 @@ static bool ends_before(const struct xseg_peer_info *client, void *arg)
 	return ends;
 }
 
-static uint64_t connections_of(struct xseg *seg, uint32_t gateway)
-{
-	struct xseg_stats_view *block = malloc(sizeof(*block));
-	uint64_t nr = 0;
-
-	for (uint32_t i = 0; block && i < xseg_nr_stats(seg); i++)
-		if (xseg_stats_view(seg, i, block) && block->peer == gateway)
-			nr += xseg_stats_value(block, "curr_connections");
-	free(block);
-	return nr;
-}
-
 static int refuse_connections(struct reloading *r, const struct route_node *n)
 {
-	uint64_t nr = connections_of(r->seg, n->peer);
+	uint64_t nr = view_connections(r->seg, n->peer);
 
 	return nr ? tool_fail(TOOL_REFUSED,
 			    RELOAD ": by %s, %s serves the values of another store, and %" PRIu64

@@ -7,7 +7,9 @@
 
 #include "peers/common/say/export_words.h"
 #include "tools/xseg/base/halted.h"
+#include "tools/xseg/base/proc.h"
 #include "tools/xseg/base/stopped.h"
+#include "tools/xseg/base/tool.h"
 #include "tools/xseg/text/clients_text.h"
 
 static const char *downstream_name(const struct view_peers *peers, const struct xseg_peer_info *p)
@@ -35,6 +37,8 @@ static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_i
 	out_set_text(j, "hosted_by", alive ? p->member_label : NULL);
 	out_set_text(j, "downstream", downstream_name(peers, p));
 	out_set_int(j, "arena_bytes", p->arena_bytes);
+	json_object_set_new(
+		j, "replaced", alive ? json_boolean(proc_is_replaced(p->pid)) : json_null());
 	return j;
 }
 
@@ -48,6 +52,50 @@ json_t *peer_text_json(const struct view_peers *peers)
 	for (i = 0; i < peers->nr; i++)
 		json_array_append_new(array, one_json(peers, &peers->info[i], &s));
 	return array;
+}
+
+/* How many peers its process has; *connections: of those that are gateways. 0: another one stands
+ * for the process, the first. */
+static uint32_t count_process(
+	const struct view_peers *peers, const struct xseg_peer_info *p, uint64_t *connections)
+{
+	uint32_t nr = 0;
+
+	*connections = 0;
+	for (const struct xseg_peer_info *o = peers->info; o < peers->info + peers->nr; o++) {
+		if (o != p && !view_shares_process(o, p))
+			continue;
+		if (o < p)
+			return 0;
+		*connections += view_connections(peers->seg, o->index);
+		nr++;
+	}
+	return nr;
+}
+
+void peer_text_note_replaced(const struct tool *t, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p;
+	uint64_t connections;
+	char lose[64];
+	uint32_t nr;
+
+	for (p = peers->info; p < peers->info + peers->nr; p++) {
+		if (view_peer_is_client(p) || !view_peer_alive(p) || !proc_is_replaced(p->pid) ||
+			!view_in_stack(peers->seg, p->name))
+			continue;
+		nr = count_process(peers, p, &connections);
+		if (!nr)
+			continue;
+		snprintf(lose, sizeof(lose), "; connections that it cuts then: %" PRIu64,
+			connections);
+		tool_note(t,
+			"%s: its process, %" PRIu32 ", still runs a program that was replaced; "
+			"'xseg peer restart %s' starts it anew%s",
+			p->name, p->pid,
+			!connections ? "--replaced" : nr > 1 ? "--all" : p->name,
+			connections ? lose : "");
+	}
 }
 
 /* *ports: of all queues that its process has. False: another one stands for the process, the first
