@@ -1,14 +1,15 @@
 #!/bin/bash
 # restart.sh - other programs take the places of those that run, and `peer restart --replaced` has all
 # peers and the supervisor run them, under I/O and without an error. The supervisor starts what is
-# restarted; without a supervisor the command does.
+# restarted; without a supervisor the command does. A store that cannot be started keeps what is above
+# it from being restarted, and a gateway goes on while clients are connected to it.
 # timeout: 150
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached filed xbench jq
+need xseg xseg-host volumed cached filed kvd xseg-memcached xbench jq
 
 mkdir bin
-cp "$BUILD"/bin/{xseg,xseg-host,volumed,cached,filed} bin
+cp "$BUILD"/bin/{xseg,xseg-host,volumed,cached,filed,kvd,xseg-memcached} bin
 export PATH=$TMP/bin:$PATH
 
 # upgrade: the files of all programs are other ones, of the same names, as dpkg makes them
@@ -120,6 +121,63 @@ again_and_again()
 }
 t "a peer is restarted that the supervisor may not have seen yet" again_and_again
 t "it serves" state_is volumed running
+
+# ---- a store that cannot be started ----
+
+t "there is dirty data" xbench --volume=v --rw=write --bs=64k --size=8M --verify=crc32c \
+	--verify_state="$TMP/state" --output=/dev/null
+upgrade
+mv objects away && : >objects
+t "the store dies" xseg peer kill filed
+before=$(peer_field cached pid)
+said="peer restart: filed did not start: .*objects cannot be opened"
+expect_err 1 "$said" "peers are not restarted while it does not start" xseg peer restart --replaced
+expect_err 1 "$said" "nor are all" xseg peer restart --all
+is "the cache above it goes on" "$(peer_field cached state) $(peer_field cached pid)" "running $before"
+t "peer list says that it is of before" bash -c \
+	"xseg peer list 2>&1 | grep 'cached: its process, $before, .* was replaced; .*peer restart --replaced'"
+expect_json 'map(select(.name == "cached" or .name == "volumed")) | length == 2 and all(.replaced)' \
+	"and so does its JSON" xseg --json peer list
+rm objects && mv away objects
+t "when the store is mended, the next try does the rest" xseg peer restart --replaced
+t "each process is of the new programs" all_new
+is "which peer list sees" "$(xseg peer list 2>&1 | grep -c 'was replaced')" 0
+t "the data is there" xbench --volume=v --rw=write --bs=64k --size=8M --verify_only \
+	--verify_state="$TMP/state" --output=/dev/null
+t "the stack goes down" xseg down
+
+# ---- a gateway ----
+
+port=$(free_port)
+stack "[peer kvd]" "size = 8M" "zone_size = 256k" "downstream = cached" "[peer memcached]" "kvd = kvd" \
+	"listen = 127.0.0.1:$port" >gateway.conf
+t "a stack with a gateway comes up" xseg up gateway.conf
+exec 9<>"/dev/tcp/127.0.0.1/$port"
+ask()		# what the client gets for its line
+{
+	local line
+	printf '%s\r\n' "$@" >&9
+	read -r -t 60 line <&9
+	echo "${line%$'\r'}"
+}
+is "a client connects" "$(ask "set key 0 0 5" value)" STORED
+connected()		# N
+{
+	[ "$(xseg --json stat | jq '.gateways[] | select(.name == "memcached").curr_connections')" = "$1" ]
+}
+t "and is counted" wait_for 60 connected 1
+upgrade
+before=$(peer_field memcached pid)
+xseg peer restart --replaced 2>said
+is "the others are restarted" "$?" 0
+is "the gateway goes on" "$(peer_field memcached pid)" "$before"
+t "which is said, with the number of connections" grep -qE "memcached: its process, $before, .*; \
+'xseg.* peer restart memcached' starts it anew; connections that it cuts then: 1" said
+is "the client goes on" "$(ask "get key")" "VALUE key 0 5"
+exec 9>&-
+t "the client leaves" wait_for 60 connected 0
+t "then the gateway is restarted, too" xseg peer restart --replaced
+t "each process is of the new programs" all_new
 t "the stack goes down" xseg down
 
 # ---- peers of one process ----

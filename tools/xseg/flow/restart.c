@@ -15,6 +15,9 @@
 #include "tools/xseg/flow/launch.h"
 
 #define WHAT "peer restart"
+/* The supervisor tries again each 5 s, or more often (peers/host/pace.h). */
+#define TRIES_NS (8 * TOOL_SECOND)
+#define LOOK_NS	 (TOOL_SECOND / 50)
 
 /* Of one command. */
 struct restart {
@@ -300,6 +303,46 @@ static void take_out(struct all *all, const struct process *p)
 				all->name[i][0] = '\0';
 }
 
+static bool is_serving(struct restart *r, uint32_t place, struct xseg_peer_info *info)
+{
+	return is_alive(r, place, info) && info->state == XSEG_PEER_LIVE;
+}
+
+/* The peer does not serve, and may be about to. TOOL_DONE also if nobody starts it. */
+static int wait_started(struct restart *r, uint32_t place)
+{
+	const char *name = r->stack->peers[place].name;
+	uint64_t until = tool_now_ns() + TRIES_NS;
+	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
+	struct launch watch;
+	int rc = TOOL_DONE;
+
+	launch_watch(&watch, r->t, r->seg, r->stack, WHAT);
+	while (!rc && !is_serving(r, place, &info) && tool_now_ns() < until &&
+		xseg_supervisor_alive(r->seg)) {
+		if (xseg_peer_find(r->seg, name) == XSEG_NONE || stopped_look(r->seg, &info))
+			break;
+		rc = launch_look_for_failure(&watch, name);
+		if (!rc && tool_out_of_time(r->t))
+			rc = tool_later(WHAT ": %s is not serving yet, and nothing above it is "
+					     "restarted; see 'xseg peer list'",
+				name);
+		tool_progress(r->t, "waiting for %s", name);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return rc;
+}
+
+/* A gateway among the peers of the process has clients, whose connections would end. */
+static bool has_connections(struct restart *r, const struct process *p)
+{
+	for (uint32_t i = 0; i < p->nr; i++)
+		if (view_connections(r->seg, p->old[i].index))
+			return true;
+	return false;
+}
+
 int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 {
 	struct restart r = { .t = t, .seg = seg };
@@ -314,11 +357,13 @@ int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 	list_all(&r, &all);
 	for (uint32_t i = 0; !rc && i < all.nr; i++) {
 		at = stack_find(r.stack, all.name[i]);
-		if (at == STACK_NONE || !is_alive(&r, at, &info))
+		if (at != STACK_NONE && !is_serving(&r, at, &info))
+			rc = wait_started(&r, at);
+		if (rc || at == STACK_NONE || !is_alive(&r, at, &info))
 			continue;
 		find_process(&r, info.member, &p);
 		take_out(&all, &p);
-		if (if_replaced && !proc_is_replaced(info.pid))
+		if (if_replaced && (!proc_is_replaced(info.pid) || has_connections(&r, &p)))
 			continue;
 		rc = run_process(&r, &p);
 		if (!rc)
