@@ -328,8 +328,15 @@ t "a program is replaced" in_it sh -c \
 	'cp /usr/libexec/xseg/cached /usr/libexec/xseg/new && mv /usr/libexec/xseg/new /usr/libexec/xseg/cached'
 t "a reload applies the stack file" in_it systemctl reload xseg@disk
 is "and restarts nothing for that" "$(cached_pid)" "$old_cached"
-t "an upgrade does" in_it sh -c ': >/run/xseg.upgrade && systemctl reload xseg@disk && rm /run/xseg.upgrade'
+t "an upgrade does" in_it sh -c 'echo $$ >/run/xseg.upgrade && systemctl reload xseg@disk'
 is "it runs the new program" "$([ "$(cached_pid)" != "$old_cached" ] && echo yes)" yes
+printf '\n[export late]\nvolume = disk0\nnbd = /run/xseg/disk/late.sock\nqueues = 1\n' \
+	>>"$TMP/debian/etc/xseg/disk.conf"
+t "an upgrade that was killed has left its mark" in_it test -e /run/xseg.upgrade
+t "a reload applies the stack file nevertheless" in_it systemctl reload xseg@disk
+t "it is served" wait_for 20 serves late
+cp disk.conf "$TMP/debian/etc/xseg/disk.conf"
+t "reload takes the export away" in_it sh -c 'systemctl reload xseg@disk && rm /run/xseg.upgrade'
 
 # ---- an export for another group, as the manual page has it ----
 
