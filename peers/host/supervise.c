@@ -403,8 +403,9 @@ static int poll_ms(const struct supervisor *s)
 	return exports_poll_ms(s, ms);
 }
 
-/* Another order, or a death, has made the peer begin anew since this order was given. The process for
- * that may not be in the segment yet. generation 0: the command does not say which one it means. */
+/* Another order, or a death, has made the peer begin anew since this order was given. The process
+ * for that may not be in the segment yet. generation 0: the command does not say which one it
+ * means. */
 static bool has_begun_anew(struct supervisor *s, uint32_t peer, uint32_t generation)
 {
 	const struct unit *u = units_of(&s->units, peer);

@@ -63,7 +63,8 @@ static void add_opening(const struct kvd *k, const struct alog_stats *s, struct 
 		kv_add(t, "opening_done=%" PRIu64 "\nopening_of=%" PRIu64 "\n", s->opening_done,
 			s->opening_of);
 	if (k->state >= KVD_BROKEN)
-		kv_add(t, "error=%s\nreason=%s\n", strerrorname_np(-k->error), k->why);
+		kv_add(t, "error=%s\nreason=" KVD_BROKEN_FORMAT "\n", strerrorname_np(-k->error),
+			k->cfg.prefix, kvd_why_broken(k->error));
 }
 
 static int64_t info(struct kvd *k, struct kv_text *t)

@@ -75,7 +75,6 @@
 #define KVD_PARTS	24u			/* out at a time; others of kvd have the rest */
 #define KVD_OWN_MAX	8192u			/* large values, at most: the head names them */
 #define KVD_OWED	500u			/* peers */
-#define KVD_WHY		400u
 #define KVD_SECOND	1000000000ull
 
 enum { KVD_WORD_ID = 2 };			/* of a peer's own words in the segment */
@@ -315,7 +314,6 @@ struct kvd {
 	uint32_t id;
 	enum kvd_state state;
 	int error;				/* BROKEN */
-	char why[KVD_WHY];			/* the same, and what to do, in words */
 	uint64_t opened_ns, began_ns;
 	struct peer_port *pp;
 
@@ -419,6 +417,9 @@ bool kvd_time_lags(struct kvd *k);		/* D3: requests have to wait */
 bool kvd_is_expired(struct kvd *k, uint32_t expiry);
 
 /* ---- logged.c ---- */
+/* The reason of a log that is BROKEN with that error, and what to do. */
+#define KVD_BROKEN_FORMAT "its log +%s cannot be opened: %s"	/* prefix, reason */
+const char *kvd_why_broken(int error);
 extern const struct alog_user kvd_log_user;	/* ctx is to be set */
 /* The index has the record of the identity at this place from now on. There is room (change.c). */
 void kvd_index_put(struct kvd *k, const uint64_t id[2], const struct alog_place *at,

@@ -401,23 +401,9 @@ static void go_on_keeping(struct kvd *k)
 
 static void be_broken(struct kvd *k, int error)
 {
-	const char *why = error == -ESTALE ?
-		"another segment has opened it since; values that were put here and not written "
-		"are in this segment alone: use one segment for a log" :
-		error == -EINVAL ? "it was made with another size, zone_size or tail; start it "
-		"with those"
-		: error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
-		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 "
-		"or +PREFIX:head.1 from a copy of the store, or save its values with 'xseg kv "
-		"backup FILE --salvage', give another prefix= and restore them"
-		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
-		"version and make a backup, or give another prefix=" :
-		"its head is not that of a kvd; give another prefix=";
-
 	k->state = KVD_BROKEN;
 	k->error = error;
-	snprintf(k->why, sizeof(k->why), "its log +%s cannot be opened: %s", k->cfg.prefix, why);
-	log_error("%s: %s", k->peer.name, k->why);
+	log_error("%s: " KVD_BROKEN_FORMAT, k->peer.name, k->cfg.prefix, kvd_why_broken(error));
 }
 
 /* L2 */

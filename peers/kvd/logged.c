@@ -440,3 +440,21 @@ void kvd_change_found(struct kvd *k, const struct alog_hint *hint)
 			xseg_req_note(seg, r, KVD_NOTE_SEQUENCE) == hint->sequence)
 			r->user = r;
 }
+
+/* ---- why there is none ---- */
+
+const char *kvd_why_broken(int error)
+{
+	return error == -ESTALE ?
+		"another segment has opened it since; values that were put here and not written "
+		"are in this segment alone: use one segment for a log" :
+		error == -EINVAL ? "it was made with another size, zone_size or tail; start it "
+		"with those"
+		: error == -ENOSPC ? "it has more keys than keys= allows; start it with more"
+		: error == -EBADMSG ? "both of its heads are damaged; bring back +PREFIX:head.0 "
+		"or +PREFIX:head.1 from a copy of the store, or save its values with 'xseg kv "
+		"backup FILE --salvage', give another prefix= and restore them"
+		: error == -EPROTONOSUPPORT ? "another version of xseg has made it; start that "
+		"version and make a backup, or give another prefix=" :
+		"its head is not that of a kvd; give another prefix=";
+}

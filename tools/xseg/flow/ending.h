@@ -47,8 +47,8 @@ struct ending_stall {
  * ever, with what is dirty, or to make stable what no longer is. That nothing has gone on for 5 s
  * is said, once. */
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
-/* The same of a peer that cannot stop, as one below it has ended and is started by nobody. After 3 s
- * of that it is said, and returned as an error. The peer stops when that is started. */
+/* The same of a peer that cannot stop, as one below it has ended and is started by nobody. After
+ * 3 s of that it is said, and returned as an error. The peer stops when that is started. */
 int ending_look_stranded(
 	struct xseg *seg, const struct xseg_peer_info *peer, struct tool_span *stranded);
 
