@@ -102,7 +102,8 @@ static const char *remedy(struct filed *f, const struct filed_op *op)
 	case ELOOP:
 	case EACCES:
 	case EPERM:
-		return "check whether its file is a link or a directory, and which user may write to it";
+		return "check whether its file is a link or a directory, and which user may write "
+		       "to it";
 	default:
 		return "the kernel's log may say why";
 	}

@@ -150,7 +150,8 @@ done
 
 for page in "${pages[@]}"; do
 	if command -v groff >/dev/null 2>&1; then
-		if groff -t -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 &&
+		# on one long page, as man shows it: a page that ends breaks tables
+		if groff -t -mandoc -Tutf8 -ww -z <(echo ".pl 2000i") "$page" >"$work/bad" 2>&1 &&
 				[ ! -s "$work/bad" ]; then
 			ok "$page renders without a warning"
 		else

@@ -63,8 +63,8 @@ static int redo(struct xb_verify *v, uint64_t boundary, struct xseg_error *err)
 	v->whose.any_run = true;
 	return xb_oracle_is_full(v->oracle)
 		       ? xseg_fail(err, -ENOMEM,
-				   "verify_only: these options do not tell the data that the run wrote; "
-				   "give its --verify_state")
+				   "verify_only: these options do not tell the data that the run "
+				   "wrote; give its --verify_state")
 		       : 0;
 }
 

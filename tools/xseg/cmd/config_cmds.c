@@ -37,7 +37,8 @@ static int show_text(struct tool *t, const struct stack_file *f, bool sound)
 	tool_say(t, "%s: %s, %u peer%s", f->path, sound ? "it is sound" : "it has errors",
 		f->stack->nr_peers, out_s(f->stack->nr_peers));
 	if (!sound && !f->needed_bytes) {
-		tool_say(t, "memory: its size can be suggested when the errors of the peers are mended");
+		tool_say(t, "memory: its size can be suggested when the errors of the peers are "
+			"mended");
 		return out_done();
 	}
 	opt_format_size(f->good_bytes, good, sizeof(good));

@@ -50,7 +50,8 @@ const struct opt kv_import_table[] = {
 	OPT_PREFIX("stands before each file's name in its key"),
 	OPT_FLAT("names are percent-encoded, as 'xseg kv export --flat' writes them"),
 	{ .name = "follow", .kind = OPT_BOOL, .off = AT(follow),
-	  .help = "in place of a symbolic link that leaves DIR, put the file or directory at its end" },
+	  .help = "in place of a symbolic link that leaves DIR, put the file or directory "
+		  "at its end" },
 	{ 0 },
 };
 const struct opt kv_export_table[] = {

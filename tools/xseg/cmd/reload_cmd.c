@@ -255,8 +255,8 @@ static int make_record(struct reloading *r)
 	if (fits && stack_record_fits(record))
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
-		RELOAD ": %s has nearly 64k, and a segment has no room beside it for the work to be "
-		"done; make it shorter",
+		RELOAD ": %s has nearly 64k, and a segment has no room beside it for the work to "
+		       "be done; make it shorter",
 		r->file->path);
 }
 
