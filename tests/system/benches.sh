@@ -1,6 +1,7 @@
 #!/bin/bash
 # benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports.
-# Nothing here judges a figure that depends on time.
+# Nothing here judges a figure that depends on time. The longest of the short forms, and those that
+# need a cluster or a guest, are run by `make check-long` alone.
 # timeout: 480
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/benches.sh"
@@ -270,7 +271,7 @@ done
 export BENCH_RIVALS="${rivals[*]}"
 # a bar for each of the points in memory, where there is one to compare with
 bench rivals $runs $((runs > 6 ? 4 : 0)) "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
-bench pagecache 88 8 "runs.tsv:11:88 results.tsv:11:89" pagecache.png
+[ -z "$LONG" ] || bench pagecache 88 8 "runs.tsv:11:88 results.tsv:11:89" pagecache.png
 bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
 # A cluster's takes as long as a third of the others.
 if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&
@@ -345,13 +346,13 @@ t "what was left out does not keep the rest from being published" \
 	env BUILD=build published/bench/publish.sh here
 is "of which the runs are there" "$(tar -tf published/docs/bench/here/raw.tar.xz | grep json)" \
 	./hit/raw/cached-run.1.json
-if command -v valgrind >/dev/null && [ -e /usr/include/valgrind/callgrind.h ]; then
+if [ -n "$LONG" ] && command -v valgrind >/dev/null && [ -e /usr/include/valgrind/callgrind.h ]; then
 	bench scale 2 6 "runs.tsv:10:24 results.tsv:8:25" scale.png
-else
+elif [ -n "$LONG" ]; then
 	skip "bench/scale.sh --quick runs to its end" "valgrind is not there"
 fi
 bench reactors 12 8 "runs.tsv:6:12 results.tsv:6:13" reactors.png
-bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
+[ -z "$LONG" ] || bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
