@@ -150,7 +150,7 @@ is "and CPU time is counted" "$(json_of '.client_cpu_ns > 0' \
 # ---- how they are called ----
 
 for script in hit run demo; do
-	expect_err 2 "unknown option --fast; .*--help shows" "$script.sh has no such option" \
+	expect_err 2 "unknown option --fast; .*--help lists" "$script.sh has no such option" \
 		"$root/bench/$script.sh" --fast
 	is "it says what it has" \
 		"$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1

@@ -272,11 +272,11 @@ END
 sed 's/dirty_age/dirty_rage/' stack.conf >bad.conf
 expect_err 2 "line [0-9]+.*dirty_rage" "up names the line of an unknown key" xseg up bad.conf
 sed 's/dirty_low = 98/dirty_low = 100/' stack.conf >bad.conf
-expect_err 2 "line 6: peer 'cached': dirty_low=100 would be above dirty_high=99; set both" \
+expect_err 2 "line 12: peer 'cached': dirty_low=100 would be above dirty_high=99; set both" \
 	"and the peer whose keys do not fit together" xseg up bad.conf
-expect_err 2 "line 6: peer 'cached'" "which a check finds, too" xseg-host --check bad.conf
+expect_err 2 "line 12: peer 'cached'" "which a check finds, too" xseg-host --check bad.conf
 { printf '[segment]\nmemory = 64M\n[peer memd]\n' && printf 'fail = write:0.01:EIO\n%.0s' {1..17}; } >bad.conf
-expect_err 2 "line 3: peer 'memd': fail: more than 16 faults at a time" "or are too many" xseg up \
+expect_err 2 "line 20: peer 'memd': fail: more than 16 faults at a time" "or are too many" xseg up \
 	bad.conf
 expect_err 4 "No such file" "a stack file that is not there is refused" xseg up nothing.conf
 expect_err 4 "Is a directory" "one that cannot be read is a failure" xseg up .
