@@ -1,8 +1,9 @@
 #!/bin/bash
 # packages.sh - the Debian packages, on a bare Debian that is booted. They are built, and lintian finds
 # no fault. They are installed, and a stack runs as a service, which exports a volume by NBD. Its data
-# outlives a kill of all its processes, a reboot, a power cut, and an upgrade under I/O. An upgrade to
-# programs of another format leaves the old ones running. After a purge nothing is left but the stores.
+# outlives a kill of all its processes, a reboot, a power cut, and an upgrade under I/O. An upgrade that
+# cannot restart a store says so, and is completed by a second try. One to programs of another format
+# leaves the old ones running. After a purge nothing is left but the stores.
 #
 # Environment: PACKAGES, a directory with packages of version 0.1.0 in old, 0.1.0+1 in new, and 0.1.0+2
 #   of another format in other, where they have been built already.
@@ -13,7 +14,7 @@
 . "$root/tests/lib/booted.sh"
 missing=$(booted_missing)
 [ -z "$missing" ] || skip_all "$missing"
-need dpkg-buildpackage lintian fakeroot jq
+need dpkg-buildpackage lintian fakeroot jq openssl
 
 # build DIR [VERSION]: the packages, into DIR
 build()
@@ -224,6 +225,8 @@ downstream = memd
 nbd = /run/xseg/lone/nbd.sock
 queues = 1
 END
+t "its stack file is right: the service makes the directory of the socket" in_it xseg config check \
+	/etc/xseg/lone.conf
 expect_exit 1 "then a service with an export does not start" in_it systemctl start xseg@lone
 t "and says which package is missing" wait_for 20 eval \
 	"in_it journalctl -u xseg@lone | grep -q 'install the package xseg-nbdkit'"
@@ -501,6 +504,119 @@ t "the exports are restarted" eval \
 	'admin export restart disk0 --force && admin export restart disk0-tcp --force'
 is "each has the new plug-in" "$(old_plugins)" ""
 t "and serves" has_image
+
+# ---- a second stack, with a gateway and an export by TLS; an upgrade that is not complete ----
+
+# certificate NAME SUBJECT OPTION...: of the authority in the directory tls, for the address 127.0.0.1
+certificate()
+{
+	local name=$1 subject=$2
+	shift 2
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$subject" -keyout "$tls/$name-key.pem" \
+		-out "$tls/$name-cert.pem" "$@"
+}
+tls=$TMP/debian/etc/xseg/tls
+certificates()
+{
+	mkdir "$tls" && certificate ca authority &&
+		certificate server localhost -CA "$tls/ca-cert.pem" -CAkey "$tls/ca-key.pem" \
+			-addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=CA:FALSE &&
+		chmod 644 "$tls/server-key.pem" && in_it install -D -m 644 /etc/xseg/tls/ca-cert.pem /srv/pki/ca-cert.pem
+}
+t "there are certificates" certificates
+port=$(free_port)
+nbd_port=$(free_port)
+cat >"$TMP/debian/etc/xseg/second.conf" <<END
+[segment]
+memory = 96M
+
+[peer objects]
+kind = filed
+dir = /var/lib/xseg/second
+
+[peer volumed]
+downstream = objects
+
+[peer values]
+kind = kvd
+downstream = objects
+size = 16M
+
+[peer gate]
+kind = memcached
+kvd = values
+listen = 127.0.0.1:$port
+
+[export safe]
+nbd = 127.0.0.1:$nbd_port
+tls = require
+tls_certificates = /etc/xseg/tls
+queues = 2
+END
+second()	# WORD...: xseg, by root, on the segment of that service
+{
+	in_it xseg -s second --owner xseg "$@"
+}
+t "its stack file is right" in_it xseg config check /etc/xseg/second.conf
+t "a second service is enabled and started beside the first" in_it systemctl enable --now xseg@second
+t "a volume is made" second volume create safe --size 8M
+safe="nbds://127.0.0.1:$nbd_port/safe?tls-certificates=/srv/pki"
+safe_has_image()
+{
+	in_it sh -c 'nbdcopy "$1" /tmp/safe.raw && cmp /srv/image.raw /tmp/safe.raw' - "$safe"
+}
+is_safe()
+{
+	in_it nbdinfo --size "$safe"
+}
+t "it is exported by TLS" wait_for 60 is_safe
+t "an image is written to it" in_it nbdcopy --flush /srv/image.raw "$safe"
+t "and read" safe_has_image
+expect_exit 1 "without TLS nobody reads it" in_it nbdinfo "nbd://127.0.0.1:$nbd_port/safe"
+
+connected()	# NUMBER
+{
+	[ "$(second --json stat | jq '.gateways[] | select(.name == "gate").curr_connections')" = "$1" ]
+}
+ask()		# what the client of the gateway gets for these lines
+{
+	local line
+	printf '%s\r\n' "$@" >&9
+	read -r -t 60 line <&9
+	echo "${line%$'\r'}"
+}
+exec 9<>"/dev/tcp/127.0.0.1/$port"
+is "a client sets a value by the gateway" "$(ask "set key 0 0 5" value)" STORED
+t "and stays connected" wait_for 60 connected 1
+t "its store may not be opened any more" in_it chown root: /var/lib/xseg/second
+in_it sh -c 'dpkg -i /packages/new/*.deb' >incomplete.log 2>&1
+is "the programs are replaced once more" "$?" 0
+t "the upgrade says what could not be restarted, and why" grep -q "^xseg@second.service was not restarted \
+completely (peer restart: objects did not start: .*Permission denied.*dpkg-reconfigure xseg" incomplete.log
+t "and which processes are old ones" grep -q "values: its process, .*; 'dpkg-reconfigure xseg' starts" \
+	incomplete.log
+is "none of them is of the first service" "$(admin peer list 2>&1 | grep -c 'was replaced')" 0
+is "the service is active" "$(is_active xseg@second)" active
+t "the store is mended" in_it chown xseg: /var/lib/xseg/second
+in_it dpkg-reconfigure xseg >again.log 2>&1
+is "the next try ends well" "$?" 0
+is "and says nothing of old programs but those that clients are connected to" \
+	"$(grep 'was replaced' again.log | sed 's/: its .*//; s/^xseg: //' | sort -u | tr '\n' ,)" \
+	"export disk0,export disk0-tcp,export safe,gate,"
+is "the client of the gateway is still connected" "$(ask "get key")" "VALUE key 0 5"
+command=$(sed -n "s/.*gate: its process.*'\(runuser .*\)' starts it anew; connections that it cuts then: 1/\1/p" again.log)
+t "the command that it names restarts the gateway" in_it sh -c "$command"
+exec 9>&-
+is "then each process runs the new program" "$(old_programs)" ""
+exec 9<>"/dev/tcp/127.0.0.1/$port"
+is "the value is there" "$(ask "get key")" "VALUE key 0 5"
+exec 9>&-
+t "and so is the image" safe_has_image
+t "the power is cut" booted_cut
+t "the machine comes back" booted_start "$TMP/debian"
+is "both services are active by themselves" "$(is_active xseg@disk xseg@second | tr '\n' ,)" active,active,
+t "the image is there" safe_has_image
+t "the service is disabled" in_it systemctl disable --now xseg@second
 
 # ---- another format ----
 

@@ -29,16 +29,30 @@ static bool may(const char *path, int how)
 	return !faccessat(AT_FDCWD, path, how, AT_EACCESS) || errno == EROFS;
 }
 
+/* /run/xseg/NAME, on a machine with the package: the service xseg@NAME makes it when it starts. */
+static bool service_makes(const char *dir)
+{
+	static const char all[] = "/run/xseg/";
+	size_t len = strlen(all);
+
+	return !strncmp(dir, all, len) && dir[len] && !strchr(dir + len, '/') && may(all, F_OK);
+}
+
 /* Something is made in it. */
 static int check_above(const struct opt *o, const char *path, struct xseg_error *err)
 {
 	char above[PATH_MAX];
 	struct stat st;
 
-	if (stat(directory_of(path, above), &st))
+	if (stat(directory_of(path, above), &st)) {
+		int why = errno;
+
+		if (why == ENOENT && service_makes(above))
+			return 0;
 		return xseg_fail(err, -EINVAL,
 			"%s: %.100s cannot be made, as %.100s is not there: %s; make that first",
-			o->name, path, above, strerror(errno));
+			o->name, path, above, strerror(why));
+	}
 	if (!S_ISDIR(st.st_mode))
 		return xseg_fail(err, -EINVAL,
 			"%s: %.100s is no directory, so nothing can be made in it; name another",
