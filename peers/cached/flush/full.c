@@ -58,8 +58,9 @@ void full_begin(struct cport *ps, struct object *o)
 	atomic_store_explicit(&v->full_entry, o->index, memory_order_relaxed);
 	atomic_fetch_add_explicit(&flush_of(k)->nr_full, 1, memory_order_relaxed);
 	full_ask(k);
-	log_warn("%s: the store has no room for object %s of volume %u; make room there, or remove "
-		 "a volume; 'xseg cache status %s' shows whether writes wait",
+	log_warn("%s: the store has no room for object %s of the volume with ID %u; make room "
+		 "there, or remove a volume; 'xseg cache status %s' names that volume, and shows "
+		 "whether its writes wait",
 		peer_of(k)->name, object_entry(k, o)->name, object_entry(k, o)->volume,
 		peer_of(k)->name);
 }
@@ -78,7 +79,7 @@ bool full_forget(struct cached *k, uint32_t rec)
 static void volume_end(struct cached *k, uint32_t rec)
 {
 	if (full_forget(k, rec))
-		log_info("%s: the store has room again for volume %u", peer_of(k)->name,
+		log_info("%s: the store has room again for the volume with ID %u", peer_of(k)->name,
 			atomic_load_explicit(&volume_of(k)->volume_ids[rec], memory_order_relaxed));
 }
 
