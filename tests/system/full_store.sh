@@ -1,8 +1,8 @@
 #!/bin/bash
-# full_store.sh - a store whose file system is full. The status says since when and for which object,
-# and where room has to be made; that alone is enough to mend it, under write-back and under
-# write-through. store_full=fail refuses writes, wait lets them wait. Meanwhile volumes are listed,
-# read and removed. When there is room again all acknowledged data gets there.
+# full_store.sh - a store whose file system is full. The status names the volume, the time of the
+# first failure, and the directory that needs room. That alone is enough to mend it, under
+# write-back and under write-through. store_full=fail refuses writes, wait lets them wait. Meanwhile
+# volumes are listed, read and removed. When there is room again all acknowledged data gets there.
 #
 # Its mounts are in a mount namespace of its own, so they go with its last process.
 # timeout: 240
