@@ -349,17 +349,28 @@ static void end_strangers(struct supervisor *s, uint64_t now_ms)
 	}
 }
 
+/* It is served with other settings than the stack has, and that server ends soon (H1). */
+static bool has_stranger(struct supervisor *s, const struct server *v, uint32_t export)
+{
+	struct xseg_peer_info info;
+
+	return look_at(s, s->units.stack->exports[export].name, &info) &&
+	       info.user[EXPORT_WORD_SERVER] != v->id;
+}
+
 /* H4 */
 static void tell(struct supervisor *s)
 {
 	uint64_t stopped = 0, failed = 0, bit;
 	const struct server *v;
+	bool stranger;
 
 	for (uint32_t i = 0; i < s->units.stack->nr_exports; i++) {
 		v = server_of(s, i);
 		bit = UINT64_C(1) << i;
-		stopped |= v->state == SERVER_STOPPED ? bit : 0;
-		failed |= v->state == SERVER_FAILED ? bit : 0;
+		stranger = has_stranger(s, v, i);
+		stopped |= stranger || v->state == SERVER_STOPPED ? bit : 0;
+		failed |= stranger || v->state == SERVER_FAILED ? bit : 0;
 	}
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_EXPORTS, failed << 32 | stopped);
 }

@@ -20,7 +20,8 @@
  *   H2  A socket is removed before a server is started only if nobody listens on it.
  *   H3  Servers end before peers are asked to stop, and after the first flush. One that was asked
  *       to end, and has not END_MS later, is killed, also if it is wanted again meanwhile.
- *   H4  The segment says which exports are stopped or have failed (SUPERVISOR_WORD_EXPORTS).
+ *   H4  The segment says which exports are stopped or have failed, and which are served with other
+ *       settings still (SUPERVISOR_WORD_EXPORTS).
  *   H5  A server that `xseg export stop` has stopped stays so under each later supervisor, until
  *       `xseg export start`: the names of its exports are in the record of the stack (held.h).
  *       The command writes them before it gives the order.

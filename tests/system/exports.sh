@@ -239,8 +239,10 @@ t "nothing is lost" grep -q "^connections=[5-9] bad=0$" client.log
 kill_hard "$(xseg --json status | jq .supervisor.pid)"
 sed -i '/^volume = disk/,/^read_only/s/^read_only = yes/read_only = no/; /^\[export once\]/,$d' stack.conf
 t "a supervisor comes with other settings" xseg up stack.conf
-t "the server gets them" wait_for 60 bash -c \
-	"nbdinfo --json '${uri/disk/safe}' | jq -e '.exports[0].is_read_only == false'"
+is "the server has them when up returns" "$(nbdinfo --json "${uri/disk/safe}" | jq .exports[0].is_read_only)" false
+sed -i '/^\[export safe\]/,/^$/s/^read_only = no/read_only = yes/' stack.conf
+t "a reload has other settings" xseg reload stack.conf
+is "the server has them when the reload returns" "$(nbdinfo --json "${uri/disk/safe}" | jq .exports[0].is_read_only)" true
 is "the list is that of the file" "$(xseg --json export list | jq -c '[.[].name]')" \
 	'["disk","safe","later","tcp"]'
 t "an export that the file has no more is ended" wait_for 60 bash -c \

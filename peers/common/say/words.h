@@ -17,7 +17,8 @@
  * 			back (peer_undone_pack()); 0: there was none
  *   SUPERVISOR_WORD_EXPORTS  of a supervisor: which exports of the stack it does not start: a bit
  *			for each, by its place in the stack file; those that are stopped in the
- *			lower half, those that have failed in the upper half
+ *			lower half, those that have failed in the upper half. One that has both bits
+ *			is served with other settings than the file has, until its server has ended
  *
  * Contract: any thread; one load.
  */

@@ -26,18 +26,36 @@ const char *exported_state_name(enum exported_state state)
 	return names[state];
 }
 
-/* Of one that nobody serves: what the supervisor says. */
-static enum exported_state state_of(struct xseg *seg, uint32_t place)
+/* What the supervisor says of it: the bit of one that is stopped and of one that has failed; both of
+ * one whose server has other settings than the stack. False: there is no supervisor. */
+static bool ask_supervisor(struct xseg *seg, uint32_t place, bool *stopped, bool *failed)
 {
 	struct xseg_peer_info supervisor;
-	uint64_t word;
+	bool alive = view_supervisor(seg, &supervisor);
+	uint64_t word = alive ? supervisor.user[SUPERVISOR_WORD_EXPORTS] : 0;
 
-	if (!view_supervisor(seg, &supervisor))
+	*stopped = word >> place & 1;
+	*failed = word >> (32 + place) & 1;
+	return alive;
+}
+
+/* Of one that nobody serves. */
+static enum exported_state state_of(struct xseg *seg, uint32_t place)
+{
+	bool stopped, failed;
+
+	if (!ask_supervisor(seg, place, &stopped, &failed))
 		return EXPORTED_DEAD;
-	word = supervisor.user[SUPERVISOR_WORD_EXPORTS];
-	if (word >> place & 1)
-		return EXPORTED_STOPPED;
-	return word >> (32 + place) & 1 ? EXPORTED_FAILED : EXPORTED_STARTING;
+	if (stopped != failed)
+		return stopped ? EXPORTED_STOPPED : EXPORTED_FAILED;
+	return EXPORTED_STARTING;
+}
+
+static bool is_replaced(struct xseg *seg, uint32_t place)
+{
+	bool stopped, failed;
+
+	return ask_supervisor(seg, place, &stopped, &failed) && stopped && failed;
 }
 
 void exported_look(
@@ -56,8 +74,11 @@ void exported_look(
 	}
 	out->connections = (uint32_t)out->peer.user[EXPORT_WORD_CONNECTIONS];
 	out->since_s = out->peer.user[XSEG_CLIENT_WORD_SINCE];
-	out->state = out->peer.user[XSEG_CLIENT_WORD_VOLUME] ? EXPORTED_SERVING
-							     : EXPORTED_NO_VOLUME;
+	if (is_replaced(seg, place))
+		out->state = EXPORTED_STARTING;
+	else
+		out->state = out->peer.user[XSEG_CLIENT_WORD_VOLUME] ? EXPORTED_SERVING
+								     : EXPORTED_NO_VOLUME;
 }
 
 int exported_load(struct xseg *seg, struct exported_all *all)

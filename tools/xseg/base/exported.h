@@ -11,7 +11,7 @@
 enum exported_state {
 	EXPORTED_SERVING,
 	EXPORTED_NO_VOLUME,			/* it is served, and its volume is not there */
-	EXPORTED_STARTING,			/* or to be started again */
+	EXPORTED_STARTING,	/* or to be started again, as when its settings have changed */
 	EXPORTED_STOPPED,
 	EXPORTED_FAILED,			/* it died, and has restart = no */
 	EXPORTED_DEAD,				/* nobody starts it: there is no supervisor */
