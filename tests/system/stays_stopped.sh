@@ -102,6 +102,10 @@ sed -i '/^\[peer volumed\]/,/^\[peer top\]/s/^downstream = .*/downstream = more/
 t "reload gives it another place, and does not wait for it" says_once \
 	"volumed: $says volumed' starts it" xseg --timeout 60 reload stack.conf
 is "it is stopped at none" "$(peer_field volumed state) $(path_of volumed)" "stopped "
+sed -i '/^\[peer volumed\]/a threads = 2' stack.conf
+is "reload says what differs of it alone" "$(xseg reload stack.conf 2>reload.err)" \
+	"volumed does not run, and begins with the new threads when it is started; 'xseg peer start volumed' starts it"
+is "it stays stopped" "$(peer_field volumed state)" stopped
 
 # ---- until it is started by its name ----
 

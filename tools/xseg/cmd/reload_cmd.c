@@ -311,14 +311,36 @@ static int replace_supervisor(struct reloading *r)
 	return rc;
 }
 
+/* What differs of it holds when it is started, by a person or by the supervisor. */
+static void say_stopped(struct reloading *r, const char *name)
+{
+	uint32_t index = xseg_peer_find(r->seg, name);
+	struct xseg_peer_info info;
+	bool stopped = index != XSEG_NONE && xseg_peer_get_info(r->seg, index, &info) &&
+		       info.state == XSEG_PEER_STOPPED;
+	char keys[256], how[XSEG_NAME_MAX + 48] = "";
+	struct kv_text t;
+
+	kv_init(&t, keys, sizeof(keys));
+	keys[0] = '\0';
+	for (uint32_t i = 0; i < r->d->nr; i++)
+		if (is_restarted(r, &r->d->row[i]) && !strcmp(r->d->row[i].peer, name))
+			kv_add(&t, "%s%s", t.used ? ", " : "", r->d->row[i].key);
+	if (stopped)
+		snprintf(how, sizeof(how), "; 'xseg peer start %s' starts it", name);
+	tool_say(r->t, "%s does not run, and begins with the new %s when it is started%s", name,
+		*keys ? keys : "options", how);
+}
+
 static int restart_one(struct reloading *r, const char *name)
 {
 	struct xseg_peer_info info;
 	int rc;
 
-	/* one that is stopped begins with the new options anyway */
-	if (!find_alive(r, name, &info))
+	if (!find_alive(r, name, &info)) {
+		say_stopped(r, name);
 		return TOOL_DONE;
+	}
 	rc = restart_peer(r->t, r->seg, &info, true);
 	if (!rc)
 		tool_say(r->t, "%s is running again", name);
