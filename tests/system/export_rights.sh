@@ -90,11 +90,11 @@ is "with the same rights" "$(rights "$socket")" "660 $(id -g)"
 # ---- refused ----
 
 stack "" "group = no-such-group"
-expect_err 2 "line 7: group: this machine has no group 'no-such-group'" \
+expect_err 2 "line 10: group: this machine has no group 'no-such-group'" \
 	"a group that there is not is refused by a reload" xseg reload stack.conf
 is "nothing has changed" "$(rights "$socket")" "660 $(id -g)"
 t "the stack stops" xseg down
-expect_err 2 "line 7: group: this machine has no group 'no-such-group'" "also by up" xseg up stack.conf
+expect_err 2 "line 10: group: this machine has no group 'no-such-group'" "also by up" xseg up stack.conf
 expect_exit 2 "and by config check" xseg config check stack.conf
 stack "" "group ="
 expect_err 2 "group: it is empty" "an empty one is refused" xseg up stack.conf

@@ -177,11 +177,12 @@ expect_err 1 "No space left.*; delete values, or move all to a larger kvd: 'xseg
 	"a value that is too large for what is left has a way out" \
 	bash -c 'head -c 25M /dev/zero | xseg kv put large'
 t "a kvd that is stopped gets another size" eval "xseg peer stop kv && xseg reload larger.conf"
-t "it is started" xseg peer start kv
+expect_err 2 "kv runs and does not serve: its log .* was made with another size" \
+	"its start says that it does not serve" xseg peer start kv
 t "its log cannot be opened" wait_for 60 eval \
 	"[ \$(xseg --json status | jq -r '.values[0].state') = broken ]"
 is "which status says" "$(xseg status | sed -n 's/^values  *//p')" \
-	"kv: broken: its log in the store cannot be opened; the log of the supervisor says why"
+	"kv: broken: its log +kv cannot be opened: it was made with another size, zone_size or tail; start it with those"
 t "it gets the right size again" xseg reload small.conf
 t "the values are there" wait_for 60 says "$value" get again
 t "the small stack goes down" xseg down

@@ -26,8 +26,8 @@ const char *exported_state_name(enum exported_state state)
 	return names[state];
 }
 
-/* What the supervisor says of it: the bit of one that is stopped and of one that has failed; both of
- * one whose server has other settings than the stack. False: there is no supervisor. */
+/* What the supervisor says of it: the bit of one that is stopped and of one that has failed; both
+ * of one whose server has other settings than the stack. False: there is no supervisor. */
 static bool ask_supervisor(struct xseg *seg, uint32_t place, bool *stopped, bool *failed)
 {
 	struct xseg_peer_info supervisor;
