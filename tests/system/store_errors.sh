@@ -196,6 +196,22 @@ is "and how to end it, if nothing goes on" \
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
 
+# ---- the same of a slow store, where the cache writes the same data again and again ----
+
+t "the stack comes up again" xseg up stack.conf
+t "a volume is made again" xseg volume create vol --size 32M
+t "no flush by age" xseg cache set cached dirty_age=1h
+t "data is dirty again" xbench --volume=vol --rw=write --bs=64k --size=1M
+t "the store is slow, and fails all flushes" xseg peer set memd fail=flush:1:EIO bandwidth=1M/s
+circles="^xseg: stopping cached: .* were written to the store, which is more than was dirty, and not all"
+start stop xseg --timeout 60 peer stop cached --force
+until_said stop "$circles"
+is "peer stop waits for that" $? 3
+is "and says once why it does not end" \
+	"$(grep "$circles" stop.log | grep -c "stable: 'xseg cache status cached' and the log say which")" 1
+t "the store does as it is told" xseg peer set memd fail= bandwidth=0
+t "everything stops again" xseg down
+
 # ---- a store in memory that is really full ----
 
 t "a segment is made" xseg create --memory 64M

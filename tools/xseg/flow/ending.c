@@ -151,6 +151,26 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 			take_back, way_out);
 }
 
+/* It goes on, and does not come to an end. */
+static bool goes_in_circles(const struct ending_stall *s, uint64_t now)
+{
+	return now - s->began_ns >= STALL_NS &&
+	       s->flushed - s->first_flushed > 2 * s->first_dirty;
+}
+
+static void tell_circles(struct tool *t, struct xseg *seg, const struct ending_stall *s)
+{
+	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
+	char size[OUT_TEXT], command[VIEW_COMMAND_MAX];
+
+	tool_note(t,
+		"stopping%s%s: %s were written to the store, which is more than was dirty, and not "
+		"all is clean and stable yet; clients write on, or the store fails to make its "
+		"data stable: '%s' and the log say which",
+		space, name, out_size(s->flushed - s->first_flushed, size),
+		view_dirty_command(seg, s->peer ? s->peer->index : XSEG_NONE, command));
+}
+
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s)
 {
 	uint64_t dirty = dirty_bytes_of(seg, s->peer ? s->peer->index : XSEG_NONE);
@@ -159,6 +179,11 @@ void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall
 	uint64_t now = tool_now_ns();
 
 	tool_flushes(t);
+	if (!s->began_ns) {
+		s->began_ns = now;
+		s->first_dirty = dirty;
+		s->first_flushed = flushed;
+	}
 	if (dirty < s->dirty || flushed > s->flushed || alive < s->alive)
 		s->since_ns = now;
 	s->flushed = flushed;
@@ -166,10 +191,15 @@ void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall
 		s->dirty = dirty;
 	if (alive < s->alive)
 		s->alive = alive;
-	if (s->told || now - s->since_ns < STALL_NS)
+	if (s->told)
 		return;
 	s->told = true;
-	tell_stall(t, seg, s);
+	if (now - s->since_ns >= STALL_NS)
+		tell_stall(t, seg, s);
+	else if (goes_in_circles(s, now))
+		tell_circles(t, seg, s);
+	else
+		s->told = false;
 }
 
 /* Waits until that incarnation has ended, with progress; *now is what is there then. */
