@@ -540,7 +540,7 @@ downstream = objects
 [peer values]
 kind = kvd
 downstream = objects
-size = 16M
+size = 64M
 
 [peer gate]
 kind = memcached
