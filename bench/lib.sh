@@ -92,7 +92,7 @@ case ${1:-} in
 	END
 	exit 0
 	;;
-*) usage "unknown option $1; $script --help shows those that there are" ;;
+*) usage "unknown option $1; $script --help lists the options" ;;
 esac
 [ $# -le 1 ] || usage "one option at most, and not also $2; $script --help"
 

@@ -39,7 +39,7 @@ case ${1:-} in
 	exit 0
 	;;
 -*)
-	echo "bench: unknown option $1; bench/run.sh --help shows those that there are" >&2
+	echo "bench: unknown option $1; bench/run.sh --help lists the options" >&2
 	exit 2
 	;;
 esac

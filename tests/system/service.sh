@@ -38,6 +38,15 @@ short=$(mktemp -d /tmp/xseg-notify.XXXXXX)	# a socket's path has at most 107 byt
 trap 'rm -rf "$short"; cleanup' EXIT
 start listen python3 listen.py notes "$short/socket"
 t "a manager listens" wait_for 60 test -S "$short/socket"
+# all_noted: what the manager has been sent until now is in `notes`
+marks=0
+all_noted()
+{
+	python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sys.argv[1])' \
+		"$short/socket" "MARK $((++marks))"
+	wait_for 60 grep -qx "MARK $marks" notes
+}
 log=$TMP/xseg-$XSEG_SEGMENT.log
 
 mkdir bin
@@ -79,7 +88,8 @@ write_dirty()
 # noted: what the manager was told since the last time
 noted()
 {
-	tail -n +"$((seen + 1))" notes
+	all_noted
+	tail -n +"$((seen + 1))" notes | grep -v '^MARK'
 	seen=$(wc -l <notes)
 }
 seen=0
@@ -112,6 +122,7 @@ t "the store is slow" xseg peer set memd bandwidth=16M/s
 kill -TERM "$front"
 wait "$front"
 is "SIGTERM ends it in order" "$?" 0
+all_noted
 t "the manager is told that it stops" grep -qx STOPPING=1 notes
 t "and, while data is written, that it takes longer" \
 	test "$(grep -c '^EXTEND_TIMEOUT_USEC=60000000$' notes)" -ge 3
@@ -127,6 +138,7 @@ code=1 why="memd did not start"
 [ "$(id -u)" = 0 ] || code=2 why="dir: nothing may be made in /proc: Permission denied"
 NOTIFY_SOCKET=$short/socket expect_err $code "$why" "a start that fails is a failed start" \
 	xseg up stack.conf --service
+all_noted
 is "the manager is not told that all serve" "$(grep -c READY notes)" 0
 expect_exit 4 "and nothing is left" xseg info
 sed -i '/^kind = filed/d; /^dir = /d; s/^\[peer memd\]/&\nmemory = 64M/' stack.conf

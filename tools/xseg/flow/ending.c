@@ -25,6 +25,7 @@
 #define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
 /* that nothing has gone on for so long is told */
 #define STALL_NS      (5 * TOOL_SECOND)
+#define CIRCLE_BYTES  (4ull << 20)		/* more than a stop flushes beside what is dirty */
 #define USERS_TEXT    512
 /* that a peer is asked again to stop, which is started again meanwhile */
 #define STOP_TIMES    3
@@ -152,10 +153,10 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 }
 
 /* It goes on, and does not come to an end. */
-static bool goes_in_circles(const struct ending_stall *s, uint64_t now)
+static bool goes_in_circles(const struct ending_stall *s, uint64_t dirty, uint64_t now)
 {
-	return now - s->began_ns >= STALL_NS &&
-	       s->flushed - s->first_flushed > 2 * s->first_dirty;
+	return dirty && now - s->began_ns >= STALL_NS &&
+	       s->flushed - s->first_flushed > 2 * s->first_dirty + CIRCLE_BYTES;
 }
 
 static void tell_circles(struct tool *t, struct xseg *seg, const struct ending_stall *s)
@@ -191,15 +192,13 @@ void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall
 		s->dirty = dirty;
 	if (alive < s->alive)
 		s->alive = alive;
-	if (s->told)
-		return;
-	s->told = true;
-	if (now - s->since_ns >= STALL_NS)
+	if (!s->told && now - s->since_ns >= STALL_NS) {
+		s->told = true;
 		tell_stall(t, seg, s);
-	else if (goes_in_circles(s, now))
+	} else if (!s->told_circles && goes_in_circles(s, dirty, now)) {
+		s->told_circles = true;
 		tell_circles(t, seg, s);
-	else
-		s->told = false;
+	}
 }
 
 /* Waits until that incarnation has ended, with progress; *now is what is there then. */

@@ -33,14 +33,14 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 /* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, how
  * much has been flushed, and the fewest peers that have been alive. Clients may write as fast as a
  * cache flushes, so each flush is progress, too. That there is more dirty again is not. If a store
- * fails each FLUSH, a cache writes the same data for ever: so it is told, too, if much more has been
- * flushed than was dirty at first. */
+ * fails each FLUSH, a cache writes the same data for ever. So it is told, too, if much more has
+ * been flushed than was dirty at first, and there is dirty data still. */
 struct ending_stall {
 	const struct xseg_peer_info *peer;
 	uint64_t began_ns, first_dirty, first_flushed;
 	uint64_t dirty, flushed, since_ns;
 	uint32_t alive;
-	bool told;
+	bool told, told_circles;
 };
 
 #define ENDING_STALL_OF(of) \
