@@ -433,13 +433,15 @@ static void prepare_restart(struct supervisor *s, uint32_t peer, uint32_t genera
 	/* somebody has started it by hand, and no step has seen that */
 	if (u->state == UNIT_STOPPED && unit_has(&s->units, u, xseg_peer_is_up))
 		watch_stranger(s, u);
-	if (u->state != UNIT_RUNNING && u->state != UNIT_STOPPED)
+	if (u->state == UNIT_WAITING)
 		return;
 	log_info("%s: %s is restarted, as asked", me, unit_name(&s->units, u));
-	if (u->state == UNIT_STOPPED)		/* it has stopped already */
-		unit_set(u, UNIT_WAITING);
-	else
+	if (u->state == UNIT_RUNNING) {
 		u->return_once = true;
+	} else {				/* it has stopped already, or has failed */
+		unit_set(u, UNIT_WAITING);
+		u->at_ms = 0;
+	}
 	u->started = false;		/* so that all of a group are begun */
 }
 

@@ -19,6 +19,7 @@
  *                       it had been RUNNING
  *   STOPPED   WAITING   all is to be stopped, and it stopped less than 5 s ago (V8); or the stop
  *                       is taken back, and it was stopped by that (V9)
+ *   STOPPED, FAILED  WAITING  it is restarted (V12)
  *   WAITING   STOPPED   the stop is taken back, and it had been stopped before; or it would be
  *                       started, and is held (V15)
  *

@@ -15,7 +15,7 @@ static const struct xstates states = {
 	XSTATE(UNIT_, WAITING, TO(WAITING) | TO(RUNNING) | TO(STOPPED)),
 	XSTATE(UNIT_, RUNNING, TO(WAITING) | TO(STOPPED) | TO(FAILED)),
 	XSTATE(UNIT_, STOPPED, TO(WAITING) | TO(RUNNING) | TO(FAILED)),
-	XSTATE(UNIT_, FAILED, TO(RUNNING)),
+	XSTATE(UNIT_, FAILED, TO(RUNNING) | TO(WAITING)),
 };
 
 void unit_set(struct unit *u, enum unit_state state)

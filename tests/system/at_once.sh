@@ -124,5 +124,25 @@ for halt in "" halted; do
 	t "it leaves the path, and is restarted" both "unplug spare" "peer restart spare"
 	is "no cache is left between" "$(path_of cached spare)" "memd "
 done
+
+# ---- a restart of a peer that another command has stopped for its own restart ----
+
+log=$TMP/xseg-$XSEG_SEGMENT.log
+: >"$log"
+supervisor=$(xseg --json status | jq .supervisor.pid)
+freeze "$supervisor"
+start first xseg --timeout 60 peer restart volumed
+first=$started
+t "a peer stops, and is not started yet" wait_for 60 state_is volumed stopped
+start second xseg --timeout 60 peer restart volumed
+second=$started
+sleep 1
+kill -CONT "$supervisor"
+wait "$first"
+codes=$?
+wait "$second"
+is "both restarts are done" "$codes $?" "0 0"
+t "it serves" state_is volumed running
+is "no process was refused" "$(grep -c 'ended with exit code' "$log")" 0
 t "all stops" xseg down
 finish

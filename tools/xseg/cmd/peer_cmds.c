@@ -391,6 +391,8 @@ static int restart_one(struct tool *t, const struct one_peer *p)
 {
 	const char *name = p->info->name;
 	bool alive = view_peer_alive(p->info);
+	/* another command may be restarting it: two processes of one peer would be made */
+	bool by_supervisor = alive || (stopped_by_itself(p) && xseg_supervisor_alive(p->seg));
 	int rc = alive ? may_be_stopped(p) : TOOL_DONE;
 
 	if (!rc && !view_in_stack(p->seg, name))
@@ -402,7 +404,8 @@ static int restart_one(struct tool *t, const struct one_peer *p)
 		rc = forget(t, p->seg, "peer restart", name);
 	if (rc)
 		return rc;
-	rc = alive ? restart_peer(t, p->seg, p->info, false) : launch_peer(t, p->seg, name);
+	rc = by_supervisor ? restart_peer(t, p->seg, p->info, false)
+			   : launch_peer(t, p->seg, name);
 	return rc ? rc : ready_wait_named(t, p->seg, "peer restart", name);
 }
 

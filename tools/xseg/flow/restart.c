@@ -54,19 +54,27 @@ static bool is_alive(struct restart *r, uint32_t place, struct xseg_peer_info *i
 	       view_peer_alive(info);
 }
 
-static void find_process(struct restart *r, uint32_t member, struct process *p)
+/* The peers of the process that serves `peer`. It alone, if its process has gone meanwhile: another
+ * command restarts it, and this one waits for that. */
+static void find_process(struct restart *r, const struct xseg_peer_info *peer, struct process *p)
 {
 	uint32_t order[STACK_MAX_PEERS], i;
 	struct xseg_peer_info info;
 
 	p->nr = 0;
 	stack_order(r->stack, order);
-	for (i = 0; i < r->stack->nr_peers; i++)
-		if (is_alive(r, order[i], &info) && info.member == member) {
+	for (i = 0; view_peer_alive(peer) && i < r->stack->nr_peers; i++)
+		if (is_alive(r, order[i], &info) && info.member == peer->member) {
 			p->place[p->nr] = order[i];
 			p->stays[p->nr] = false;
 			p->old[p->nr++] = info;
 		}
+	if (p->nr)
+		return;
+	p->nr = 1;
+	p->place[0] = stack_find(r->stack, peer->name);
+	p->stays[0] = false;
+	p->old[0] = *peer;
 }
 
 /* The stack as it is now: another command may have changed it since. */
@@ -193,6 +201,14 @@ static int run_alone(struct restart *r, const struct xseg_peer_info *peer)
 	return rc ? rc : launch_peer(r->t, r->seg, peer->name);
 }
 
+/* The supervisor starts the process of a group, and not one peer of it. */
+static bool is_in_group(const struct restart *r, const char *name)
+{
+	uint32_t place = stack_find(r->stack, name);
+
+	return place != STACK_NONE && r->stack->peers[place].group != STACK_NONE;
+}
+
 int restart_peer(
 	struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer, bool locked)
 {
@@ -202,8 +218,11 @@ int restart_peer(
 
 	if (rc)
 		return rc;
-	find_process(&r, peer->member, &p);
-	rc = p.nr == 1 ? run_process(&r, &p) : run_alone(&r, peer);
+	find_process(&r, peer, &p);
+	if (!view_peer_alive(peer) && is_in_group(&r, peer->name))
+		rc = launch_peer(t, seg, peer->name);
+	else
+		rc = p.nr == 1 ? run_process(&r, &p) : run_alone(&r, peer);
 	close_restart(&r);
 	if (!rc && p.nr == 1 && p.stays[0])
 		rc = tool_fail(TOOL_REFUSED,
@@ -361,7 +380,7 @@ int restart_all(struct tool *t, struct xseg *seg, bool if_replaced)
 			rc = wait_started(&r, at);
 		if (rc || at == STACK_NONE || !is_alive(&r, at, &info))
 			continue;
-		find_process(&r, info.member, &p);
+		find_process(&r, &info, &p);
 		take_out(&all, &p);
 		if (if_replaced && (!proc_is_replaced(info.pid) || has_connections(&r, &p)))
 			continue;
