@@ -21,13 +21,18 @@ bool held_export(const struct supervisor *s, const char *name)
 	return stack_stopped_has(s->held.names, STACK_STOPPED_EXPORT, name);
 }
 
+bool held_named(const struct supervisor *s, uint32_t peer)
+{
+	return stack_stopped_has(
+		s->held.names, STACK_STOPPED_PEER, s->units.stack->peers[peer].name);
+}
+
 bool held_peer(struct supervisor *s, uint32_t peer)
 {
 	struct xseg_peer_info info;
 
 	return units_peer_state(&s->units, peer, &info) == XSEG_PEER_STOPPED &&
-	       stack_stopped_has(
-		       s->held.names, STACK_STOPPED_PEER, s->units.stack->peers[peer].name);
+	       held_named(s, peer);
 }
 
 bool held_unit(struct supervisor *s, const struct unit *u)

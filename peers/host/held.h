@@ -23,6 +23,8 @@ void held_look(struct supervisor *s);
 bool held_export(const struct supervisor *s, const char *name);
 /* A peer, by its place in the stack. */
 bool held_peer(struct supervisor *s, uint32_t peer);
+/* It has its name there, in whichever state it is. */
+bool held_named(const struct supervisor *s, uint32_t peer);
 /* The unit is to be started, and all of its peers that are not alive are held. */
 bool held_unit(struct supervisor *s, const struct unit *u);
 /* The supervisor begins: units that are held are not started. */

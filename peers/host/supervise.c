@@ -150,6 +150,7 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(&s->units, u),
 			  a.nr ? a.arg[0] : "", strerror(rc));
 	} else {
+		u->served = false;
 		unit_set(u, UNIT_RUNNING);
 		log_info("%s: started %s (pid %d)", me, unit_name(&s->units, u), (int)u->child);
 	}
@@ -301,6 +302,28 @@ static void split_unit(struct supervisor *s, struct unit *u)
 			 unit_name(&s->units, elsewhere));
 }
 
+static bool is_live(enum xseg_peer_state state)
+{
+	return state == XSEG_PEER_LIVE;
+}
+
+/* V15: `xseg peer stop` may have come when the process had been made and was not in the segment
+ * yet. Then it found nothing to stop. A later one finds the peer itself. All peers of a process are
+ * in the segment before one of them serves. */
+static void look_at_child(struct supervisor *s, struct unit *u)
+{
+	struct xseg_peer_info info;
+
+	if (!u->child || u->served || is_stopping(s) || !unit_has(&s->units, u, is_live))
+		return;
+	u->served = true;
+	held_look(s);
+	for (uint32_t i = 0; i < u->nr; i++)
+		if (held_named(s, u->peer[i]) &&
+			xseg_peer_is_up(units_peer_state(&s->units, u->peer[i], &info)))
+			stop_ask(s, &info);
+}
+
 static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
 	bool alive = !u->child && unit_has(&s->units, u, xseg_peer_is_up);
@@ -316,6 +339,7 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 			unit_died(s, u, "died", now_ms);
 		return;
 	}
+	look_at_child(s, u);
 	if (u->child || alive)
 		return;
 	if (unit_has(&s->units, u, unit_peer_is_dead)) {
@@ -397,7 +421,7 @@ static int poll_ms(const struct supervisor *s)
 	for (i = 0; i < s->units.nr; i++) {
 		if (s->units.unit[i].state == UNIT_WAITING)
 			return STARTING_POLL_MS;
-		if (!s->units.unit[i].child)
+		if (!s->units.unit[i].child || !s->units.unit[i].served)
 			ms = WATCH_POLL_MS;
 	}
 	return exports_poll_ms(s, ms);

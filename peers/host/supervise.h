@@ -69,6 +69,7 @@
  *   V14 replace.h says how peers get other places, kinds and processes, for that one.
  *   V15 A peer that `xseg peer stop` has stopped stays so under each later supervisor, until `xseg
  *       peer start` or `peer restart` of that name (held.h). The stop of all starts it as V4 says.
+ *       A process that was made before that stop, and serves after it, is asked to stop.
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

@@ -37,6 +37,7 @@ struct unit {
 	bool return_once;		/* it stops or is killed, and is started then: once */
 	bool returns;				/* as a stop was taken back (stop.h, S2) */
 	pid_t child;				/* 0: not our child */
+	bool served;				/* the child was seen to serve (V15) */
 	uint64_t since_ms;			/* RUNNING: when it was started */
 	uint64_t stopped_ms;			/* last seen to have stopped; 0: never */
 	uint64_t at_ms;				/* WAITING: not before */

@@ -12,7 +12,8 @@
 #include "tools/xseg/base/tool.h"
 
 /* One peer, which is in the stack and alive, or has stopped and may be being restarted by another
- * command. Others of its process serve on; then it gets a process of its own. locked: the caller has the lock of stack_lock.h. */
+ * command. Others of its process serve on; then it gets a process of its own. locked: the caller
+ * has the lock of stack_lock.h. */
 int restart_peer(
 	struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer, bool locked);
 /* All peers of the stack that are alive, process by process, bottom up; then the supervisor. Those
