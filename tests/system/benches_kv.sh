@@ -1,12 +1,13 @@
 #!/bin/bash
 # benches_kv.sh - the benchmarks of values: the short form of each makes its reports, and so do the
-# evaluations of others. Nothing here judges a figure that depends on time.
+# evaluations of others. Nothing here judges a figure that depends on time. `make check-long` alone
+# runs kv and memcached.
 # timeout: 480
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/benches.sh"
 need jq
 
-bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
+[ -z "$LONG" ] || bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
 if [ -n "$LONG" ] && PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
 	bench memcached 16 8 "runs.tsv:9:16 results.tsv:8:17" ""
 elif [ -n "$LONG" ]; then
