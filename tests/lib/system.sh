@@ -183,7 +183,11 @@ wait_for()
 	shift
 	until "$@" >"$TMP/.tried" 2>&1 </dev/null; do
 		[ $SECONDS -lt $end ] || { cat "$TMP/.tried"; return 1; }
-		[ $((++tries)) -ne 10 ] || pause=0.2
+		# most conditions are asked for by processes, which take time from the other tests
+		case $((++tries)) in
+		4) pause=0.2 ;;
+		20) pause=0.5 ;;
+		esac
 		sleep $pause
 	done
 }

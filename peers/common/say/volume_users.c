@@ -49,14 +49,16 @@ static void add_user(struct kv_text *t, struct xseg *seg, const struct xseg_peer
 static void user_add(struct volume_user *u, const struct xseg_peer_info *p)
 {
 	uint64_t since_s = p->user[XSEG_CLIENT_WORD_SINCE];
+	const char *export = export_of_peer(p);
 
 	if (!u->clients++) {
 		snprintf(u->program, sizeof(u->program), "%s", program_of(p));
 		u->pid = p->pid;
 		u->since_s = since_s;
 	}
-	if (!*u->export && export_of_peer(p))
-		snprintf(u->export, sizeof(u->export), "%s", export_of_peer(p));
+	/* of several in one server the first by name: the order of clients means nothing */
+	if (export && (!*u->export || strcmp(export, u->export) < 0))
+		snprintf(u->export, sizeof(u->export), "%s", export);
 	if (since_s < u->since_s)
 		u->since_s = since_s;
 }
