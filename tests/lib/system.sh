@@ -175,8 +175,8 @@ expect_json()
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds, after ten tries every
-# 200 ms; fails after that time
+# wait_for SECONDS COMMAND...: tries the command until it succeeds, after 50 ms first and after 500 ms
+# at last; fails after that time
 wait_for()
 {
 	local end=$((SECONDS + $1 + 1)) pause=0.05 tries=0

@@ -353,7 +353,7 @@ elif [ -n "$LONG" ]; then
 fi
 bench reactors 12 8 "runs.tsv:6:12 results.tsv:6:13" reactors.png
 [ -z "$LONG" ] || bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
-bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
+[ -z "$LONG" ] || bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 3 8 runs.tsv:10:3 ""
@@ -363,10 +363,10 @@ else
 	skip "bench/fio.sh --quick runs to its end" \
 		"there is no fio, or its headers could not be had (make deps)"
 fi
-if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$plugin" ] &&
-		fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
+if [ -n "$LONG" ] && command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null &&
+		[ -e "$plugin" ] && fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
 	bench nbd 10 3 runs.tsv:7:10 ""
-else
+elif [ -n "$LONG" ]; then
 	skip "bench/nbd.sh --quick runs to its end" \
 		"nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
 fi

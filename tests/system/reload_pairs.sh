@@ -230,7 +230,7 @@ next_pair()		# two changes that have not met in their states of now, or the two 
 	pair=("$@")
 }
 all=$((nr * (nr - 1) / 2 * 4)) turns=0
-while [ ${#met[@]} -lt "$all" ] && [ $((turns++)) -lt "$(bound 12 700)" ]; do
+while [ ${#met[@]} -lt "$all" ] && [ $((turns++)) -lt "$(bound 8 700)" ]; do
 	next_pair "${changes[RANDOM % 6]}" "${changes[6 + RANDOM % 7]}"
 	met[$(state_of "${pair[0]}") $(state_of "${pair[1]}")]=1
 	reload_once "${pair[@]}" || break
