@@ -95,55 +95,32 @@ size = 16M
 zone_size = 256k
 tail = 512k
 END
-cat >listen.py <<'END'
-import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind(sys.argv[2])
-with open(sys.argv[1], "ab", buffering=0) as out:
-    while True:
-        out.write(s.recv(4096) + b"\n")
-END
-short=$(mktemp -d /tmp/xseg-notify.XXXXXX)	# a socket's path has at most 107 bytes
-trap 'rm -rf "$short"; cleanup' EXIT
-start listen python3 listen.py notes "$short/socket"
-t "a manager listens" wait_for 60 test -S "$short/socket"
-# told SENTENCE COMMAND...: it succeeds once all is in `notes` that the manager was sent; on a machine
-# that stands still at the wrong time the log is open before anybody has looked
-told()
-{
-	python3 -c 'import socket, sys
-socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"MARK", sys.argv[1])' "$short/socket"
-	wait_for 60 grep -qx MARK notes
-	if grep -q 'opens its log' notes; then
-		t "$@"
-	else
-		skip "$1" "the log was open before the command looked"
-	fi
-}
+. "$root/tests/lib/manager.sh"
 
 t "a stack comes up" xseg up slow.conf
 head -c 100000 /dev/zero >value
 for n in $(seq 40); do
 	xseg --quiet kv put "key $n" value || not_ok "value $n is put"
 done
-t "the store is slow" xseg peer set memd latency=50ms
+t "the store is slow, also as a new process" xseg peer set memd latency=50ms --save
 expect_err 3 "^xseg: timed out: peer restart: kv runs and does not serve yet: its log is being opened.*, and that goes on" \
 	"a restart that may not wait so long says so" xseg --timeout 1 peer restart kv
-t "a restart of all waits until it is" env NOTIFY_SOCKET="$short/socket" xseg peer restart --all
+t "a restart of all waits until it is" env NOTIFY_SOCKET="$manager" xseg peer restart --all
 is "it is open" "$(field_of state kv info)" open
-told "meanwhile the manager is told that it takes longer" \
+all_noted
+t "meanwhile the manager is told that it takes longer" \
 	grep -qE '^STATUS=peer restart: kv opens its log \([0-9]+%\)$' notes
-told "and for how long" grep -qx 'EXTEND_TIMEOUT_USEC=60000000' notes
+t "and for how long" grep -qx 'EXTEND_TIMEOUT_USEC=60000000' notes
 supervisor=$(xseg --json status | jq .supervisor.pid)
-kill -KILL "$supervisor"
-t "the supervisor is killed" wait_for 60 eval '! kill -0 $supervisor'
+t "the supervisor is killed" kill_hard "$supervisor"
 t "so is the peer" xseg peer kill kv
 : >notes
-NOTIFY_SOCKET=$short/socket start front xseg up slow.conf --service
+NOTIFY_SOCKET=$manager start front xseg up slow.conf --service
 front=$started
 t "the manager is told when all serve" wait_for 60 grep -qx READY=1 notes
 is "the log is open then" "$(field_of state kv info)" open
-told "before, that it takes longer" eval "sed '/^READY=1$/q' notes | grep -q '^STATUS=up: kv opens its log'"
+all_noted
+t "before, that it takes longer" eval "sed '/^READY=1$/q' notes | grep -q '^STATUS=up: kv opens its log'"
 is "at the end all serve" "$(grep STATUS notes | tail -n 1)" "STATUS=all peers serve"
 t "the store is quick again" xseg peer set memd latency=0
 kill -TERM "$front"
@@ -154,7 +131,7 @@ is "SIGTERM ends it in order" "$?" 0
 
 spoil_heads
 : >notes
-NOTIFY_SOCKET=$short/socket start front xseg up stack.conf --service
+NOTIFY_SOCKET=$manager start front xseg up stack.conf --service
 front=$started
 t "the service starts" wait_for 60 grep -qx READY=1 notes
 t "its state says that not all serve" \

@@ -25,34 +25,13 @@ dirty_age = 1h
 downstream = cached
 END
 
-# Writes what is sent to the socket $2 into $1, an end of line after each message.
-cat >listen.py <<'END'
-import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind(sys.argv[2])
-with open(sys.argv[1], "wb", buffering=0) as out:
-    while True:
-        out.write(s.recv(4096) + b"\n")
-END
-short=$(mktemp -d /tmp/xseg-notify.XXXXXX)	# a socket's path has at most 107 bytes
-trap 'rm -rf "$short"; cleanup' EXIT
-start listen python3 listen.py notes "$short/socket"
-t "a manager listens" wait_for 60 test -S "$short/socket"
-# all_noted: what the manager has been sent until now is in `notes`
-marks=0
-all_noted()
-{
-	python3 -c 'import socket, sys
-socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sys.argv[1])' \
-		"$short/socket" "MARK $((++marks))"
-	wait_for 60 grep -qx "MARK $marks" notes
-}
+. "$root/tests/lib/manager.sh"
 log=$TMP/xseg-$XSEG_SEGMENT.log
 
 mkdir bin
 for program in xseg xseg-host volumed cached memd; do ln -s "$BUILD/bin/$program" bin; done
 rm bin/xseg && cp "$BUILD/bin/xseg" bin
-NOTIFY_SOCKET=$short/socket start front "$TMP/bin/xseg" up stack.conf --service
+NOTIFY_SOCKET=$manager start front "$TMP/bin/xseg" up stack.conf --service
 front=$started
 t "the manager is told when all serve" wait_for 60 grep -qx READY=1 notes
 is "and not before" "$(xseg --json peer list | jq -c '[.[].state] | unique')" '["running"]'
@@ -98,7 +77,7 @@ t "the store is slow" xseg peer set memd bandwidth=8M/s
 sed 's/^memory = 64M/&\nbandwidth = 8M\/s/' stack.conf >joined.conf
 printf '[run]\ntogether = volumed cached\n' >>joined.conf
 noted >before.txt
-t "peers are replaced, after their data is flushed" env NOTIFY_SOCKET="$short/socket" xseg reload joined.conf
+t "peers are replaced, after their data is flushed" env NOTIFY_SOCKET="$manager" xseg reload joined.conf
 noted >told.txt
 t "meanwhile the manager is told that it takes longer" \
 	test "$(grep -c '^EXTEND_TIMEOUT_USEC=60000000$' told.txt)" -ge 3
@@ -106,11 +85,11 @@ t "with what is left" grep -q '^STATUS=reload: .* dirty$' told.txt
 is "at the end all serve again" "$(grep . told.txt | tail -n 1)" "STATUS=all peers serve"
 is "it is told nothing else" "$(grep -vE '^(EXTEND_TIMEOUT_USEC|STATUS)=|^$' told.txt)" ""
 t "data is written, which stays dirty" write_dirty
-t "all are restarted" env NOTIFY_SOCKET="$short/socket" xseg peer restart --all
+t "all are restarted" env NOTIFY_SOCKET="$manager" xseg peer restart --all
 noted >told.txt
 t "that takes longer, too" test "$(grep -c '^EXTEND_TIMEOUT_USEC=60000000$' told.txt)" -ge 3
 t "with what is left" grep -q '^STATUS=peer restart: .* dirty$' told.txt
-t "a reload that only looks is quick" env NOTIFY_SOCKET="$short/socket" xseg reload --dry-run
+t "a reload that only looks is quick" env NOTIFY_SOCKET="$manager" xseg reload --dry-run
 sleep 1		# the front looks at its program now and then
 noted >told.txt
 is "and tells nothing" "$(grep -c EXTEND told.txt)" 0
@@ -136,7 +115,7 @@ sed -i 's/^\[peer memd\]/&\nkind = filed\ndir = \/proc\/none/; /memory = 64M/d' 
 # root may write everywhere, so only the peer finds that nothing can be made there
 code=1 why="memd did not start"
 [ "$(id -u)" = 0 ] || code=2 why="dir: nothing may be made in /proc: Permission denied"
-NOTIFY_SOCKET=$short/socket expect_err $code "$why" "a start that fails is a failed start" \
+NOTIFY_SOCKET=$manager expect_err $code "$why" "a start that fails is a failed start" \
 	xseg up stack.conf --service
 all_noted
 is "the manager is not told that all serve" "$(grep -c READY notes)" 0
