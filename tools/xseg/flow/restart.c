@@ -353,7 +353,7 @@ static int wait_started(struct restart *r, uint32_t place)
 	return rc;
 }
 
-/* A gateway among the peers of the process has clients, whose connections would end. */
+/* A gateway among the peers of the process has clients. Their connections would end. */
 static bool has_connections(struct restart *r, const struct process *p)
 {
 	for (uint32_t i = 0; i < p->nr; i++)

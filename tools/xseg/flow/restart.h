@@ -18,8 +18,8 @@ int restart_peer(
 	struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer, bool locked);
 /* All peers of the stack that are alive, process by process, bottom up; then the supervisor. Those
  * that `xseg peer stop` has stopped are told of.
- * A peer that the supervisor tries to start is waited for first: what is above could not write to
- * it. Its failure is the command's, and nothing above it is stopped.
+ * If the supervisor tries to start a peer, this waits for that first: peers above could not write
+ * to it. If it fails, nothing above it is stopped, and the command fails.
  * if_replaced: only processes whose program's file has been replaced, and no gateway that clients
  * are connected to. */
 int restart_all(struct tool *t, struct xseg *seg, bool if_replaced);
