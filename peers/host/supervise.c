@@ -99,9 +99,13 @@ static int spawn(const struct supervisor *s, char **argv, pid_t *pid)
 	return rc;
 }
 
+/* V16. */
+#define FAILING_BACKOFF_MS (4 * PACE_MIN_MS)
+
 static void start_again_later(struct unit *u, uint64_t now_ms)
 {
 	u->backoff_ms = pace_next(u->backoff_ms, now_ms - u->since_ms);
+	u->failing |= !u->served || u->backoff_ms >= FAILING_BACKOFF_MS;
 	unit_set(u, UNIT_WAITING);
 	u->at_ms = now_ms + u->backoff_ms;
 }
@@ -141,6 +145,7 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	if (!a.failed)
 		rc = spawn(s, a.arg, &u->child);
 	u->since_ms = now_ms;
+	u->served = false;
 	u->started = true;
 	u->stop_restarts += is_stopping(s);
 	if (rc) {
@@ -150,7 +155,6 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(&s->units, u),
 			  a.nr ? a.arg[0] : "", strerror(rc));
 	} else {
-		u->served = false;
 		unit_set(u, UNIT_RUNNING);
 		log_info("%s: started %s (pid %d)", me, unit_name(&s->units, u), (int)u->child);
 	}
@@ -216,7 +220,7 @@ static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	log_info("%s: %s stopped%s", me, unit_name(&s->units, u),
 		u->return_once ? ", as it was asked to before; starting it" : "");
 	unit_set(u, may_return ? UNIT_WAITING : UNIT_STOPPED);
-	u->return_once = false;
+	u->failing = u->return_once = false;
 	u->stopped_ms = now_ms;
 }
 
@@ -261,6 +265,8 @@ static void reap(struct supervisor *s)
 static void watch_stranger(struct supervisor *s, struct unit *u)
 {
 	unit_set(u, UNIT_RUNNING);
+	u->served = true;
+	u->failing = false;
 	u->started = !u->return_once;
 	u->since_ms = clock_ms();
 	log_info("%s: %s runs already; watching it", me, unit_name(&s->units, u));
@@ -371,6 +377,25 @@ static void tell_left(struct supervisor *s)
 			left[i / 64] |= UINT64_C(1) << i % 64;
 	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
 		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, left[i]);
+}
+
+_Static_assert(STACK_MAX_PEERS <= 64, "SUPERVISOR_WORD_FAILING has a bit for each peer");
+
+/* V16. */
+static void tell_failing(struct supervisor *s, uint64_t now_ms)
+{
+	uint64_t failing = 0;
+
+	for (struct unit *u = s->units.unit; u < s->units.unit + s->units.nr; u++) {
+		if (u->state == UNIT_RUNNING && u->served && now_ms - u->since_ms >= PACE_LIVED_MS)
+			u->failing = false;
+		if (!u->failing || (is_stopping(s) && !is_needed(s, u)) ||
+			(u->state != UNIT_RUNNING && u->state != UNIT_WAITING))
+			continue;
+		for (uint32_t i = 0; i < u->nr; i++)
+			failing |= UINT64_C(1) << u->peer[i];
+	}
+	xseg_peer_user_set(s->self, SUPERVISOR_WORD_FAILING, failing);
 }
 
 /* ---- locks ------------------------------------------------------------------------------- */
@@ -524,6 +549,7 @@ static int run(struct supervisor *s, int signals)
 		replace_step(s);
 		exports_step(s, clock_ms());
 		tell_left(s);
+		tell_failing(s, clock_ms());
 		look_at_locks(s, clock_ms());
 		end = stop_step(s, clock_ms());
 		if (end == STOP_GAVE_UP)
@@ -574,7 +600,7 @@ static int enlist(struct supervisor *s)
 		return MAIN_FAILED;
 	}
 	peer_word_set_stopping(s->self, false);
-	xseg_peer_user_set(s->self, PEER_WORD_UNSYNCED, 0);
+	xseg_peer_user_set(s->self, SUPERVISOR_WORD_FAILING, 0);
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_UNDONE, 0);
 	xseg_peer_user_set(s->self, SUPERVISOR_WORD_EXPORTS, 0);
 	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)

@@ -38,6 +38,7 @@ struct unit {
 	bool returns;				/* as a stop was taken back (stop.h, S2) */
 	pid_t child;				/* 0: not our child */
 	bool served;				/* the child was seen to serve (V15) */
+	bool failing;				/* it ends soon after each start (V16) */
 	uint64_t since_ms;			/* RUNNING: when it was started */
 	uint64_t stopped_ms;			/* last seen to have stopped; 0: never */
 	uint64_t at_ms;				/* WAITING: not before */

@@ -13,6 +13,9 @@
  * 			successor has counted anew. The runtime writes it when a peer begins and
  * 			leaves, for it is the reason to refuse a stop, and any process can write
  * 			here
+ *   SUPERVISOR_WORD_FAILING  of a supervisor, in the place of PEER_WORD_UNSYNCED: which peers
+ *			of the stack have a process that ends soon after each start, and is started
+ *			again: a bit for each, by its place in the stack file
  *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
  * 			back (peer_undone_pack()); 0: there was none
  *   SUPERVISOR_WORD_EXPORTS  of a supervisor: which exports of the stack it does not start: a bit
@@ -51,7 +54,11 @@ static inline int supervise_order_pack(enum export_order order, uint32_t index)
 
 /* behind these are the kind's own */
 enum peer_word { PEER_WORD_STOPPING, PEER_WORD_UNSYNCED, PEER_NR_WORDS };
-enum { SUPERVISOR_WORD_UNDONE = PEER_NR_WORDS, SUPERVISOR_WORD_EXPORTS };
+enum {
+	SUPERVISOR_WORD_FAILING = PEER_WORD_UNSYNCED,
+	SUPERVISOR_WORD_UNDONE = PEER_NR_WORDS,
+	SUPERVISOR_WORD_EXPORTS
+};
 
 static inline void peer_word_set_stopping(struct xseg_peer *peer, bool stopping)
 {

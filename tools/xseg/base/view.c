@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "peers/common/say/dirty.h"
+#include "peers/common/say/words.h"
 #include "peers/common/options/stack.h"
 #include "tools/xseg/base/tool.h"
 
@@ -58,6 +59,31 @@ bool view_in_stack(struct xseg *seg, const char *name)
 	return is;
 }
 
+bool view_is_failing(struct xseg *seg, const char *name)
+{
+	struct xseg_peer_info supervisor;
+	struct stack *stack;
+	uint64_t failing;
+	uint32_t place;
+
+	if (!view_supervisor(seg, &supervisor))
+		return false;
+	failing = supervisor.user[SUPERVISOR_WORD_FAILING];
+	stack = failing ? view_stack(seg) : NULL;
+	place = stack ? stack_find(stack, name) : STACK_NONE;
+	stack_destroy(stack);
+	return place != STACK_NONE && failing >> place & 1;
+}
+
+const char *view_failing_tell(const char *name, char text[VIEW_FAILING_TEXT])
+{
+	snprintf(text, VIEW_FAILING_TEXT,
+		"%s: its process ends soon after each start, and is started again; the log says "
+		"why",
+		name);
+	return text;
+}
+
 bool view_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 		   struct xseg_peer_info *below)
 {
@@ -75,11 +101,14 @@ bool view_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 
 const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_START_MAX])
 {
-	snprintf(buf, VIEW_START_MAX,
-		 view_in_stack(seg, name)
-			 ? "'xseg peer start %s' starts it"
-			 : "it is not in the stack; start it as it was started before",
-		 name);
+	if (view_is_failing(seg, name))
+		snprintf(buf, VIEW_START_MAX, "see in the log of the stack why %s cannot run",
+			name);
+	else if (view_in_stack(seg, name))
+		snprintf(buf, VIEW_START_MAX, "'xseg peer start %s' starts it", name);
+	else
+		snprintf(buf, VIEW_START_MAX,
+			"it is not in the stack; start it as it was started before");
 	return buf;
 }
 

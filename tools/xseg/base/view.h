@@ -52,6 +52,11 @@ struct stack *view_stack(struct xseg *seg);
 /* Whether the stack of the segment has it: nothing else is started by its supervisor, or by
  * 'xseg peer start'. */
 bool view_in_stack(struct xseg *seg, const char *name);
+/* Whether the supervisor starts it again and again, as its process ends soon after each start. */
+bool view_is_failing(struct xseg *seg, const char *name);
+/* Writes that line of such a peer. Returns text. */
+#define VIEW_FAILING_TEXT (XSEG_NAME_MAX + 100)
+const char *view_failing_tell(const char *name, char text[VIEW_FAILING_TEXT]);
 /* Whether something below the peer is not alive, and nobody starts it again: *below is that. What
  * needs it waits for ever, unless somebody starts it. */
 bool view_stranded(struct xseg *seg, const struct xseg_peer_info *peer,

@@ -148,7 +148,7 @@ static int forget(struct tool *t, struct xseg *seg, const char *what, const char
 static int show_list(const struct tool *t, const struct view_peers *peers, bool all)
 {
 	const struct xseg_peer_info *p;
-	char text[HALTED_TEXT], stays[STOPPED_TEXT];
+	char text[HALTED_TEXT], stays[STOPPED_TEXT], failing[VIEW_FAILING_TEXT];
 	struct opened opened;
 	struct stopped s;
 	int rc;
@@ -165,6 +165,9 @@ static int show_list(const struct tool *t, const struct view_peers *peers, bool 
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (halted_is(peers->seg, p))
 			tool_note(t, "%s", halted_tell(p->name, p->pid, text));
+	for (p = peers->info; p < peers->info + peers->nr; p++)
+		if (view_is_failing(peers->seg, p->name))
+			tool_note(t, "%s", view_failing_tell(p->name, failing));
 	stopped_load(peers->seg, &s);
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (stopped_peer(&s, p))

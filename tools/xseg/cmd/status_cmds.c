@@ -486,15 +486,22 @@ static void print_caches(const json_t *j)
 	}
 }
 
-static const char *state_of(const json_t *j, const char *name)
+static json_t *peer_of(const json_t *j, const char *name)
 {
 	json_t *peers = json_object_get(j, "peers"), *p;
 	size_t i;
 
 	json_array_foreach(peers, i, p)
 		if (!strcmp(out_text(p, "name"), name))
-			return out_text(p, "state");
-	return "?";
+			return p;
+	return NULL;
+}
+
+static const char *state_of(const json_t *j, const char *name)
+{
+	const json_t *p = peer_of(j, name);
+
+	return p ? out_text(p, "state") : "?";
 }
 
 static bool serves(const json_t *j, const char *name)
@@ -508,7 +515,9 @@ static void print_unknown(const json_t *j, const char *name)
 	const char *state = state_of(j, name);
 	char line[XSEG_NAME_MAX + 64];
 
-	if (!strcmp(state, "stopped"))
+	if (json_is_true(json_object_get(peer_of(j, name), "failing")))
+		snprintf(line, sizeof(line), "%s; the log says why it cannot run", state);
+	else if (!strcmp(state, "stopped"))
 		snprintf(line, sizeof(line), "stopped; 'xseg peer start %s' starts it", name);
 	else if (!serves(j, name))
 		snprintf(line, sizeof(line), "%s; 'xseg peer list' shows when it serves", state);
@@ -656,6 +665,17 @@ static void print_halted(const json_t *j)
 		print_if_halted(out_text(p, "name"), p);
 }
 
+static void print_failing(const json_t *j)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	char text[VIEW_FAILING_TEXT];
+	size_t i;
+
+	json_array_foreach(peers, i, p)
+		if (json_is_true(json_object_get(p, "failing")))
+			printf("failing     %s\n", view_failing_tell(out_text(p, "name"), text));
+}
+
 static void print_stopped(const json_t *j)
 {
 	json_t *peers = json_object_get(j, "peers"), *p;
@@ -725,6 +745,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_files(j);
 		export_text_print(json_object_get(j, "exports"));
 		print_halted(j);
+		print_failing(j);
 		print_stopped(j);
 		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");

@@ -109,6 +109,19 @@ static uint32_t count_alive(struct xseg *seg)
 	return alive;
 }
 
+/* Writes the line of the first peer that is failing. False: none is. */
+static bool find_failing(struct xseg *seg, char text[VIEW_FAILING_TEXT])
+{
+	struct xseg_peer_info p;
+
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && view_is_failing(seg, p.name)) {
+			view_failing_tell(p.name, text);
+			return true;
+		}
+	return false;
+}
+
 static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_stall *s)
 {
 	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
@@ -116,7 +129,7 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 					? ""
 					: "'xseg down --cancel' takes the stop back, ";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
-	char text[HALTED_TEXT], users[USERS_TEXT];
+	char text[HALTED_TEXT], users[USERS_TEXT], failing[VIEW_FAILING_TEXT];
 	struct xseg_peer_info halted;
 
 	volume_users_any(seg, users, sizeof(users));
@@ -130,6 +143,10 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 	if (!s->dirty && halted_find_client(seg, &halted)) {
 		tool_note(t, "stopping%s%s: %s", space, name,
 			halted_tell(halted.member_label, halted.pid, text));
+		return;
+	}
+	if (!s->peer && find_failing(seg, failing)) {
+		tool_note(t, "stopping: %s; 'xseg down --force' does not wait for it", failing);
 		return;
 	}
 	snprintf(way_out, sizeof(way_out),

@@ -31,6 +31,7 @@ static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_i
 	json_object_set_new(j, "pid", alive ? json_integer(p->pid) : json_null());
 	out_set_text(j, "state", view_state_name(p->state));
 	out_set_bool(j, "stays_stopped", stopped_peer(s, p));
+	out_set_bool(j, "failing", view_is_failing(peers->seg, p->name));
 	out_set_bool(j, "halted", halted_is(peers->seg, p));
 	out_set_int(j, "generation", p->generation);
 	out_set_int(j, "ports", p->nr_ports);
