@@ -1,7 +1,7 @@
 #!/bin/bash
 # benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports.
-# Nothing here judges a figure that depends on time. The longest of the short forms, and those that
-# need a cluster or a guest, are run by `make check-long` alone.
+# Nothing here judges a figure that depends on time. `make check` runs the benchmarks that take a
+# second or two; `make check-long` runs all.
 # timeout: 480
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/benches.sh"
@@ -258,21 +258,24 @@ is "a figure that is none meets nothing that was wanted" \
 		grep -c ': met$')" 0
 
 [ -z "$LONG" ] || bench hit 45 24 "runs.tsv:12:45 results.tsv:12:46" "iops.png bandwidth.png"
-bench limits 39 12 "runs.tsv:11:39 results.tsv:8:40" limits.png
+[ -z "$LONG" ] || bench limits 39 12 "runs.tsv:11:39 results.tsv:8:40" limits.png
 # Of the rivals, those that are here.
-rivals=(cached filed)
-runs=6
-for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb \
-	bench-rival-leveldb:leveldb; do
-	PATH=$PATH:/usr/sbin command -v "${rival%:*}" >/dev/null || continue
-	rivals+=("${rival#*:}")
-	runs=$((runs + 4))
-done
-export BENCH_RIVALS="${rivals[*]}"
-# a bar for each of the points in memory, where there is one to compare with
-bench rivals $runs $((runs > 6 ? 4 : 0)) "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
+bench_rivals()
+{
+	local rivals=(cached filed) runs=6 rival
+	for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb \
+		bench-rival-leveldb:leveldb; do
+		PATH=$PATH:/usr/sbin command -v "${rival%:*}" >/dev/null || continue
+		rivals+=("${rival#*:}")
+		runs=$((runs + 4))
+	done
+	# a bar for each of the points in memory, where there is one to compare with
+	BENCH_RIVALS="${rivals[*]}" bench rivals $runs $((runs > 6 ? 4 : 0)) \
+		"runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
+}
+[ -z "$LONG" ] || bench_rivals
 [ -z "$LONG" ] || bench pagecache 88 8 "runs.tsv:11:88 results.tsv:11:89" pagecache.png
-bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
+[ -z "$LONG" ] || bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
 # A cluster's takes as long as a third of the others.
 if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&
 		[ -x "$BUILD/bin/sosd" ]; then
@@ -354,7 +357,7 @@ fi
 bench reactors 12 8 "runs.tsv:6:12 results.tsv:6:13" reactors.png
 [ -z "$LONG" ] || bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 [ -z "$LONG" ] || bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
-bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
+[ -z "$LONG" ] || bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 3 8 runs.tsv:10:3 ""
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then

@@ -1,16 +1,16 @@
 #!/bin/bash
 # benches_kv.sh - the benchmarks of values: the short form of each makes its reports, and so do the
-# evaluations of others. Nothing here judges a figure that depends on time. `make check-long` alone
-# runs kv and memcached.
+# evaluations of others. Nothing here judges a figure that depends on time.
+# tags: long
 # timeout: 480
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/benches.sh"
 need jq
 
-[ -z "$LONG" ] || bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
-if [ -n "$LONG" ] && PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
+bench kv 22 14 "runs.tsv:11:22 results.tsv:11:23" ""
+if PATH=$PATH:/usr/sbin command -v memcached >/dev/null; then
 	bench memcached 16 8 "runs.tsv:9:16 results.tsv:8:17" ""
-elif [ -n "$LONG" ]; then
+else
 	skip "bench/memcached.sh --quick runs to its end" "there is no memcached (make bench-deps)"
 fi
 # The evaluations of others, in one run, with the sides that are here; a memory group needs root.
