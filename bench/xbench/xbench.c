@@ -48,10 +48,12 @@ static int exit_code_of(int rc)
 static int fail_with(const struct xb_options *o, const struct xseg_error *err, const char *more,
 		     int code)
 {
-	char text[512], line[640];
+	char text[512], line[640], owned[720];
 
 	snprintf(text, sizeof(text), "%s%s%s", err->text, more ? "; " : "", more ? more : "");
-	fprintf(stderr, "xbench: %s\n", hint_for_shell(line, sizeof(line), text, o->segment));
+	hint_for_shell(line, sizeof(line), text, o->segment);
+	fprintf(stderr, "xbench: %s\n",
+		*o->owner ? hint_name_owner(owned, sizeof(owned), line, o->owner) : line);
 	return code;
 }
 

@@ -427,4 +427,10 @@ sed -E 's/^[0-9T:.Z+-]+ //' "xseg-$XSEG_SEGMENT.log" >log
 t "there is a log" test "$(wc -l <log)" -gt 20
 twice log >found
 if [ -s found ]; then not_ok "no line of the log names a thing twice" found; else ok "no line of the log names a thing twice"; fi
+
+expect_err 4 "make it with 'xseg --owner $(id -un) -s none-1 create' or 'xseg --owner $(id -un) -s none-1 up " \
+	"commands in a message have the user that was named" \
+	xseg -s none-1 --owner "$(id -un)" volume list
+expect_err 4 "make it with 'xseg --owner $(id -un) -s none-1 create'" "so it is in xbench" \
+	xbench -s none-1 --owner "$(id -un)" --volume=v --rw=read
 finish

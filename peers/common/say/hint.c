@@ -58,22 +58,43 @@ static const char *next_command(const char *text)
 	return at ? at + sizeof(begin) - 1 : NULL;
 }
 
-const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
+/* With an option and its value before the words of each command that needs it. */
+static const char *name_before(char *buf, size_t size, const char *text, bool (*needs)(const char *),
+	const char *option, const char *value)
 {
 	const char *words;
 	size_t used = 0;
+	bool with;
 
 	while ((words = next_command(text)) && used < size) {
-		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s%s",
-					 (int)(words - text), text,
-					 needs_segment(words) ? "-s " : "",
-					 needs_segment(words) ? segment : "",
-					 needs_segment(words) ? " " : "");
+		with = needs(words);
+		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s%s%s",
+			(int)(words - text), text, with ? option : "", with ? " " : "",
+			with ? value : "", with ? " " : "");
 		text = words;
 	}
 	if (used < size)
 		snprintf(buf + used, size - used, "%s", text);
 	return buf;
+}
+
+const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
+{
+	return name_before(buf, size, text, needs_segment, "-s", segment);
+}
+
+/* Of the words of a command. */
+static bool needs_owner(const char *words)
+{
+	size_t len = strcspn(words, "'");
+	const char *owner = strstr(words, "--owner "), *help = strstr(words, "--help");
+
+	return !(owner && owner < words + len) && !(help && help < words + len);
+}
+
+const char *hint_name_owner(char *buf, size_t size, const char *text, const char *owner)
+{
+	return name_before(buf, size, text, needs_owner, "--owner", owner);
 }
 
 /* Of the words of a command, of that length. */

@@ -25,6 +25,8 @@ const char *hint_for_shell(char *buf, size_t size, const char *text, const char 
  * not fit is cut off. Returns buf. */
 const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment);
 
+/* The same with "--owner USER". */
+const char *hint_name_owner(char *buf, size_t size, const char *text, const char *owner);
 /* The same with "--volumed NAME", in each command that is about volumes and has none. */
 const char *hint_name_volumed(char *buf, size_t size, const char *text, const char *volumed);
 
