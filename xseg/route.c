@@ -18,9 +18,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
+
+#define SETTLE_LOOK_NS 10000000ll
 
 static uint64_t route_get(struct xseg *seg, uint32_t peer)
 {
@@ -228,6 +231,21 @@ bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info)
 	return info->state == XSEG_PEER_STOPPED ||
 	       (info->state == XSEG_PEER_DEAD &&
 		       (!xseg_supervisor_alive(seg) || is_left_dead(seg, info->index)));
+}
+
+bool xseg_peer_get_settled(
+	struct xseg *seg, uint32_t index, uint64_t limit_ns, struct xseg_peer_info *info)
+{
+	const struct timespec pause = { .tv_nsec = SETTLE_LOOK_NS };
+	uint64_t begun = xs_now_ns();
+
+	while (xseg_peer_get_info(seg, index, info)) {
+		if (info->state != XSEG_PEER_STOPPED || !xseg_supervisor_alive(seg) ||
+			xseg_is_removed(seg) || xs_now_ns() - begun >= limit_ns)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
 }
 
 void xseg_meant_add(struct xseg *seg, struct xseg_meant *m, const struct xseg_peer_info *info)

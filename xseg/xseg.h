@@ -419,6 +419,12 @@ uint32_t xseg_peer_pid_find(struct xseg *seg, const struct xseg_peer_info *info)
  * no supervisor is there, or that one leaves it dead. One that is being started again looks so for
  * a moment. */
 bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info);
+/* As xseg_peer_get_info(). A peer that is stopped under a supervisor is first given up to limit_ns
+ * to come back, for amid a restart it is stopped for a moment. Looks each 10 ms. */
+bool xseg_peer_get_settled(struct xseg *seg, uint32_t index, uint64_t limit_ns,
+			   struct xseg_peer_info *info);
+/* A limit that is longer than a restart takes. */
+#define XSEG_RESTART_NS 2000000000ull
 /* Which dead peers it leaves dead a supervisor says in words of its own: a peer of that kind, and
  * in its word XSEG_SUPERVISOR_WORD_LEFT + i / 64 bit i % 64 for peer i. */
 #define XSEG_SUPERVISOR_KIND "supervisor"

@@ -28,6 +28,7 @@ struct xs_server {
 	char name[XSEG_NAME_MAX];
 	uint32_t peer;				/* its index */
 	uint64_t gone_ns, timeout_ns;
+	uint64_t restart_ns;		/* for how long one may be stopped that is opened */
 };
 
 /* Since when the server is gone; 0: it is not, as far as was seen. It may have been there between
@@ -42,7 +43,8 @@ int xs_server_attach(struct xs_server *s, struct xseg *attached, const char *seg
 	const char *owner, struct xseg_error *err) XSEG_MUST_CHECK;
 void xs_server_detach(struct xs_server *s);
 /* The peer of s->kind of that name or, for NULL, the only one. One that is being started is waited
- * for, until then. */
+ * for, until then, and one that is stopped under a supervisor for up to
+ * restart_ns: it may be on its way through a restart. */
 int xs_server_find(struct xs_server *s, const char *name, uint64_t until,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 /* When an answer that is asked for now is late. */

@@ -114,6 +114,7 @@ int xseg_kv_open(
 	kv->server.kind = "kvd";
 	kv->server.timeout_ns = params->timeout_ns ? params->timeout_ns : 10 * SECOND;
 	kv->server.gone_ns = params->gone_ns ? params->gone_ns : 5 * SECOND;
+	kv->server.restart_ns = params->gone_ns ? params->gone_ns : XSEG_RESTART_NS;
 	rc = open_store(kv, params, err);
 	if (rc)
 		xs_kv_put(kv);

@@ -157,6 +157,17 @@ static int find(const struct xs_server *s, const char *name, struct xseg_peer_in
 	return 0;
 }
 
+/* One that is restarted is stopped for a moment. */
+static bool is_gone_for_good(struct xs_server *s, struct xseg_peer_info *info, uint64_t until)
+{
+	uint64_t now = xs_now_ns(), left = until > now ? until - now : 0;
+
+	return xseg_peer_is_gone(s->seg, info) &&
+	       (!xseg_peer_get_settled(s->seg, info->index,
+			left < s->restart_ns ? left : s->restart_ns, info) ||
+		       xseg_peer_is_gone(s->seg, info));
+}
+
 int xs_server_find(
 	struct xs_server *s, const char *name, uint64_t until, struct xseg_error *err)
 {
@@ -170,7 +181,7 @@ int xs_server_find(
 			return rc;
 		if (info.state == XSEG_PEER_LIVE)
 			break;
-		if (xseg_peer_is_gone(s->seg, &info))
+		if (is_gone_for_good(s, &info, until))
 			return fail_stopped(s, info.name, err);
 		if (xs_now_ns() >= until)
 			return xseg_fail(err, -ETIMEDOUT,

@@ -135,6 +135,7 @@ int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume
 	v->server.kind = "volumed";
 	v->server.timeout_ns = params->timeout_ns ? params->timeout_ns : 10 * SECOND;
 	v->server.gone_ns = params->gone_ns ? params->gone_ns : 5 * SECOND;
+	v->server.restart_ns = params->gone_ns ? params->gone_ns : XSEG_RESTART_NS;
 	snprintf(v->info.name, sizeof(v->info.name), "%s", params->volume);
 	rc = xs_server_attach(
 		&v->server, params->attached, params->segment, params->owner, err);

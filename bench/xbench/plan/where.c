@@ -148,13 +148,14 @@ static int ask_volume(struct asking *a, struct xb_where *w, const struct xb_opti
 	return read_volume(w, text, volume, err);
 }
 
-static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info, uint32_t peer,
-			   const struct xb_options *o, struct xseg_error *err)
+static int look_at_volumed(struct xb_where *w, struct xseg_peer_info *info, uint32_t peer,
+			   const struct xb_options *o, uint64_t settle_ns, struct xseg_error *err)
 {
 	struct asking a = { 0 };
 	int rc;
 
-	if (xseg_peer_is_gone(w->seg, info))
+	if (!xseg_peer_get_settled(w->seg, peer, settle_ns, info) ||
+		xseg_peer_is_gone(w->seg, info))
 		return xseg_fail(err, -ENOENT, "%s is %s; start it with 'xseg peer start %s'",
 				 info->name,
 				 info->state == XSEG_PEER_DEAD ? "dead" : "stopped", info->name);
@@ -170,7 +171,8 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 
 /* Finds the first volumed that has the volume. If none has it, and not several serve, err is the
  * answer of the one that serves, or else of the first. */
-static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
+static int find_volume_within(struct xb_where *w, const struct xb_options *o, uint64_t settle_ns,
+			      struct xseg_error *err)
 {
 	struct xseg_error why = { "" };
 	struct xseg_peer_info info;
@@ -183,7 +185,7 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 	for (i = 0; i < nr && rc == -ENOENT; i++) {
 		if (!xseg_peer_get_info(w->seg, i, &info) || strcmp(info.kind, "volumed"))
 			continue;
-		rc = look_at_volumed(w, &info, i, o, &why);
+		rc = look_at_volumed(w, &info, i, o, settle_ns, &why);
 		serves = !xseg_peer_is_gone(w->seg, &info);
 		if (!asked++ || rc != -ENOENT || (serves && !without))
 			*err = why;
@@ -195,6 +197,14 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 				 "volume list --volumed NAME' shows the volumes",
 				 without, xseg_name(w->seg), o->volume);
 	return rc;
+}
+
+/* One that serves is not to wait for another one that is stopped. */
+static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
+{
+	int rc = find_volume_within(w, o, 0, err);
+
+	return rc == -ENOENT ? find_volume_within(w, o, XSEG_RESTART_NS, err) : rc;
 }
 
 /* ---- objects ----------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "tests/rig/seg_pair.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -451,6 +452,41 @@ static bool is_gone(const char *name)
 	return xseg_peer_is_gone(seg, &info);
 }
 
+static void *start_it_again(void *arg)
+{
+	usleep(50000);
+	return segrig_server(arg, "again", 1, 0);
+}
+
+static void a_stopped_peer_is_given_time_to_return_under_a_supervisor(void **state)
+{
+	struct xseg_peer *peer;
+	struct xseg_peer_info info;
+	struct xseg *his;
+	pthread_t thread;
+	uint32_t index;
+	void *again;
+
+	(void)state;
+	xseg_detach(seg);
+	his = segrig_attach(segrig_named(&seg));
+	peer = segrig_server(seg, "again", 1, 0);
+	index = xseg_peer_index(peer);
+	close_peer(peer);
+	/* without a supervisor nobody starts it: a limit without an end is no wait */
+	assert_true(xseg_peer_get_settled(seg, index, UINT64_MAX, &info));
+	assert_int_equal(info.state, XSEG_PEER_STOPPED);
+	assert_int_equal(xseg_supervisor_lock(his), 0);
+	assert_true(xseg_peer_get_settled(seg, index, 1000000, &info));
+	assert_int_equal(info.state, XSEG_PEER_STOPPED);
+	assert_int_equal(pthread_create(&thread, NULL, start_it_again, his), 0);
+	assert_true(xseg_peer_get_settled(seg, index, UINT64_MAX, &info));
+	assert_true(xseg_peer_is_up(info.state));
+	pthread_join(thread, &again);
+	close_peer(again);
+	xseg_detach(his);
+}
+
 static void a_dead_peer_is_gone_if_the_supervisor_leaves_it_dead_or_is_dead(void **state)
 {
 	struct xseg_peer *again, *left, *super;
@@ -850,6 +886,7 @@ int main(void)
 		T(a_dead_client_is_swept_when_its_last_request_is_answered),
 		P(the_name_of_a_dead_client_is_free_once_it_has_nothing_out),
 		T(who_leaves_without_the_control_lock_is_left_to_a_sweep_or_a_successor),
+		T(a_stopped_peer_is_given_time_to_return_under_a_supervisor),
 		T(a_dead_peer_is_gone_if_the_supervisor_leaves_it_dead_or_is_dead),
 		P(an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests),
 		T(a_sweep_that_was_killed_half_way_touches_no_port_that_has_a_new_owner),

@@ -14,7 +14,9 @@
 #include "peers/common/say/hint.h"
 #include "peers/common/say/kv.h"
 #include "peers/common/say/volume_users.h"
+#include "peers/common/say/words.h"
 #include "tools/xseg/base/out.h"
+#include "tools/xseg/base/stopped.h"
 
 #define CLIENT_REQUESTS	16			/* a port: a client fits into the reserve */
 #define ANSWER_LIMIT_NS	(30 * TOOL_SECOND)	/* without --timeout, for a question */
@@ -116,17 +118,40 @@ static bool peer_gone(struct client *c, uint32_t peer)
 	return !xseg_peer_get_info(c->seg, peer, &info) || xseg_peer_is_gone(c->seg, &info);
 }
 
+/* One that is restarted is stopped for a moment. */
+static bool may_return(struct client *c, const struct xseg_peer_info *p)
+{
+	struct xseg_peer_info supervisor;
+
+	return p->state == XSEG_PEER_STOPPED && view_supervisor(c->seg, &supervisor) &&
+	       !peer_word_stopping(&supervisor) && view_in_stack(c->seg, p->name) &&
+	       !stopped_look(c->seg, p);
+}
+
+static int fail_gone(struct client *c, const struct xseg_peer_info *p)
+{
+	if (view_is_failing(c->seg, p->name))
+		return tool_fail(TOOL_REFUSED,
+			"%s: it is %s; see in the log of the stack why it cannot run", p->name,
+			view_state_name(p->state));
+	return tool_fail(TOOL_REFUSED,
+		"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up "
+		"STACK.conf'",
+		p->name, view_state_name(p->state), p->name);
+}
+
 static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 {
 	uint64_t end = tool_limit(c->t, START_LIMIT_NS);
 	struct xseg_peer_info now = *p;
+	struct tool_span gone = { 0 };
+	bool is_gone;
 
 	while (now.state != XSEG_PEER_LIVE) {
-		if (peer_gone(c, p->index))
-			return tool_fail(TOOL_REFUSED,
-				"%s: it is %s; start it with 'xseg peer start %s' or the stack "
-				"with 'xseg up STACK.conf'",
-				p->name, view_state_name(now.state), p->name);
+		is_gone = peer_gone(c, p->index);
+		if ((is_gone && !may_return(c, &now)) ||
+			tool_span_ns(&gone, is_gone) > TOOL_GONE_NS)
+			return fail_gone(c, &now);
 		if (tool_interrupted() || tool_now_ns() >= end)
 			return tool_later("%s is %s and not yet serving; see 'xseg status'",
 					  p->name, view_state_name(now.state));
