@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,7 +30,7 @@
 
 /* ---- the system calls -------------------------------------------------------------------- */
 
-static _Atomic int nr_data_syncs, nr_dir_syncs, fail_data_syncs, fail_dir_syncs, slow_data_syncs;
+static _Atomic int nr_data_syncs, nr_dir_syncs, fail_data_syncs, fail_dir_syncs;
 static _Atomic int nr_begun_data_syncs, hold_data_syncs;
 
 static int sync_fd(long call, int fd, _Atomic int *nr, _Atomic int *fail)
@@ -47,11 +46,7 @@ static int sync_fd(long call, int fd, _Atomic int *nr, _Atomic int *fail)
 
 int fdatasync(int fd)
 {
-	struct timespec while_ns = { 0, 20000000 };
-
 	nr_begun_data_syncs++;
-	if (slow_data_syncs)
-		nanosleep(&while_ns, NULL);
 	while (hold_data_syncs)
 		usleep(100);
 	return sync_fd(SYS_fdatasync, fd, &nr_data_syncs, &fail_data_syncs);
@@ -143,10 +138,9 @@ static const char *fresh_dir(const char *below)
 
 	snprintf(opt_dir, sizeof(opt_dir), "dir=%s/filed-test-%d-%d", below, (int)getpid(), nr++);
 	remove_tree(opt_dir + 4);
-	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs =
-		nr_begun_data_syncs = hold_data_syncs = no_holes = hold_truncates =
-			nr_begun_truncates = no_attributes = nr_fs_syncs = fail_fs_syncs =
-				odd_writes = fail_submits = 0;
+	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = nr_begun_data_syncs =
+		hold_data_syncs = no_holes = hold_truncates = nr_begun_truncates = no_attributes =
+			nr_fs_syncs = fail_fs_syncs = odd_writes = fail_submits = 0;
 	return opt_dir;
 }
 
@@ -639,6 +633,32 @@ static void a_file_that_needs_no_sync_is_closed_rather_than_one_that_does(void *
 	rig_status_has(&g, "unsynced_files=16\n");
 }
 
+/* FUA ops whose data is written, and that the sync under way is not for. */
+static uint32_t nr_that_wait_for_the_next_sync(void)
+{
+	struct filed *f = filed_of(g.peer);
+	struct order_op *op;
+	uint32_t nr = 0, i;
+
+	pthread_mutex_lock(&f->lock);
+	for (i = 0; i < f->files.nr; i++)
+		for (op = f->fua[i].ops.first; op; op = op->next)
+			nr++;
+	pthread_mutex_unlock(&f->lock);
+	return nr;
+}
+
+/* One sync is held. Steps until `n` FUA ops wait for the one after it. */
+static void wait_behind_a_held_sync(uint32_t n)
+{
+	while (nr_that_wait_for_the_next_sync() < n) {
+		rig_rest(&g);
+		rig_step(&g);
+	}
+	assert_int_equal(nr_begun_data_syncs - nr_data_syncs, 1);
+}
+
+/* Those that come during a sync share the next one. */
 static void fua_is_answered_after_the_sync(void **state)
 {
 	struct rig_io *io[8];
@@ -651,13 +671,21 @@ static void fua_is_answered_after_the_sync(void **state)
 	assert_int_equal(nr_data_syncs, 1);
 	assert_int_equal(nr_dir_syncs, 3);
 	rig_status_has(&g, "unsynced_files=0\n");
-	slow_data_syncs = 1;
-	for (i = 0; i < 8; i++)
+	hold_data_syncs = 1;
+	io[0] = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, XSEG_REQ_FUA);
+	while (nr_begun_data_syncs < 2)
+		rig_step(&g);
+	for (i = 1; i < 8; i++)
 		io[i] = rig_send(&g, XSEG_OP_WRITE, "a", (uint64_t)i * 4096, 4096, data,
 			XSEG_REQ_FUA);
+	wait_behind_a_held_sync(7);
+	rig_step(&g);
+	for (i = 0; i < 8; i++)
+		assert_false(io[i]->done);
+	hold_data_syncs = 0;
 	for (i = 0; i < 8; i++)
 		assert_int_equal(rig_wait(&g, io[i]), 4096);
-	assert_in_range(nr_data_syncs, 2, 8);
+	assert_int_equal(nr_data_syncs, 3);
 	fail_data_syncs = 1;
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, XSEG_REQ_FUA), -EIO);
 }
@@ -735,7 +763,7 @@ static void a_fua_write_that_another_one_s_sync_has_lost_fails(void **state)
 	while (!nr_begun_data_syncs)
 		rig_step(&g);
 	second = rig_send(&g, XSEG_OP_WRITE, "a", 4096, 4096, data, XSEG_REQ_FUA);
-	rig_settle(&g);
+	wait_behind_a_held_sync(1);
 	fail_data_syncs = 1;
 	hold_data_syncs = 0;
 	assert_int_equal(rig_wait(&g, first), -EIO);
