@@ -600,10 +600,12 @@ static int64_t answer_to(struct xseg *seg, struct xreq *r)
 
 static void model_request(struct peer_port *pp, struct xreq *r)
 {
-	if (fault() == KVF_SILENT && m.nr_held < MAX_HELD)
-		m.held[m.nr_held++] = r;
-	else
+	if (fault() != KVF_SILENT || m.nr_held == MAX_HELD) {
 		peer_answer(pp, r, answer_to(pp->peer->seg, r));
+		return;
+	}
+	m.held[m.nr_held++] = r;
+	atomic_store(&m.pub.held, m.nr_held);
 }
 
 static uint64_t model_poll(struct peer_port *pp)
@@ -615,6 +617,7 @@ static uint64_t model_poll(struct peer_port *pp)
 
 		peer_answer(pp, r, answer_to(pp->peer->seg, r));
 	}
+	atomic_store(&m.pub.held, 0);
 	return PEER_NEVER;
 }
 
@@ -622,6 +625,7 @@ static void model_fini(struct peer *p)
 {
 	(void)p;
 	m.nr_held = 0;
+	atomic_store(&m.pub.held, 0);
 }
 
 static const struct opt model_opts[] = { { 0 } };

@@ -48,6 +48,7 @@ struct kvmodel {
 	_Atomic uint32_t fault;
 	_Atomic uint32_t gets, looks, changes, flushes, scans, forced, parts, pieces, once;
 	_Atomic uint32_t time;			/* of expiry */
+	_Atomic uint32_t held;			/* requests that KVF_SILENT keeps, now */
 	_Atomic uint32_t scan_nr;		/* keys told by one scan; 0: as many as fit */
 };
 

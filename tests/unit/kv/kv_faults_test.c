@@ -245,7 +245,8 @@ static void what_is_out_when_a_queue_is_destroyed_is_given_back_later(void **sta
 		assert_int_equal(xseg_kv_submit(g->q, &io[i]), 0);
 	}
 	xseg_kv_kick(g->q);
-	usleep(20000);
+	while (g->model->held < 3)
+		usleep(100);
 	xseg_kv_queue_destroy(g->q);
 	g->q = NULL;				/* the teardown sees that all is free again */
 }
@@ -281,6 +282,8 @@ static void a_child_has_no_part_of_a_store(void **state)
 	set_fault(g, KVF_SILENT);
 	assert_int_equal(xseg_kv_submit(g->q, &io), 0);
 	xseg_kv_kick(g->q);
+	while (g->model->held < 1)
+		usleep(100);
 	pid = fork();
 	if (pid == 0) {
 		bool right = xseg_kv_poll(g->q, &done, 1) == 1 && io.result == -ENOTCONN &&

@@ -506,7 +506,8 @@ static void a_large_value_that_is_out_when_its_queue_is_destroyed_is_given_up(vo
 	set_fault(g, KVF_SILENT);
 	assert_int_equal(xseg_kv_submit(g->q, &io), 0);
 	xseg_kv_kick(g->q);
-	usleep(20000);
+	while (g->model->held < 1)
+		usleep(100);
 	xseg_kv_queue_destroy(g->q);
 	g->q = NULL;				/* the teardown sees that all is free again */
 }
