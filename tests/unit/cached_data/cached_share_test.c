@@ -536,7 +536,7 @@ static void pages_are_there_or_waited_for_while_the_maximum_is_set_and_lifted(vo
 {
 	struct setter s = { .max = NULL };
 	struct claim cl = { .grow = 1 };
-	uint32_t none = 0;
+	uint32_t none = 0, changes = 0, max = 0;
 	pthread_t thread;
 
 	(void)state;
@@ -546,9 +546,12 @@ static void pages_are_there_or_waited_for_while_the_maximum_is_set_and_lifted(vo
 	cl.rec = volume_find(crig.k, 1);
 	s.max = &crig.k->volume.states[cl.rec].share.max;
 	assert_int_equal(pthread_create(&thread, NULL, set_and_lift, &s), 0);
-	for (uint32_t i = 0; i < 300000; i++) {
+	/* and longer, until the other thread has run beside this one */
+	for (uint32_t i = 0; i < 300000 || changes < 2; i++) {
 		uint32_t page = NO_PAGE;
 
+		changes += max != atomic_load(s.max);
+		max = atomic_load(s.max);
 		if (pages_get(cport_at(crig.k, 0), 1, &page, &cl).nr)
 			continue;
 		none += page == NO_PAGE;
