@@ -25,6 +25,11 @@ static uint64_t clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static uint64_t real_ns(const struct rig *g)
+{
+	return clock_ns() + g->ahead_ns;
+}
+
 static void set_option(struct rig *g, const char *text)
 {
 	char key[64];
@@ -75,7 +80,7 @@ int rig_start(struct rig *g)
 	if (rc)
 		return rc;
 	for (i = 0; i < g->peer->nr_ports; i++)
-		g->peer->ports[i].now_ns = g->real_clock ? clock_ns() : g->now_ns;
+		g->peer->ports[i].now_ns = g->real_clock ? real_ns(g) : g->now_ns;
 	assert_true(peer_try_serve(g->peer));
 	return 0;
 }
@@ -189,7 +194,7 @@ static void *serve_port(void *arg)
 
 	free(arg);
 	while (atomic_load(&self.g->threads_run))
-		if (!peer_port_round(&self.g->peer->ports[self.nr], clock_ns(), 8, &next))
+		if (!peer_port_round(&self.g->peer->ports[self.nr], real_ns(self.g), 8, &next))
 			nanosleep(&idle, NULL);
 	return NULL;
 }
@@ -289,7 +294,7 @@ static uint64_t step(struct rig *g)
 	uint32_t i;
 
 	if (g->real_clock)
-		g->now_ns = clock_ns();
+		g->now_ns = real_ns(g);
 	for (i = 0; i < g->peer->nr_ports && !atomic_load(&g->threads_run); i++) {
 		peer_port_round(&g->peer->ports[i], g->now_ns, 8, &next);
 		if (next < soonest)
@@ -321,6 +326,8 @@ void rig_settle(struct rig *g)
 
 void rig_advance(struct rig *g, uint64_t ns)
 {
+	if (g->real_clock)
+		g->ahead_ns += ns;
 	g->now_ns += ns;
 }
 

@@ -43,6 +43,7 @@ struct rig {
 	uint32_t *pages;
 	uint64_t now_ns;
 	bool real_clock;
+	uint64_t ahead_ns;			/* of the real clock: rig_advance() */
 	uint32_t nr_rests;
 	uint64_t nr_done;		/* replies in all */
 	struct rig_io io[RIG_IOS];
