@@ -24,8 +24,8 @@ set -u
 
 pool=xseg
 # For what hangs, not for a machine that is slow: seconds that a tool may take, and until all serves.
-limit=60
-up_limit=180
+limit=300
+up_limit=600
 patience=2	# seconds that it has to answer; who asks before it serves may ask in vain
 
 # What was not whole does not run; its directory stays, for whoever wants to know why.
