@@ -42,12 +42,13 @@ tool()		# COMMAND...: quiet while it succeeds
 		fail "'$1 ${2-} ${3-} ${4-}' failed: $(tail -n 1 "$dir/tool.out")"
 }
 
-# A port of loopback that nobody listens on. Another one may take it before the monitor does, which
-# then says so.
+# A port of loopback that nobody listens on. The monitor takes it some seconds later. Scripts that
+# run side by side do not choose the same one meanwhile, as each begins at its own process id.
+# Another program may take it before the monitor does, which then says so.
 free_port()
 {
 	local port
-	for ((port = 20000 + RANDOM % 10000; ; port++)); do
+	for ((port = 20000 + $$ % 10000; ; port++)); do
 		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
 	done
 	echo "$port"
