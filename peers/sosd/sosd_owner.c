@@ -301,23 +301,28 @@ static bool is_silence(int rc)
 	return rc == -ETIMEDOUT || rc == -EAGAIN;
 }
 
+/* The lock makes its object, so -ENOENT is of the pool. A request that waits for the lock in vain
+ * must not fail as if its own object were not there. */
 static void set_error(struct sosd_owner *w, int rc)
 {
-	atomic_store_explicit(&w->error, is_silence(rc) ? 0 : rc, memory_order_relaxed);
+	int error = is_silence(rc) ? 0 : rc == -ENOENT ? -ENODEV : rc;
+
+	atomic_store_explicit(&w->error, error, memory_order_relaxed);
 }
 
 /* Once for each error that is another one: it is asked several times a second. Of silence the log
  * of requests speaks. */
 static void tell(struct sosd_owner *w, int rc)
 {
-	int before = sosd_owner_error(w);
+	int before = sosd_owner_error(w), error;
 
 	set_error(w, rc);
-	if (rc && !is_silence(rc) && rc != before)
+	error = sosd_owner_error(w);
+	if (error && error != before)
 		log_warn(
 			"%s: the lock of its objects in the pool %s cannot be taken: %s; trying "
 			"again, and requests wait; %s",
-			w->who, w->rados->pool, strerror(-rc), sosd_error_remedy(rc));
+			w->who, w->rados->pool, strerror(-error), sosd_error_remedy(error));
 	if (!rc && before)
 		log_info("%s: the lock of its objects can be taken again", w->who);
 }
