@@ -85,7 +85,8 @@ static alignas(XSEG_PAGE_SIZE) char set[SETS][PAGES][XSEG_PAGE_SIZE];
 static _Atomic uint32_t copied, compared;	/* rounds that are over */
 static uint32_t wrong;
 
-/* Who yields beside programs that never sleep waits for a time slice of each; who sleeps does not. */
+/* A thread that yields beside programs that never sleep waits for a time slice of each. One that
+ * sleeps does not. */
 static void wait_for_round(_Atomic uint32_t *over, uint32_t round)
 {
 	/* acquire: partner is the release of that round's thread */
