@@ -40,10 +40,14 @@ start load xbench --volume=vol --rw=randrw --bs=4k --iodepth=8 --size=32M --veri
 load=$started
 wait_for 60 is_dirty
 
+# The supervisor looks when the holder stands still, not before: it tells once of who has the lock.
+supervisor=$(xseg --json status | jq .supervisor.pid)
+freeze "$supervisor"
 start holder hold_lock "$XSEG_SEGMENT"
 holder=$started
 wait_for 60 grep -q held "$TMP/holder.log"
 freeze "$holder"
+kill -CONT "$supervisor"
 
 says="the control lock has been held for [0-9]+ m?s by $holder \(hold_lock\), which is stopped; continue it with kill -CONT $holder, or end it$"
 t "the log names the holder" wait_for 60 grep -qE "supervisor: warning: $says" "$log"
