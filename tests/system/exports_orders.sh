@@ -86,6 +86,15 @@ expect_err 4 "another command changes the stack" "a lock that is held for long e
 	xseg export stop a
 kill "$started"
 
+lock_for 600
+holder=$started
+start restart xseg peer restart volumed
+t "a restart waits for as long, and says so" wait_for 60 \
+	grep -q "^xseg: peer restart: another command changes the stack .*; this one waits for its end" restart.log
+kill "$holder"
+wait "$started"
+is "then it goes on" "$? $(tail -n 1 restart.log)" "0 volumed is running again"
+
 # ---- servers that do not end ----
 
 a=$(field a pid)

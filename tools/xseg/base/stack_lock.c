@@ -7,9 +7,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Commands that only write a name or a line end in that time. */
-#define WAIT_NS (2 * TOOL_SECOND)
+/* Commands that write a name or a line end in that time. So does the start of a supervisor. */
+#define WAIT_NS (5 * TOOL_SECOND)
 #define POLL_NS (TOOL_SECOND / 100)
+
+#define HELD "another command changes the stack of segment %s, as 'xseg reload' does"
 
 static int lock_file(int fd)
 {
@@ -23,25 +25,53 @@ static int lock_file(int fd)
 	return 0;
 }
 
-int stack_lock(struct tool *t, const char *what, int *fd)
+static int lock_file_patiently(struct tool *t, const char *what, int fd)
+{
+	int error = 0;
+
+	while (!error && flock(fd, LOCK_EX | LOCK_NB)) {
+		error = errno == EWOULDBLOCK ? 0 : errno;
+		if (!error && tool_out_of_time(t))
+			error = EWOULDBLOCK;
+		tool_progress(t, "%s: " HELD "; this one waits for its end", what, t->segment);
+		tool_sleep_ns(POLL_NS);
+	}
+	tool_progress_end();
+	return error;
+}
+
+static int take(struct tool *t, const char *what, bool patiently, int *fd)
 {
 	char path[XSEG_NAME_MAX + 32];
 	int error;
 
 	snprintf(path, sizeof(path), "/dev/shm/xseg.%s", t->segment);
 	*fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	error = *fd < 0 ? errno : lock_file(*fd);
+	if (*fd < 0)
+		error = errno;
+	else
+		error = patiently ? lock_file_patiently(t, what, *fd) : lock_file(*fd);
 	if (!error)
 		return TOOL_DONE;
 	stack_unlock(*fd);
 	*fd = -1;
-	if (error == EWOULDBLOCK)
-		return tool_fail(TOOL_REFUSED,
-			"%s: another command changes the stack of segment %s, as 'xseg reload' "
-			"does; do this again when it has ended",
-			what, t->segment);
-	return tool_fail_errno(-error, NULL, "see the owner of its file in /dev/shm",
-		"%s: segment %s", what, t->segment);
+	if (error != EWOULDBLOCK)
+		return tool_fail_errno(-error, NULL, "see the owner of its file in /dev/shm",
+			"%s: segment %s", what, t->segment);
+	if (patiently)
+		return tool_later("%s: " HELD "; do this again when it has ended", what, t->segment);
+	return tool_fail(TOOL_REFUSED, "%s: " HELD "; do this again when it has ended", what,
+		t->segment);
+}
+
+int stack_lock(struct tool *t, const char *what, int *fd)
+{
+	return take(t, what, false, fd);
+}
+
+int stack_lock_patiently(struct tool *t, const char *what, int *fd)
+{
+	return take(t, what, true, fd);
 }
 
 void stack_unlock(int fd)

@@ -10,9 +10,12 @@
 
 #include "tools/xseg/base/tool.h"
 
-/* Waits for up to two seconds, so that short commands that come together all succeed. *fd is for
+/* Waits for up to five seconds, so that short commands that come together all succeed. *fd is for
  * stack_unlock(). TOOL_REFUSED: another command has the lock for longer, as 'xseg reload' does. */
 int stack_lock(struct tool *t, const char *what, int *fd) XSEG_MUST_CHECK;
+/* The same, and waits as T3 of tool.h says. It is for commands that agree with whatever the other
+ * one makes of the stack. */
+int stack_lock_patiently(struct tool *t, const char *what, int *fd) XSEG_MUST_CHECK;
 /* -1: nothing is to be done. */
 void stack_unlock(int fd);
 

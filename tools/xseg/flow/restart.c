@@ -162,8 +162,10 @@ static int stop_process(struct restart *r, const struct process *p, bool supervi
 /* An order has a place in the stack, which nobody changes meanwhile. */
 static int give_order(struct restart *r, struct process *p, bool *supervised)
 {
-	int fd = -1, rc = r->locked ? TOOL_DONE : stack_lock(r->t, WHAT, &fd);
+	int fd = -1, rc = TOOL_DONE;
 
+	if (!r->locked)
+		rc = stack_lock_patiently(r->t, WHAT, &fd);
 	if (!rc)
 		rc = find_places(r, p);
 	if (!rc)
@@ -285,7 +287,7 @@ static int replace_supervisor(struct restart *r, bool if_replaced)
 		return TOOL_DONE;
 	}
 	/* the next one begins with the stack as it is then */
-	rc = stack_lock(r->t, WHAT, &fd);
+	rc = stack_lock_patiently(r->t, WHAT, &fd);
 	if (!rc)
 		rc = look_again(r);
 	if (!rc)
