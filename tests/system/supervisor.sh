@@ -378,6 +378,7 @@ cat >bin/xseg-host <<-END
 	#!/bin/sh
 	touch "$TMP/asked"
 	sleep 1
+	until ! [ -e "$TMP/held" ] || ! [ -d "$TMP" ]; do sleep 0.05; done
 	exec "$BUILD/bin/xseg-host" "\$@"
 END
 chmod +x bin/xseg-host
@@ -385,12 +386,14 @@ sed 's/restart/restrat/' once.conf >bad.conf
 expect_err 2 "line 4: .*'restrat'" "what is wrong with a file is told after its time, too" \
 	bin/xseg --timeout 300ms up bad.conf
 rm -f asked
+touch held
 has_asked()		# PID: it takes signals, and waits for its xseg-host
 {
 	takes_signals "$1" && [ -e asked ]
 }
 expect_err 3 "interrupted: up: nothing was begun" "Ctrl-C is not taken for a wrong file" \
 	interrupting has_asked bin/xseg up once.conf
+rm held
 
 # ---- two that start the same peer ----
 
