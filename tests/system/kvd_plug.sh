@@ -43,13 +43,13 @@ load=$started
 for ((i = 0; i < rounds; i++)); do
 	sleep 0.5
 	t "a cache is plugged below both" xseg plug cached --above store --below kv,volumed
-	t "the kvd sends to it" wait_for 20 sends_to kv cached
+	t "the kvd sends to it" wait_for 60 sends_to kv cached
 	sleep 1
 	t "the kvd is killed" xseg peer kill kv
 	t "it serves again" wait_for 60 state_is kv running
 	sleep 1
 	t "the cache is unplugged" xseg unplug cached
-	t "the kvd sends to the store" wait_for 20 sends_to kv store
+	t "the kvd sends to the store" wait_for 60 sends_to kv store
 done
 touch over
 wait "$load"
