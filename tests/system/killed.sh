@@ -72,19 +72,22 @@ kill_all()	# PEER...
 	wait_for 60 has_none_of $pids
 }
 
-# kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died,
-# and was dirty just before. A slow machine may need a moment until it is dirty again.
+# kill_some KILLS VICTIMS...: each of these as often as the others, when the load has done some I/O since
+# the one before; says how often the cache died, and was dirty just before. A slow machine may need a
+# moment until it is dirty again.
 kill_some()
 {
-	local kills=$1 i now victims direct=(never auto)
+	local kills=$1 i ops now victims direct=(never auto)
 	shift
 	victims=("$@")
 	dirty=0 of_cached=0
 	for ((i = 0; i < kills; i++)); do
 		read -ra now <<<"${victims[i % ${#victims[@]}]}"
+		ops=$(counted volumes vol ops)
 		start client xbench --volume=doomed --data=loan --direct=${direct[i % 2]} --rw=randrw \
 			--bsrange=512-256k --iodepth=8 --rate_iops="$rate" --runtime=1h
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
+		wait_for 60 counts_more volumes vol ops $((ops + per_kill * 11 / 10))	# flushes are some of these
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
 			wait_for 60 is_dirty && dirty=$((dirty + 1))
