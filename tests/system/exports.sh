@@ -67,6 +67,11 @@ field_is()		# EXPORT FIELD VALUE
 {
 	[ "$(field "$1" "$2")" = "$3" ]
 }
+# connections_are NUMBER: of all exports; a server sees the end of one a while after its client
+connections_are()
+{
+	[ "$(xseg --json export list | jq '[.[].connections] | add')" = "$1" ]
+}
 
 # ---- up ----
 
@@ -103,6 +108,7 @@ t "which is the same" cmp image copy
 
 # ---- what is said ----
 
+t "the servers see that their clients have left" wait_for 60 connections_are 0
 expect_json '.[0] | .name == "disk", .volume == "disk", .read_only == false, .tls == "off",
 	.state == "serving", .connections == 0, (.pid | type) == "number", .since_s > 1000000000,
 	.address == "'"$short/nbd.sock"'", .uri == "'"$uri"'"' \
@@ -252,6 +258,7 @@ t "an export that the file has no more is ended" wait_for 60 bash -c \
 
 t "a client connects" connected "$tcp/tcp"
 t "an export is stopped" xseg export stop later --force
+t "no other client is there" wait_for 60 connections_are 1
 t "down ends a server with a client" bash -c "xseg down 2>said"
 t "it names the export" grep -q "lose their connections: tcp (1)" said
 echo >&9
