@@ -25,15 +25,25 @@ dirty_bytes()
 	field_of dirty_bytes cache status
 }
 
-# write_unflushed VOL FILE: writes the image and is cut off before the flush; once more where the
-# machine was too slow to write anything in that time
+is_dirty_of()	# BYTES: so much is, or more
+{
+	[ "$(dirty_bytes)" -ge "$1" ]
+}
+
+# write_unflushed VOL FILE: writes the image, and is interrupted before it has met its end and flushes
 write_unflushed()
 {
-	local try
-	for try in 1 2 3 4 5; do
-		{ cat "$2"; sleep 5; } | xseg --timeout 1s volume import "$1" - >/dev/null 2>&1
-		[ "$(dirty_bytes)" = 0 ] || break
-	done
+	local import
+	mkfifo feed
+	exec 6<>feed
+	xseg volume import "$1" - <feed >/dev/null 2>&1 &
+	import=$!
+	cat "$2" >&6
+	wait_for 60 is_dirty_of "$(stat -c %s "$2")"
+	kill -INT "$import"
+	wait "$import"
+	exec 6>&-
+	rm feed
 }
 
 # ---- words and options ----
