@@ -551,7 +551,7 @@ kill_hard "$(supervisor)"
 freeze_peer volumed
 start down timeout -k 1 60 xseg down
 down=$started
-sleep 0.5
+t "$what: it is asked to stop" wait_for 60 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
 kill_hard "$frozen"
 ends_with 0
 all_is_there
