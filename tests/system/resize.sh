@@ -85,12 +85,15 @@ expect_json '.memory == "64M"' "and nothing is changed by that" xseg --json cach
 t "the store gets slow" xseg peer set store latency=2s
 expect_json '[.jobs[].error] | add == 0' "the cache is full of dirty data" \
 	xbench --volume=vol --rw=write --bs=64k --iodepth=16 --size=40M --output-format=json
-t "it is asked to shrink" xseg cache set cached memory=8M
+store=$(peer_field store pid)
+t "the store takes nothing" freeze "$store"
+t "the cache is asked to shrink" xseg cache set cached memory=8M
 expect_json '.resizing.to_bytes == 8388608 and .resizing.left_bytes > 0 and .memory_bytes > 8388608' "that takes time, and status shows it" status
 xseg cache status cached >status.txt
 t "in words, too" grep -qE "^memory +[0-9.]+[kMG] \(resizing to 8(\.0)?M, [0-9.]+[kMG]? left\), " \
 	status.txt
 t "it is killed in the middle" xseg peer kill cached
+kill -CONT "$store"
 t "the store is fast again" xseg peer set store latency=0 jitter=0
 t "the next one ends it" wait_for 60 has $((8 << 20))
 is "and the segment has it back" "$(free_mb)" $((free + 8))
