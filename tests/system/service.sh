@@ -124,6 +124,15 @@ sed -i '/^kind = filed/d; /^dir = /d; s/^\[peer memd\]/&\nmemory = 64M/' stack.c
 start alone xseg up stack.conf --service
 alone=$started
 t "it runs without a manager, too" wait_for 60 grep -q "all 3 peers serve" alone.log
+# As a command does that replaces the supervisor.
+exec 9<"/dev/shm/xseg.$XSEG_SEGMENT"
+flock 9
+kill_hard "$(xseg --json status | jq .supervisor.pid)"
+sleep 4
+is "it stays while a command replaces the supervisor, however long that takes" \
+	"$(kill -0 "$alone" && echo yes)" yes
+t "there is another supervisor" xseg up stack.conf
+exec 9<&-
 t "somebody else stops it" xseg down
 wait "$alone"
 is "then it ends well" "$?" 0

@@ -40,13 +40,19 @@ static int lock_file_patiently(struct tool *t, const char *what, int fd)
 	return error;
 }
 
-static int take(struct tool *t, const char *what, bool patiently, int *fd)
+static int open_file(const struct tool *t)
 {
 	char path[XSEG_NAME_MAX + 32];
-	int error;
 
 	snprintf(path, sizeof(path), "/dev/shm/xseg.%s", t->segment);
-	*fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int take(struct tool *t, const char *what, bool patiently, int *fd)
+{
+	int error;
+
+	*fd = open_file(t);
 	if (*fd < 0)
 		error = errno;
 	else
@@ -59,7 +65,8 @@ static int take(struct tool *t, const char *what, bool patiently, int *fd)
 		return tool_fail_errno(-error, NULL, "see the owner of its file in /dev/shm",
 			"%s: segment %s", what, t->segment);
 	if (patiently)
-		return tool_later("%s: " HELD "; do this again when it has ended", what, t->segment);
+		return tool_later("%s: " HELD "; do this again when it has ended", what,
+			t->segment);
 	return tool_fail(TOOL_REFUSED, "%s: " HELD "; do this again when it has ended", what,
 		t->segment);
 }
@@ -72,6 +79,15 @@ int stack_lock(struct tool *t, const char *what, int *fd)
 int stack_lock_patiently(struct tool *t, const char *what, int *fd)
 {
 	return take(t, what, true, fd);
+}
+
+bool stack_is_locked(const struct tool *t)
+{
+	int fd = open_file(t);
+	bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+	stack_unlock(fd);
+	return is_locked;
 }
 
 void stack_unlock(int fd)

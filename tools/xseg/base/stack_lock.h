@@ -16,6 +16,8 @@ int stack_lock(struct tool *t, const char *what, int *fd) XSEG_MUST_CHECK;
 /* The same, and waits as T3 of tool.h says. It is for commands that agree with whatever the other
  * one makes of the stack. */
 int stack_lock_patiently(struct tool *t, const char *what, int *fd) XSEG_MUST_CHECK;
+/* Whether anybody has it. */
+bool stack_is_locked(const struct tool *t);
 /* -1: nothing is to be done. */
 void stack_unlock(int fd);
 

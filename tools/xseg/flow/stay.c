@@ -15,6 +15,7 @@
 #include "tools/xseg/base/notify.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/stack_lock.h"
 #include "tools/xseg/base/view.h"
 #include "tools/xseg/flow/ending.h"
 
@@ -96,13 +97,15 @@ static void look_for_return(struct stay *s, const struct xseg_peer_info *supervi
 }
 
 /* A supervisor that is replaced is away for a moment; one that has ended in order is not. Either
- * has its lock before it is in the segment, and after it has left. */
+ * has its lock before it is in the segment, and after it has left. The command that replaces it has
+ * the lock of the stack until the next one is at work, however long that takes. */
 static bool has_gone(struct stay *s, bool alive)
 {
 	bool is_replaced = !alive && (xseg_supervisor_alive(s->seg) ||
 					     (!s->asked && !launch_ended_in_order(s->seg)));
+	bool is_away = is_replaced && !stack_is_locked(s->t);
 
-	return tool_span_ns(&s->away, is_replaced) > TOOL_GONE_NS || (!alive && !is_replaced);
+	return tool_span_ns(&s->away, is_away) > TOOL_GONE_NS || (!alive && !is_replaced);
 }
 
 /* Becomes the new program when the supervisor is another one, if this program was replaced. A
