@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/rig/long.h"
+#include "tests/rig/meet.h"
 
 static void a_new_queue_is_empty(void **state)
 {
@@ -193,27 +194,17 @@ struct duel {
 	int went_on, popped;		/* of the waiter, of the signaller */
 };
 
-static void barrier(_Atomic int *n, int want)
-{
-	int spins = 0;
-
-	atomic_fetch_add(n, 1);
-	while (atomic_load(n) < want)
-		if (++spins % 4096 == 0)
-			sched_yield();
-}
-
 static void *duel_signal(void *arg)
 {
 	struct duel *d = arg;
 	int round;
 
 	for (round = 1; round <= ROUNDS; round++) {
-		barrier(&d->arrived, 4 * round - 2);
+		meet(&d->arrived, 4 * round - 2);
 		atomic_store_explicit(&d->condition, round, memory_order_relaxed);
 		if (xwaitq_has_waiters(&d->q))
 			d->popped += xwaitq_pop(&d->q, 0) != NULL;
-		barrier(&d->arrived, 4 * round);
+		meet(&d->arrived, 4 * round);
 	}
 	return NULL;
 }
@@ -228,11 +219,11 @@ static void a_signal_beside_an_add_is_seen_by_one_of_them(void **state)
 	xwaitq_init(&d.q);
 	assert_int_equal(pthread_create(&t, NULL, duel_signal, &d), 0);
 	for (round = 1; round <= ROUNDS; round++) {
-		barrier(&d.arrived, 4 * round - 2);
+		meet(&d.arrived, 4 * round - 2);
 		xwaitq_add(&d.q, &d.w, 0);
 		if (atomic_load_explicit(&d.condition, memory_order_relaxed) == round)
 			d.went_on += xwaitq_remove(&d.q, &d.w);
-		barrier(&d.arrived, 4 * round);
+		meet(&d.arrived, 4 * round);
 		lost += xwaitq_remove(&d.q, &d.w);
 	}
 	pthread_join(t, NULL);

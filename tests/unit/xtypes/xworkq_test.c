@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/rig/long.h"
+#include "tests/rig/meet.h"
 
 struct job {
 	struct xwork w;
@@ -233,16 +234,6 @@ static void job_count(struct xwork *w, void *ctx)
 	atomic_fetch_add_explicit(&s->ran, 1, memory_order_relaxed);
 }
 
-static void barrier(_Atomic int *n, int want)
-{
-	int spins = 0;
-
-	atomic_fetch_add(n, 1);
-	while (atomic_load(n) < want)
-		if (++spins % 4096 == 0)
-			sched_yield();
-}
-
 /* Each round: two threads push one job each at once. When both have returned, none may be left. */
 static void *push_in_rounds(void *arg)
 {
@@ -251,11 +242,11 @@ static void *push_in_rounds(void *arg)
 	int round;
 
 	for (round = 0; round < ROUNDS; round++) {
-		barrier(&s->arrived, (2 * round + 1) * PAIR);
+		meet(&s->arrived, (2 * round + 1) * PAIR);
 		if (xworkq_push(&s->q, &j.w))
 			while (xworkq_run(&s->q, 2, NULL))
 				;
-		barrier(&s->arrived, (2 * round + 2) * PAIR);
+		meet(&s->arrived, (2 * round + 2) * PAIR);
 		if (atomic_load(&s->ran) < (round + 1) * PAIR) {
 			atomic_fetch_add(&s->stranded, 1);
 			break;		/* the other one sees the same */
@@ -304,7 +295,7 @@ static void *push_freely(void *arg)
 					;
 		}
 	}
-	barrier(&s->arrived, THREADS);		/* others may still run our jobs */
+	meet(&s->arrived, THREADS);		/* others may still run our jobs */
 	while (atomic_load(&s->ran) < THREADS * nr)
 		sched_yield();
 	free(jobs);
