@@ -397,7 +397,7 @@ $(BUILD)/tests/stack_edit_test: private LDFLAGS += -Wl,--wrap=rename
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # In these no tick wakes a reactor, and in the last one nothing a client (tests/rig/no_tick.h).
-$(BUILD)/tests/reactor_test $(BUILD)/tests/wakes_test: \
+$(BUILD)/tests/gate_test $(BUILD)/tests/reactor_test $(BUILD)/tests/wakes_test: \
 		private LDFLAGS += -Wl,--wrap=xseg_bell_wait
 $(BUILD)/tests/wakes_test: private LDFLAGS += -Wl,--wrap=xseg_port_wait
 # This one lets a thread stand still where it begins to serve.

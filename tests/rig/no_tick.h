@@ -13,5 +13,9 @@
 #define NO_TICK_FOR_EVER (UINT64_MAX / 2)
 
 extern _Atomic uint64_t no_tick_sleeps;		/* that a ring alone ends */
+extern _Atomic uint32_t no_tick_asleep;		/* reactors that are in such a sleep */
+/* Sleeps that were to be longer than a port of the reactor wished. None, where there is one
+ * reactor. */
+extern _Atomic uint64_t no_tick_overslept;
 
 #endif

@@ -57,6 +57,7 @@ static void toy_request(struct peer_port *pp, struct xreq *r)
 		break;
 	default:
 		assert_true(t->nr_held[pp->nr] < TOYS_DEPTH * 2);
+		atomic_store(&t->stamp_ns, r->stamp_ns);
 		t->held[pp->nr][t->nr_held[pp->nr]++] = r;
 	}
 }
@@ -337,7 +338,7 @@ uint64_t toys_counter(struct toys *g, const char *name, const char *key)
 
 void toys_counts(struct toys *g, const char *name, const char *key, uint64_t n)
 {
-	uint64_t until = toys_clock_ns() + 60 * TOYS_SECOND;
+	uint64_t until = toys_clock_ns() + TOYS_PATIENCE_NS;
 
 	while (toys_counter(g, name, key) < n && toys_clock_ns() < until)
 		usleep(1000);

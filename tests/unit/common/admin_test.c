@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define A_MINUTE 60000000000ull
+#define FOR_EVER (UINT64_MAX / 2)
 
 static uint32_t page[2 * XSEG_EXTENT_PAGES];
 
@@ -35,7 +35,7 @@ static void *talk(void *arg)
 	char *at;
 
 	while (!xseg_port_receive(s, &r, 1))
-		xseg_port_wait(s, A_MINUTE);
+		xseg_port_wait(s, FOR_EVER);
 	at = xseg_page(seg, r->page[0]);
 	if (r->op != XSEG_OP_ADMIN || strcmp(at, t->expect) || r->size < strlen(t->answer))
 		abort();
@@ -51,7 +51,7 @@ static int64_t call(const char *line, const char *answer, int64_t result, uint32
 	int64_t rc;
 
 	assert_int_equal(pthread_create(&t.thread, NULL, talk, &t), 0);
-	rc = xseg_admin_call(c, to, line, page, nr_pages, A_MINUTE);
+	rc = xseg_admin_call(c, to, line, page, nr_pages, FOR_EVER);
 	pthread_join(t.thread, NULL);
 	assert_int_equal(xseg_port_nr_free(c), 16);
 	return rc;
@@ -88,11 +88,11 @@ static void what_cannot_be_sent_is_refused_and_keeps_no_request(void **state)
 	(void)state;
 	memset(long_line, 'x', XSEG_PAGE_SIZE);
 	long_line[XSEG_PAGE_SIZE] = '\0';
-	assert_int_equal(xseg_admin_call(c, to, long_line, page, 1, A_MINUTE), -EINVAL);
-	assert_int_equal(xseg_admin_call(c, to, "ping", page, 0, A_MINUTE), -EINVAL);
+	assert_int_equal(xseg_admin_call(c, to, long_line, page, 1, FOR_EVER), -EINVAL);
+	assert_int_equal(xseg_admin_call(c, to, "ping", page, 0, FOR_EVER), -EINVAL);
 	assert_int_equal(
-		xseg_admin_call(c, to, "ping", page, XSEG_REQ_PAGES + 1, A_MINUTE), -EINVAL);
-	assert_int_equal(xseg_admin_call(c, 9, "ping", page, 1, A_MINUTE), -ENOENT);
+		xseg_admin_call(c, to, "ping", page, XSEG_REQ_PAGES + 1, FOR_EVER), -EINVAL);
+	assert_int_equal(xseg_admin_call(c, 9, "ping", page, 1, FOR_EVER), -ENOENT);
 	assert_int_equal(xseg_port_nr_free(c), 16);
 	long_line[XSEG_PAGE_SIZE - 1] = '\0';
 	assert_int_equal(call(long_line, "ok\n", 3, 1), 3);
@@ -104,7 +104,7 @@ static void a_port_without_a_free_request_is_told_so(void **state)
 	(void)state;
 	while (xseg_req_alloc(c))
 		;
-	assert_int_equal(xseg_admin_call(c, to, "ping", page, 1, A_MINUTE), -EAGAIN);
+	assert_int_equal(xseg_admin_call(c, to, "ping", page, 1, FOR_EVER), -EAGAIN);
 }
 
 static void a_peer_that_does_not_answer_in_time_keeps_the_request(void **state)
