@@ -71,7 +71,7 @@ void clientrig_admin(struct clientrig *g, const char *peer, const char *line)
 	assert_int_equal(xseg_peer_open(g->seg, &params, &client, NULL), 0);
 	assert_int_equal(xseg_pages_take(client, 1, page), 0);
 	rc = xseg_admin_call(xseg_peer_port(client, 0), xseg_peer_find(g->seg, peer), line, page, 1,
-		10 * CLIENTRIG_SECOND);
+		CLIENTRIG_PATIENCE_NS);
 	if (rc < 0)
 		fail_msg("%s: %s", line, (char *)xseg_page(g->seg, page[0]));
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
@@ -95,9 +95,17 @@ uint64_t clientrig_count(struct clientrig *g, const char *name, const char *key)
 uint64_t clientrig_count_reaches(
 	struct clientrig *g, const char *name, const char *key, uint64_t value)
 {
-	for (unsigned i = 0; i < 500 && clientrig_count(g, name, key) < value; i++)
+	for (unsigned i = 0; i < 60000 && clientrig_count(g, name, key) < value; i++)
 		usleep(10000);
 	return clientrig_count(g, name, key);
+}
+
+/* A port counts at the end of the round in which it answered, and takes a command that is sent after
+ * that in a later one. Commands are not counted. */
+uint64_t clientrig_count_all(struct clientrig *g, const char *peer, const char *key)
+{
+	clientrig_admin(g, peer, "ping");
+	return clientrig_count(g, peer, key);
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -124,9 +132,10 @@ static void clientrig_open(struct clientrig *g, uint32_t threads)
 
 void clientrig_reopen(struct clientrig *g, uint64_t gone_ns)
 {
-	struct xseg_volume_params params = {
-		.attached = g->seg, .volume = "disk", .gone_ns = gone_ns
-	};
+	struct xseg_volume_params params = { .attached = g->seg,
+		.volume = "disk",
+		.gone_ns = gone_ns ? gone_ns : CLIENTRIG_PATIENCE_NS,
+		.timeout_ns = CLIENTRIG_PATIENCE_NS };
 	struct xseg_error err = { "" };
 
 	xseg_queue_destroy(g->q);
@@ -220,7 +229,7 @@ int64_t clientrig_wait(struct xseg_queue *q, struct xseg_io *io)
 {
 	struct xseg_io *done = NULL;
 
-	assert_int_equal(xseg_queue_wait(q, &done, 1, 20 * CLIENTRIG_SECOND), 1);
+	assert_int_equal(xseg_queue_wait(q, &done, 1, CLIENTRIG_PATIENCE_NS), 1);
 	assert_ptr_equal(done, io);
 	return io->result;
 }

@@ -17,6 +17,9 @@
 #include "xseg/volume.h"
 
 #define CLIENTRIG_SECOND 1000000000ull
+/* For what has to come: less than what tests/run.sh allows a test, so that a failure names its line.
+ * No test depends on it. */
+#define CLIENTRIG_PATIENCE_NS (600 * CLIENTRIG_SECOND)
 
 struct clientrig {
 	struct xseg *seg;
@@ -24,7 +27,8 @@ struct clientrig {
 	struct xseg_queue *q;			/* of depth 4, 64 KiB each */
 };
 
-/* The volume and the queue anew, for which volumed is soon gone. */
+/* The volume and the queue anew, for which volumed is soon gone; 0: it never is, however long the
+ * machine stands still. */
 void clientrig_reopen(struct clientrig *g, uint64_t gone_ns);
 
 /* For cmocka: *state is a struct clientrig. */
@@ -41,6 +45,9 @@ void clientrig_admin(struct clientrig *g, const char *peer, const char *line);
 uint64_t clientrig_count(struct clientrig *g, const char *name, const char *key);
 uint64_t clientrig_count_reaches(
 	struct clientrig *g, const char *name, const char *key, uint64_t value);
+/* A counter of a peer of one thread: all is in it that was answered until now, and that this thread
+ * saw. */
+uint64_t clientrig_count_all(struct clientrig *g, const char *peer, const char *key);
 
 /* One I/O at a time, through g->q. */
 int64_t clientrig_do(

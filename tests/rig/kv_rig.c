@@ -49,7 +49,9 @@ void kvrig_reopen(struct kvrig *g, uint64_t gone_ns)
 
 void kvrig_reopen_with(struct kvrig *g, uint64_t gone_ns, uint32_t large_rooms)
 {
-	struct xseg_kv_params params = { .attached = g->seg, .gone_ns = gone_ns };
+	struct xseg_kv_params params = { .attached = g->seg,
+		.gone_ns = gone_ns ? gone_ns : KVRIG_PATIENCE_NS,
+		.timeout_ns = KVRIG_PATIENCE_NS };
 	struct xseg_kv_queue_params queue = { .depth = 4, .room_bytes = 16384,
 		.large_rooms = large_rooms };
 	struct xseg_error err = { "" };

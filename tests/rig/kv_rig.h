@@ -17,6 +17,7 @@
 #include "xseg/kv.h"
 
 #define KVRIG_SECOND 1000000000ull
+#define KVRIG_PATIENCE_NS (600 * KVRIG_SECOND)	/* for what has to come */
 
 /* What the model does wrong. */
 enum kv_fault {
@@ -66,6 +67,7 @@ int kvrig_teardown(void **state);
 
 void kvrig_stop_kvd(struct kvrig *g);
 void kvrig_start_kvd(struct kvrig *g);
+/* For which kvd is soon gone; 0: it never is, however long the machine stands still. */
 void kvrig_reopen(struct kvrig *g, uint64_t gone_ns);
 void kvrig_reopen_with(struct kvrig *g, uint64_t gone_ns, uint32_t large_rooms);
 

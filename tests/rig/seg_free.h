@@ -33,7 +33,7 @@ static inline void segfree_wait(struct xseg *seg, struct segfree wanted)
 	struct segfree now = { 0 };
 	struct xseg_info info;
 
-	for (unsigned i = 0; i < 500; i++) {
+	for (unsigned i = 0; i < 60000; i++) {
 		xseg_sweep(seg);
 		xseg_get_info(seg, &info);
 		assert_int_equal(info.bad_count, 0);

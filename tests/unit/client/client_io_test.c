@@ -234,14 +234,14 @@ static void flush_and_fua_reach_the_store(void **state)
 	struct xseg_io io = {
 		.op = XSEG_OP_WRITE, .flags = XSEG_IO_FUA, .offset = 0, .size = 65536, .buf = plain
 	};
-	uint64_t before = clientrig_count(g, "memd", "bytes");
+	uint64_t before = clientrig_count_all(g, "memd", "bytes");
 
 	assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
 	clientrig_fill(plain, 0, 65536, 8);
 	assert_int_equal(xseg_queue_run(g->q, &io), 65536);
 	assert_true(clientrig_count_reaches(g, "memd", "bytes", before + 65536) >= before + 65536);
 	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, MB, 65536, plain), 65536);
-	before = clientrig_count(g, "memd", "bytes");
+	before = clientrig_count_all(g, "memd", "bytes");
 	assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
 	assert_true(clientrig_count_reaches(g, "memd", "bytes", before + 65536) >= before + 65536);
 }
@@ -251,7 +251,7 @@ static void flush_and_fua_reach_the_store(void **state)
 static void info_says_how_far_there_may_be_data_also_in_the_cache_alone(void **state)
 {
 	struct clientrig *g = *state;
-	uint64_t before = clientrig_count(g, "volumed", "ops");
+	uint64_t before = clientrig_count_all(g, "volumed", "ops");
 
 	for (unsigned i = 0; i < 16; i++)
 		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, i * MB, MB, NULL), 0);
@@ -295,7 +295,7 @@ static void more_ios_than_requests_wait_and_all_come_back_once(void **state)
 	}
 	assert_int_equal(xseg_queue_out(g->q), NR);
 	while (left) {
-		n = xseg_queue_wait(g->q, done, 7, 20 * CLIENTRIG_SECOND);
+		n = xseg_queue_wait(g->q, done, 7, CLIENTRIG_PATIENCE_NS);
 		assert_in_range(n, 1, 7);
 		for (left -= n; n-- > 0;) {
 			assert_int_equal(done[n]->result, 8192);
@@ -320,7 +320,7 @@ static void what_comes_back_while_another_is_run_is_there_for_the_next_poll(void
 	b.offset = 4096;
 	assert_int_equal(xseg_queue_submit(g->q, &a), 0);
 	assert_int_equal(xseg_queue_run(g->q, &b), 4096);
-	assert_int_equal(xseg_queue_wait(g->q, done, 2, 20 * CLIENTRIG_SECOND), 1);
+	assert_int_equal(xseg_queue_wait(g->q, done, 2, CLIENTRIG_PATIENCE_NS), 1);
 	assert_ptr_equal(done[0], &a);
 }
 
@@ -359,7 +359,7 @@ static void what_cannot_be_is_refused_and_never_sent(void **state)
 		{ { .op = XSEG_OP_DISCARD, .offset = 512, .size = UINT64_MAX - 511 }, -ENXIO },
 	};
 	struct clientrig *g = *state;
-	uint64_t before = clientrig_count(g, "volumed", "ops");
+	uint64_t before = clientrig_count_all(g, "volumed", "ops");
 
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct xseg_io io = wrong[i].io;
@@ -367,7 +367,7 @@ static void what_cannot_be_is_refused_and_never_sent(void **state)
 		assert_int_equal(xseg_queue_submit(g->q, &io), wrong[i].rc);
 	}
 	assert_int_equal(xseg_queue_out(g->q), 0);
-	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
+	assert_int_equal(clientrig_count_all(g, "volumed", "ops"), before);
 	/* nothing, at the end */
 	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 * MB, 0, NULL), 0);
 }

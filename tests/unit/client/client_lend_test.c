@@ -194,7 +194,7 @@ static void a_write_that_may_be_given_is_copied_into_what_was_lent(void **state)
 			.buf = plain + i * 16384 };
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 		while (xseg_queue_out(g->q) > (i < 63 ? 8 : 0)) {
-			assert_int_equal(xseg_queue_wait(g->q, &done, 1, 20 * CLIENTRIG_SECOND), 1);
+			assert_int_equal(xseg_queue_wait(g->q, &done, 1, CLIENTRIG_PATIENCE_NS), 1);
 			assert_int_equal(done->result, 16384);
 		}
 	}
@@ -288,7 +288,7 @@ static void of_what_was_prepared_one_copy_is_submitted(void **state)
 	assert_int_equal(xseg_queue_submit(g->q, &moved), 0);
 	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
 	xseg_io_release(g->q, &io);
-	assert_int_equal(xseg_queue_wait(g->q, done, 2, 60 * CLIENTRIG_SECOND), 1);
+	assert_int_equal(xseg_queue_wait(g->q, done, 2, CLIENTRIG_PATIENCE_NS), 1);
 	assert_ptr_equal(done[0], &moved);
 	assert_int_equal(moved.result, 4096);
 	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
@@ -305,7 +305,7 @@ static void what_was_prepared_may_still_become_fua(void **state)
 	uint64_t before;
 
 	assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
-	before = clientrig_count(g, "memd", "bytes");
+	before = clientrig_count_all(g, "memd", "bytes");
 	assert_int_equal(xseg_io_prepare(g->q, &io, piece, 2), 1);
 	clientrig_fill(piece[0].iov_base, 4096, 4096, 1);
 	io.flags |= XSEG_IO_FUA;
@@ -374,12 +374,10 @@ static void what_the_cache_has_is_read_without_a_request(void **state)
 	write_plain(g, 0, 1 << 20, 1);
 	for (uint64_t at = 0; at < 1 << 20; at += 65536)
 		expect_directly(g, at, 65536, 1);	/* each page is lent once */
-	usleep(20000);					/* what is counted late */
-	before = clientrig_count(g, "volumed", "ops");
+	before = clientrig_count_all(g, "volumed", "ops");
 	for (unsigned i = 0; i < 200; i++)
 		expect_directly(g, i * 4608 % (1 << 19), 4096, 1);
-	usleep(20000);
-	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
+	assert_int_equal(clientrig_count_all(g, "volumed", "ops"), before);
 }
 
 /* Also to memory into which a request would have had the data written. */
@@ -393,15 +391,13 @@ static void what_is_found_goes_to_memory_of_the_segment_too(void **state)
 	write_plain(g, 0, 65536, 1);
 	assert_int_equal(read_directly(g, 0, 65536, buf), 65536);	/* each page is lent once */
 	clientrig_expect_bytes(buf, 0, 65536, 1);
-	usleep(20000);
-	before = clientrig_count(g, "volumed", "ops");
+	before = clientrig_count_all(g, "volumed", "ops");
 	for (uint64_t at = 0; at < 65536; at += 4096) {
 		memset(buf + at, 0xee, 4096);
 		assert_int_equal(read_directly(g, at, 4096, buf + at), 4096);
 		clientrig_expect_bytes(buf + at, at, 4096, 1);
 	}
-	usleep(20000);
-	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
+	assert_int_equal(clientrig_count_all(g, "volumed", "ops"), before);
 }
 
 /* Before and after each write, which makes the page another one. */
