@@ -272,7 +272,7 @@ static void who_dies_while_another_joins_is_not_taken_for_that_one(void **state)
 	assert_ptr_not_equal(joiner, MAP_FAILED);
 	name = segrig_named(&seg);
 	joins = segrig_fork(join_again_and_again, joiner);
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 200 || joiner->nr < 50; i++) {
 		int pid;
 
 		assert_int_equal(pipe2(ch.ready, O_CLOEXEC), 0);
@@ -285,7 +285,6 @@ static void who_dies_while_another_joins_is_not_taken_for_that_one(void **state)
 	}
 	atomic_store(&joiner->over, true);
 	segrig_wait(joins);
-	assert_true(joiner->nr > 0);
 	assert_int_equal(joiner->wrong, 0);
 	munmap(joiner, sizeof(*joiner));
 	xseg_sweep(seg);
