@@ -312,6 +312,18 @@ void toys_flood(struct toys *g, const char *to, uint32_t nr)
 	assert_int_equal(sum, want);
 }
 
+uint32_t toys_flood_for_a_while(struct toys *g, const char *to, uint32_t nr)
+{
+	uint64_t end = toys_clock_ns() + 5 * TOYS_SECOND;
+	uint32_t sent = 0;
+
+	do {
+		toys_flood(g, to, 1000);
+		sent += 1000;
+	} while (sent < nr && toys_clock_ns() < end);
+	return sent;
+}
+
 char *toys_admin(struct toys *g, const char *to, const char *line, int64_t *result)
 {
 	*result = xseg_admin_call(

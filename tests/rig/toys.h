@@ -73,6 +73,9 @@ int64_t toys_receive(struct toys *g, uint64_t timeout_ns);
 int64_t toys_ask(struct toys *g, const char *to, uint64_t value);
 /* `nr` requests, up to TOYS_DEPTH in flight; every answer is one that is awaited. */
 void toys_flood(struct toys *g, const char *to, uint32_t nr);
+/* `nr` of them, thousands, or as many as there are in a few seconds: on a busy machine each change of
+ * threads may take milliseconds. Returns how many. */
+uint32_t toys_flood_for_a_while(struct toys *g, const char *to, uint32_t nr);
 /* The text of the answer to a command. */
 char *toys_admin(struct toys *g, const char *to, const char *line, int64_t *result);
 /* A counter in the statistics of a peer, all ports together. */

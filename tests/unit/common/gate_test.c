@@ -455,14 +455,15 @@ static void *plug_and_unplug(void *arg)
 
 static void a_flood_sees_nothing_of_it(void **state)
 {
-	uint32_t nr = 0;
 	pthread_t thread;
+	uint32_t nr;
 
 	(void)state;
 	stand(TOY_ECHO, 2);
 	atomic_store(&plugged_often, false);
 	assert_int_equal(pthread_create(&thread, NULL, plug_and_unplug, NULL), 0);
-	for (; nr < 100000 || !atomic_load(&plugged_often); nr += 1000)
+	nr = toys_flood_for_a_while(&g, "up", 100000);
+	for (; !atomic_load(&plugged_often); nr += 1000)
 		toys_flood(&g, "up", 1000);
 	pthread_join(thread, NULL);
 	/* and one when the cache is not there any more */
