@@ -2,6 +2,7 @@
  * description. No pid, no other descriptor of the file, no child and no number that wraps changes
  * the answer (xseg/lock.c).
  */
+#include "tests/rig/files.h"
 #include "tests/rig/seg_rig.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -55,11 +55,11 @@ static void *have_control(void *own)
 	return NULL;
 }
 
-/* CONTROL_SOON: the test has the lock, and the thread waits for it; that it does cannot be seen
- * from outside. */
+/* CONTROL_SOON: the test has the lock, and the thread waits for it. It does so when it has opened
+ * the file again. */
 static void take_control(struct child *ch, struct xseg *own)
 {
-	struct timespec while_ns = { 0, 50000000 };
+	uint32_t nr = nr_open_files();
 	pthread_t other;
 
 	if (ch->control == CONTROL_OF_FORKER && xs_lock(own, XSEG_LOCK_CONTROL) < 0)
@@ -71,8 +71,8 @@ static void take_control(struct child *ch, struct xseg *own)
 	sem_wait(&locking);
 	if (ch->control == CONTROL_OF_OTHER)
 		sem_wait(&locking);
-	else
-		nanosleep(&while_ns, NULL);
+	while (nr_open_files() == nr)
+		usleep(1000);
 }
 
 static int child_server(void *arg)
