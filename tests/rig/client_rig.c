@@ -100,8 +100,8 @@ uint64_t clientrig_count_reaches(
 	return clientrig_count(g, name, key);
 }
 
-/* A port counts at the end of the round in which it answered, and takes a command that is sent after
- * that in a later one. Commands are not counted. */
+/* A port counts at the end of the round in which it answered, and takes a command that is sent
+ * after that in a later one. Commands are not counted. */
 uint64_t clientrig_count_all(struct clientrig *g, const char *peer, const char *key)
 {
 	clientrig_admin(g, peer, "ping");

@@ -17,8 +17,8 @@
 #include "xseg/volume.h"
 
 #define CLIENTRIG_SECOND 1000000000ull
-/* For what has to come: less than what tests/run.sh allows a test, so that a failure names its line.
- * No test depends on it. */
+/* For what has to come: less than what tests/run.sh allows a test, so that a failure names its
+ * line. No test depends on it. */
 #define CLIENTRIG_PATIENCE_NS (600 * CLIENTRIG_SECOND)
 
 struct clientrig {

@@ -13,8 +13,8 @@
 
 #define TOYS_DEPTH  16				/* requests that the client has */
 #define TOYS_SECOND 1000000000ull
-/* For what has to come: less than what tests/run.sh allows a test, so that a failure names its line.
- * No test depends on it. */
+/* For what has to come: less than what tests/run.sh allows a test, so that a failure names its
+ * line. No test depends on it. */
 #define TOYS_PATIENCE_NS (600 * TOYS_SECOND)
 
 /* What a toy does with a request: answer with its offset; send it on; answer after delay_ns; answer
@@ -29,7 +29,7 @@ struct toy {
 	struct peer peer;
 	uint32_t way, level;
 	uint64_t delay_ns, spare;
-	_Atomic uint64_t stamp_ns;	/* when the last one that is held has come, by the port's time */
+	_Atomic uint64_t stamp_ns;	/* when the last held one came, by the port's time */
 	char words[64];
 	int fd[PEER_MAX_THREADS];
 	struct xreq *held[PEER_MAX_THREADS][TOYS_DEPTH * 2];
@@ -73,8 +73,8 @@ int64_t toys_receive(struct toys *g, uint64_t timeout_ns);
 int64_t toys_ask(struct toys *g, const char *to, uint64_t value);
 /* `nr` requests, up to TOYS_DEPTH in flight; every answer is one that is awaited. */
 void toys_flood(struct toys *g, const char *to, uint32_t nr);
-/* `nr` of them, thousands, or as many as there are in a few seconds: on a busy machine each change of
- * threads may take milliseconds. Returns how many. */
+/* `nr` of them, thousands, or as many as there are in a few seconds: on a busy machine each change
+ * of threads may take milliseconds. Returns how many. */
 uint32_t toys_flood_for_a_while(struct toys *g, const char *to, uint32_t nr);
 /* The text of the answer to a command. */
 char *toys_admin(struct toys *g, const char *to, const char *line, int64_t *result);

@@ -140,8 +140,8 @@ static uint64_t system_ns(void)
 	return (uint64_t)ts.tv_sec * TOYS_SECOND + (uint64_t)ts.tv_nsec;
 }
 
-/* Until it asks the system no more: its rate is known. False: it never is, on this processor, as the
- * rate was taken often enough. */
+/* Until it asks the system no more: its rate is known. False: the rate was taken often, and never
+ * is known on this processor. */
 static bool settle(struct clock *c)
 {
 	uint32_t nr_taken = 0;

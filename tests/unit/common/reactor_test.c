@@ -161,7 +161,8 @@ static void an_idle_peer_burns_no_processor(void **state)
 }
 
 /* It does not sleep past one. That an answer comes late may be due to others on the processor, so
- * each is asked for until ten were prompt. The clocks of two threads may differ by T2 of clock.h. */
+ * each is asked for until ten were prompt. The clocks of two threads may differ by T2 of
+ * clock.h. */
 static void deadlines_are_kept_far_and_near(void **state)
 {
 	static const uint64_t delays[] = { 20000, 200000, 5000000 };
