@@ -146,10 +146,19 @@ is "the log is open then" "$(field_of state kv info)" open
 all_noted
 t "before, that it takes longer" eval "sed '/^READY=1$/q' notes | grep -q '^STATUS=up: kv opens its log'"
 is "at the end all serve" "$(grep STATUS notes | tail -n 1)" "STATUS=all peers serve"
-t "the store is quick again" xseg peer set memd latency=0
+t "the supervisor is killed" kill_hard "$(xseg --json status | jq .supervisor.pid)"
+wait "$front"
+t "so is the peer" xseg peer kill kv
+: >notes
+NOTIFY_SOCKET=$manager start front xseg up slow.conf --service
+front=$started
+t "the log is opened once more" wait_for 60 grep -q '^STATUS=up: kv opens its log' notes
 kill -TERM "$front"
 wait "$front"
-is "SIGTERM ends it in order" "$?" 0
+is "SIGTERM meanwhile ends the service in order" "$?" 0
+all_noted
+is "the manager was told of the stop alone" "$(grep -xE 'READY=1|STOPPING=1' notes)" STOPPING=1
+expect_exit 4 "and nothing is left" xseg info
 
 # ---- a service whose kvd is broken ----
 

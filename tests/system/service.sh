@@ -1,11 +1,11 @@
 #!/bin/bash
 # service.sh - `up --service` as a service manager runs it: it says when all serve, that it stops,
 # and that a stop goes on; it shows the log, also of one that was rotated; a supervisor may be
-# replaced meanwhile; at the end the segment is gone.
-# timeout: 120
+# replaced meanwhile; at the end the segment is gone. A stop during the start ends it in order, too.
+# timeout: 200
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached memd xbench jq python3
+need xseg xseg-host volumed cached memd filed xbench jq python3
 
 cat >stack.conf <<END
 [segment]
@@ -136,4 +136,87 @@ exec 9<&-
 t "somebody else stops it" xseg down
 wait "$alone"
 is "then it ends well" "$?" 0
+
+# ---- a stop during the start ----
+
+sed 's/^\[peer memd\]/[peer store]\nkind = filed\ndir = objects/; /^memory = 64M/d; s/= memd/= store/' \
+	stack.conf >kept.conf
+mkdir objects
+rm bin/xseg-host bin/volumed
+cp "$BUILD/bin/xseg-host" bin		# so that it takes the programs beside it
+ln -s "$BUILD/bin/filed" bin
+cat >bin/volumed <<-END
+	#!/bin/sh
+	until grep -q "stopping all peers" "$log"; do sleep 0.1; done
+	exec "$BUILD/bin/volumed" "\$@"
+END
+chmod +x bin/volumed
+has_started_volumed()	# PID
+{
+	takes_signals "$1" && grep -q "started volumed" "$log"
+}
+begins()		# OPTION: up, until it waits for its volumed
+{
+	rm -f "$log"
+	: >notes
+	NOTIFY_SOCKET=$manager start front bin/xseg up kept.conf "$1"
+	front=$started
+	t "a start waits for its volumed" wait_for 60 has_started_volumed "$front"
+}
+stopped_in_order()
+{
+	grep -o 'supervisor: stopping [a-z]*$' "$log" | sed 's/.* //' | xargs
+}
+
+t "a stack has dirty data" eval "xseg up kept.conf && xseg volume create v --size 8M &&
+	xbench --volume=v --rw=write --bs=64k --size=8M --number_ios=128 --verify=crc32c --verify_state=state"
+t "all of its processes are killed" eval 'xseg --json peer list |
+	jq ".[].pid | numbers" | xargs kill -KILL "$(xseg --json status | jq .supervisor.pid)"'
+begins --service
+kill -TERM "$front"
+wait "$front"
+is "a service that is stopped then ends in order" "$?" 0
+is "from the top down" "$(stopped_in_order)" "volumed cached store"
+all_noted
+is "the manager is told of a stop" "$(grep -cx STOPPING=1 notes)" 1
+is "and of nothing that serves" "$(grep -c READY notes)" 0
+is "whoever looks at its log, too" \
+	"$(grep -cx "xseg: up: asked to stop before all of segment $XSEG_SEGMENT served; stopping all of it" front.log)" 1
+is "it says nothing of a start that goes on" "$(grep -c 'goes on' front.log)" 0
+expect_exit 4 "the segment is gone" xseg info
+t "the stack comes up again" xseg up kept.conf
+t "with what was dirty" xbench --volume=v --rw=write --bs=64k --size=8M --number_ios=128 --verify_only \
+	--verify_state=state
+t "it is stopped" xseg down
+
+rm -f "$log"
+expect_exit 0 "Ctrl-C during a start in the foreground ends it in order" \
+	interrupting has_started_volumed bin/xseg up kept.conf --foreground
+is "from the top down, too" "$(stopped_in_order)" "volumed cached store"
+is "it says that the segment stays" "$(grep -c "the segment stays, and 'xseg destroy' removes it" .out)" 1
+t "which is removed" xseg destroy
+
+rm -f "$log"
+expect_err 3 "^xseg: interrupted: 2 of 3 peers serve, volumed does not yet, the start goes on; .* or stop it by 'xseg down'" \
+	"Ctrl-C during a start in the background says that it goes on" \
+	interrupting has_started_volumed bin/xseg up kept.conf
+t "and down stops it" xseg down
+is "from the top down, as well" "$(stopped_in_order)" "volumed cached store"
+
+rm bin/xseg-host
+cat >bin/xseg-host <<-END
+	#!/bin/sh
+	case " \$* " in
+	*" --supervise "*) touch "$TMP/asked" && sleep 1 ;;
+	esac
+	exec "$BUILD/bin/xseg-host" "\$@"
+END
+chmod +x bin/xseg-host
+has_asked()		# PID: it waits for its supervisor
+{
+	takes_signals "$1" && [ -e asked ]
+}
+expect_exit 0 "Ctrl-C before there is a supervisor does not end that, and stops it" \
+	interrupting has_asked bin/xseg up kept.conf --service
+expect_exit 4 "the segment is gone" xseg info
 finish

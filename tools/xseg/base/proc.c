@@ -386,8 +386,9 @@ static bool read_last_line(int fd, const struct tool *t, char *said, size_t size
 	return ended;
 }
 
-/* Begins a program whose output, and its errors if `errors`, come out of *out. */
-static pid_t begin(char *const argv[], int in, bool errors, int *out)
+/* Begins a program whose output, and its errors if `errors`, come out of *out. apart: Ctrl-C at the
+ * terminal does not end it. */
+static pid_t begin(char *const argv[], int in, bool errors, bool apart, int *out)
 {
 	int ends[2];
 	pid_t pid;
@@ -401,7 +402,7 @@ static pid_t begin(char *const argv[], int in, bool errors, int *out)
 		return -EAGAIN;
 	}
 	if (pid == 0) {
-		if (dup2(in, STDIN_FILENO) >= 0 &&
+		if ((!apart || !setpgid(0, 0)) && dup2(in, STDIN_FILENO) >= 0 &&
 			(!errors || dup2(ends[1], STDERR_FILENO) >= 0) &&
 			dup2(ends[1], STDOUT_FILENO) >= 0)
 			execv(argv[0], argv);
@@ -425,7 +426,7 @@ static int end(pid_t pid, const struct tool *t)
 int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
 {
 	int out;
-	pid_t pid = begin(argv, in, true, &out);
+	pid_t pid = begin(argv, in, true, true, &out);
 
 	if (pid < 0)
 		return pid;
@@ -466,7 +467,7 @@ static bool read_text(int fd, const struct tool *t, char **text)
 int proc_run_read(char *const argv[], int in, const struct tool *t, char **text)
 {
 	int out;
-	pid_t pid = begin(argv, in, false, &out);
+	pid_t pid = begin(argv, in, false, false, &out);
 
 	*text = NULL;
 	if (pid < 0)

@@ -60,13 +60,14 @@ pid_t proc_spawn(char *const argv[], int log) XSEG_MUST_CHECK;
 /* True when the child has ended; *status as of waitpid(). */
 bool proc_ended(pid_t pid, int *status);
 /* Runs a program to its end, with the descriptor `in` as its input; its stderr's last line goes to
- * `said`. Returns its exit code or -errno; -EPIPE: a signal ended it; -EINTR: it goes on, and what
- * may be waited for (t, or NULL: as long as it takes) has ended. */
+ * `said`. Ctrl-C at the terminal does not reach the program. Returns its exit code or -errno;
+ * -EPIPE: a signal ended it; -EINTR: it goes on, and what may be waited for (t, or NULL: as long as
+ * it takes) has ended. */
 int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
 	XSEG_MUST_CHECK;
 
-/* The same of all that it writes to its stdout; its stderr is this program's. *text: to be freed,
- * NULL without memory. */
+/* The same of all that it writes to its stdout; its stderr is this program's, and Ctrl-C ends it,
+ * too. *text: to be freed, NULL without memory. */
 int proc_run_read(char *const argv[], int in, const struct tool *t, char **text) XSEG_MUST_CHECK;
 /* The next word of a line of such a text, where tabs part them; "" at the end. */
 char *proc_word(char **rest);

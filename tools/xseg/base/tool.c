@@ -25,6 +25,7 @@
 
 static volatile sig_atomic_t interrupted;
 static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
+static bool signals_held, interrupts_muted;
 static bool muted;
 /* when the next line is due, without a terminal; 0: nothing is waited for */
 static uint64_t line_due_ns;
@@ -92,7 +93,7 @@ void tool_sleep_ns(uint64_t ns)
 	struct timespec ts = { .tv_sec = (time_t)(ns / TOOL_SECOND),
 			       .tv_nsec = (long)(ns % TOOL_SECOND) };
 
-	if (!interrupted)
+	if (!tool_interrupted())
 		nanosleep(&ts, NULL);
 }
 
@@ -121,7 +122,7 @@ void tool_catch_signals(void)
 
 bool tool_interrupted(void)
 {
-	return interrupted;
+	return interrupted && !signals_held;
 }
 
 void tool_clear_interrupt(void)
@@ -129,9 +130,20 @@ void tool_clear_interrupt(void)
 	interrupted = 0;
 }
 
+void tool_hold_signals(bool hold)
+{
+	signals_held = hold;
+}
+
+void tool_mute_interrupts(bool mute)
+{
+	interrupts_muted = mute;
+}
+
 bool tool_out_of_time(const struct tool *t)
 {
-	return interrupted || (t->deadline_ns != UINT64_MAX && tool_now_ns() >= t->deadline_ns);
+	return tool_interrupted() ||
+	       (t->deadline_ns != UINT64_MAX && tool_now_ns() >= t->deadline_ns);
 }
 
 void tool_flushes(const struct tool *t)
@@ -375,10 +387,13 @@ int tool_later(const char *fmt, ...)
 	char what[512];
 	va_list ap;
 
+	if (tool_interrupted() && interrupts_muted)
+		return TOOL_LATER;
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return tool_fail(TOOL_LATER, "%s: %s", interrupted ? "interrupted" : "timed out", what);
+	return tool_fail(
+		TOOL_LATER, "%s: %s", tool_interrupted() ? "interrupted" : "timed out", what);
 }
 
 /* Whether it is time for the next look at progress, which so is counted as shown. */

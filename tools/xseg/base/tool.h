@@ -88,6 +88,12 @@ bool tool_interrupted(void);
 /* Forgets it, for commands that end something in order after Ctrl-C; the next one interrupts
  * that. */
 void tool_clear_interrupt(void);
+/* While signals are held, they count as not sent yet: a wait that must not be cut short. A second
+ * one still ends the program. */
+void tool_hold_signals(bool hold);
+/* While interrupts are muted, tool_later() prints nothing of one: the command does what the signal
+ * asks for, and says so itself. */
+void tool_mute_interrupts(bool mute);
 /* True when the command should stop waiting (T3). */
 bool tool_out_of_time(const struct tool *t);
 /* To be called again and again while a wait is for data that a cache writes to the store. */

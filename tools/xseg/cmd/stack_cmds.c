@@ -5,7 +5,9 @@
  * Invariants
  *   U1  If `up` fails, it undoes its own steps: the processes it started, and the segment if it
  *       made it.
- *   U2  If `up` is interrupted or timed out, it leaves the supervisor at work (TOOL_LATER).
+ *   U2  If `up` is interrupted or timed out, it leaves the supervisor at work (TOOL_LATER). One that
+ *       is to stay, as a service or in the foreground, is interrupted to stop all: it has the
+ *       supervisor do so, as stay.h does of a stack that serves.
  *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left.
  *   U4  If `down` cannot have a cache flush, it starts the stopped peers again and leaves the stack
  *       serving. `down --cancel`, and `up` during a stop, do so, too.
@@ -71,6 +73,9 @@ struct upping {
 	bool made;				/* the segment is ours */
 	struct view_peers before;		/* what was there */
 	struct launch launch;
+	bool stays;				/* in the foreground, or as a service */
+	bool service;
+	bool begun;				/* a supervisor starts the stack */
 	uint32_t nr_not;			/* peers that run and are not ready (U6) */
 	bool taken_back;	/* the stack serves, as a stop of it was taken back */
 	bool again;		/* the stack serves, and this program was its predecessor
@@ -239,11 +244,14 @@ static int take_stop_back(struct upping *u, bool *again)
 		return launch_refuse(u->t, u->seg);
 	if (!peer_word_stopping(&supervisor))
 		return tell_running(u);
+	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
+	tool_mute_interrupts(u->stays);
 	rc = ending_cancel(u->t, u->seg, "up", again);
+	tool_mute_interrupts(false);
+	u->begun = !*again;
 	if (rc || *again)
 		return rc;
 	u->taken_back = true;
-	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
 	tool_say(u->t, "the stop of segment %s is taken back", u->t->segment);
 	return TOOL_DONE;
 }
@@ -252,7 +260,7 @@ static int go_on(struct upping *u)
 {
 	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
 	u->launch.log_from = (off_t)strtoll(getenv(STAY_AGAIN), NULL, 10);
-	u->taken_back = true;
+	u->begun = u->taken_back = true;
 	return TOOL_DONE;
 }
 
@@ -304,11 +312,16 @@ static void undo_segment(struct upping *u)
 		tool_say(u->t, "segment %s is removed again", u->t->segment);
 }
 
-/* The supervisor first, which would start them again (U1). What failed has been said. */
+/* The supervisor first, which would start them again (U1). What failed has been said. A signal may
+ * have come in time to ask for the same; one that comes later ends a wait here, but of a service,
+ * which is to be stopped. */
 static void undo(struct upping *u)
 {
-	int rc = ending_kill_start(u->t, u->seg);
+	int rc;
 
+	tool_clear_interrupt();
+	tool_hold_signals(u->service);
+	rc = ending_kill_start(u->t, u->seg);
 	if (!rc)
 		rc = export_flow_end(u->t, u->seg);
 	if (!rc)
@@ -316,6 +329,11 @@ static void undo(struct upping *u)
 			&(struct ending_stop){ .spare = was_there, .arg = u });
 	if (!rc)
 		undo_segment(u);
+	else
+		tool_note(u->t,
+			"up: segment %s stays, with what has not stopped; 'xseg down' stops that",
+			u->t->segment);
+	tool_hold_signals(false);
 }
 
 /* ---- up ---------------------------------------------------------------------------------- */
@@ -361,24 +379,43 @@ static int say_up(const struct upping *u)
 	return out_json(j);
 }
 
-static int bring_up(struct upping *u)
+/* Until all that is to serve does. */
+static int wait_for_all(struct upping *u)
 {
-	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack, u->file->text);
+	int rc;
 
-	/* what may run there then is somebody else's */
-	if (rc == TOOL_FAILED)
-		undo_segment(u);
-	if (rc)
-		return rc;
-	stack_save_remember(u->t, u->seg, u->path, u->named);
-	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
-		 u->made ? "made" : "there already", u->launch.log);
-	fflush(stdout);
+	tool_mute_interrupts(u->stays);
 	rc = launch_wait(&u->launch);
 	if (!rc)
 		launch_note_away(&u->launch);
 	if (!rc)
 		rc = export_flow_wait(&u->launch);
+	tool_mute_interrupts(false);
+	return rc;
+}
+
+static int bring_up(struct upping *u)
+{
+	int rc;
+
+	if (u->stays && tool_interrupted()) {
+		undo_segment(u);
+		return TOOL_LATER;
+	}
+	tool_hold_signals(u->stays);	/* a supervisor that has begun can be asked to stop */
+	rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack, u->file->text);
+	tool_hold_signals(false);
+	/* what may run there then is somebody else's */
+	if (rc == TOOL_FAILED)
+		undo_segment(u);
+	if (rc)
+		return rc;
+	u->begun = true;
+	stack_save_remember(u->t, u->seg, u->path, u->named);
+	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
+		 u->made ? "made" : "there already", u->launch.log);
+	fflush(stdout);
+	rc = wait_for_all(u);
 	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)
 		undo(u);
 	return rc;
@@ -395,39 +432,83 @@ static void note_damage(const struct upping *u)
 		tool_note(u->t, "up: %s", damage_tell(&d, text));
 }
 
+static int wait_until_ready(struct upping *u)
+{
+	int rc;
+
+	tool_mute_interrupts(u->stays);
+	rc = ready_wait(u->t, u->seg, u->stack, "up", NULL, &u->nr_not);
+	tool_mute_interrupts(false);
+	return rc;
+}
+
+/* *not_ready: the exit code of U6. */
+static int start(struct upping *u, int *not_ready)
+{
+	struct extend extend;
+	int rc = read_stack(u);
+
+	if (!rc && u->stays && tool_interrupted())
+		return TOOL_LATER;
+	if (!rc)
+		rc = open_segment(u);
+	if (u->seg && u->service)
+		extend_begin(&extend, u->t, u->seg, "up");
+	if (!rc && !u->taken_back)
+		rc = bring_up(u);
+	if (!rc)
+		*not_ready = wait_until_ready(u);
+	if (*not_ready == TOOL_LATER)
+		rc = *not_ready;
+	if (u->seg && u->service)
+		extend_end(&extend, u->t, rc ? rc : *not_ready);
+	return rc;
+}
+
+/* Of a start that a signal has interrupted (U2). */
+static int stop_start(struct upping *u)
+{
+	if (!u->begun) {
+		tool_note(u->t, "up: asked to stop before it has started anything");
+		return TOOL_DONE;
+	}
+	tool_note(u->t, "up: asked to stop before all of segment %s served; stopping all of it",
+		u->t->segment);
+	return stay_until_stopped(&u->launch, u->service, u->nr_not);
+}
+
+static int tell_up(struct upping *u)
+{
+	int rc = say_up(u);
+
+	if (!rc && !u->stays && !u->taken_back)
+		launch_note_warnings(&u->launch);
+	if (!rc)
+		note_damage(u);
+	return rc;
+}
+
 int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct stack_up_opts *o = opts;
-	struct upping u = { .t = t, .path = argv[0], .again = o->service && getenv(STAY_AGAIN) };
-	bool stays = o->foreground || o->service;
-	struct extend extend;
+	struct upping u = { .t = t,
+		.path = argv[0],
+		.stays = o->foreground || o->service,
+		.service = o->service,
+		.again = o->service && getenv(STAY_AGAIN) };
 	int rc, not_ready = TOOL_DONE;
 
 	(void)argc;
-	rc = read_stack(&u);
-	if (!rc)
-		rc = open_segment(&u);
-	if (u.seg && o->service)
-		extend_begin(&extend, t, u.seg, "up");
-	if (!rc && !u.taken_back)
-		rc = bring_up(&u);
-	if (!rc)
-		not_ready = ready_wait(t, u.seg, u.stack, "up", NULL, &u.nr_not);
-	if (not_ready == TOOL_LATER)
-		rc = not_ready;
-	if (u.seg && o->service)
-		extend_end(&extend, t, rc ? rc : not_ready);
-	if (!rc)
-		rc = say_up(&u);
-	if (!rc && !stays && !u.taken_back)
-		launch_note_warnings(&u.launch);
-	if (!rc)
-		note_damage(&u);
+	rc = start(&u, &not_ready);
 	unsetenv(STAY_AGAIN);
 	u.launch.t = t;
 	u.launch.seg = u.seg;
-	if (!rc && stays)
-		rc = stay_until_stopped(&u.launch, o->service, u.nr_not);
+	if (!rc)
+		rc = tell_up(&u);
+	if (rc == TOOL_LATER && u.stays && tool_interrupted())
+		rc = stop_start(&u);
+	else if (!rc && u.stays)
+		rc = stay_until_stopped(&u.launch, u.service, u.nr_not);
 	else if (!rc)
 		rc = not_ready;
 	view_peers_fini(&u.before);

@@ -112,7 +112,7 @@ int export_flow_wait(struct launch *l)
 		if (tool_out_of_time(l->t))
 			return tool_later(
 				"all peers serve, and %u of %u exports: %s does not yet, the start "
-				"goes on; see 'xseg export list' and %s",
+				"goes on; see 'xseg export list' and %s, or stop it by 'xseg down'",
 				served, nr, waiting, l->log);
 		tool_progress(l->t, "%u of %u exports are served, waiting for %s", served, nr,
 			waiting);

@@ -290,10 +290,10 @@ static int supervisor_failed(const struct launch *l, int rc, const char *said)
 
 	if (rc == MAIN_REFUSED && xseg_supervisor_alive(l->seg))
 		return launch_refuse(l->t, l->seg);
-	if (rc == -EINTR || (rc == -EPIPE && tool_interrupted()))
+	if (rc == -EINTR)
 		return tool_later(
 			"the supervisor is not there yet, the start goes on; see 'xseg status' and "
-			"%s",
+			"%s, or stop it by 'xseg down'",
 			l->log);
 	if (said[0])
 		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said);
@@ -633,11 +633,11 @@ int launch_wait(struct launch *l)
 		if (tool_out_of_time(l->t))
 			return tool_later(
 				"%u of %u peers serve, %s does not yet%s%s, %s; see 'xseg status' "
-				"and %s",
+				"and %s%s",
 				serving, nr, waiting, why, sight.killed,
 				sight.stopping ? "and the stack is being stopped"
 					       : "the start goes on",
-				l->log);
+				l->log, sight.stopping ? "" : ", or stop it by 'xseg down'");
 		tool_progress(l->t, "%u of %u peers serve, %s %s%s%s", serving, nr,
 			      sight.stopping ? "the stack is being stopped, with" : "waiting for",
 			      waiting, why, sight.killed);

@@ -176,7 +176,7 @@ int stay_until_stopped(const struct launch *launch, bool service, uint32_t nr_no
 	int rc = TOOL_DONE;
 
 	fflush(stdout);
-	if (service)
+	if (service && !tool_interrupted())
 		tell_ready(&s, nr_not);
 	for (;;) {
 		alive = view_supervisor(s.seg, &supervisor);
