@@ -437,6 +437,28 @@ t "in more than 4 s" test "$SECONDS" -ge 5
 is "and in order: while data is written, the time is put off" \
 	"$(in_it systemctl show -p Result --value xseg@slow)" success
 
+cat >"$TMP/debian/etc/xseg/late.conf" <<'END'
+[segment]
+memory = 96M
+[peer memd]
+memory = 32M
+latency = 1s
+[peer kvd]
+downstream = memd
+size = 16M
+zone_size = 256k
+tail = 512k
+END
+t "a service is started, which takes seconds to open its log" in_it systemctl start --no-block xseg@late
+t "it has begun" wait_for 60 in_it grep -q "kvd: serving" /var/log/xseg/xseg-late.log
+is "and is not active yet" "$(is_active xseg@late)" activating
+t "it is stopped then" in_it systemctl stop xseg@late
+is "it is inactive, and has not failed" "$(in_it systemctl show -p ActiveState --value xseg@late) \
+$(in_it systemctl show -p Result --value xseg@late)" "inactive success"
+is "its peers stopped from the top down" "$(in_it journalctl -o cat -u xseg@late |
+	sed -n 's/.*supervisor: stopping \([a-z]*\)$/\1/p' | xargs)" "kvd memd"
+is "and its segment is gone" "$(in_it sh -c 'ls /dev/shm | grep late')" ""
+
 t "data is written that is dirty then" write_dirty 32
 t "the machine is switched off" booted_end
 t "and on" booted_start "$TMP/debian"
