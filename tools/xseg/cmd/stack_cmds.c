@@ -5,9 +5,9 @@
  * Invariants
  *   U1  If `up` fails, it undoes its own steps: the processes it started, and the segment if it
  *       made it.
- *   U2  If `up` is interrupted or timed out, it leaves the supervisor at work (TOOL_LATER). One that
- *       is to stay, as a service or in the foreground, is interrupted to stop all: it has the
- *       supervisor do so, as stay.h does of a stack that serves.
+ *   U2  If `up` is interrupted or timed out, it leaves the supervisor at work (TOOL_LATER). If it
+ *       is to stay, as a service or in the foreground, an interrupt has the supervisor stop all, as
+ *       it does when all serve (stay.h).
  *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left.
  *   U4  If `down` cannot have a cache flush, it starts the stopped peers again and leaves the stack
  *       serving. `down --cancel`, and `up` during a stop, do so, too.

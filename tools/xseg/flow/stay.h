@@ -17,8 +17,8 @@
  * much of the log was shown. */
 #define STAY_AGAIN "XSEG_UP_AGAIN"
 
-/* launch: of a stack that serves, but for nr_not of its peers, which was told; or of one whose start
- * a signal has interrupted, which is stopped then. */
+/* launch: of a stack that serves, but for nr_not of its peers, which was told; or of one whose
+ * start a signal has interrupted, which is stopped then. */
 int stay_until_stopped(const struct launch *launch, bool service, uint32_t nr_not);
 
 #endif
