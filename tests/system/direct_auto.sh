@@ -118,9 +118,12 @@ looked_at()
 	json look.json '"\(.jobs[0].verify_errors) \(.verify.stale + .verify.lost)"'
 }
 
+# Flushed, so that no cache copies a sector while it is changed here.
 t "it is written once" written old
+t "it is flushed" xseg volume flush vol
 t "its last sector is saved" python3 sector.py save old.sector
 t "it is written again" written new
+t "it is flushed again" xseg volume flush vol
 t "its last sector is saved, too" python3 sector.py save new.sector
 is "what was acknowledged is there" "$(looked_at auto)" "0 0"
 t "the old sector comes back" python3 sector.py put old.sector
