@@ -116,8 +116,8 @@ struct xseg_kv_params {
 	/* which; NULL: the segment's only one, beside those that are stopped */
 	const char *kvd;
 	uint64_t timeout_ns;			/* for kvd to start and to answer; 0: 10 s */
-	/* with no server: what is out fails; 0: 5 s. An open waits for a kvd that is stopped under a
-	 * supervisor, as in a restart, for that time; 0: 2 s */
+	/* with no server: what is out fails; 0: 5 s. An open waits for a kvd that is
+	 * stopped under a supervisor, as in a restart, for that time; 0: 2 s */
 	uint64_t gone_ns;
 	/* whose segment is let in besides the caller's and root's: a user's name, or number as
 	 * text; NULL: nobody's. Used where `segment` is */

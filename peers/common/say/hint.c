@@ -59,8 +59,8 @@ static const char *next_command(const char *text)
 }
 
 /* With an option and its value before the words of each command that needs it. */
-static const char *name_before(char *buf, size_t size, const char *text, bool (*needs)(const char *),
-	const char *option, const char *value)
+static const char *name_before(char *buf, size_t size, const char *text,
+	bool (*needs)(const char *), const char *option, const char *value)
 {
 	const char *words;
 	size_t used = 0;
