@@ -70,9 +70,9 @@
  *   V15 A peer that `xseg peer stop` has stopped stays so under each later supervisor, until `xseg
  *       peer start` or `peer restart` of that name (held.h). The stop of all starts it as V4 says.
  *       A process that was made before that stop, and serves after it, is asked to stop.
- *   V16 The segment says which peers have a process that ends soon after each start, and is started
- *       again (SUPERVISOR_WORD_FAILING): it did not serve before it ended, or it ended three times
- *       within a second of its start. That is over when it has served for a second.
+ *   V16 The segment says which peers are failing (SUPERVISOR_WORD_FAILING). The process of such a
+ *       peer is started again, and ended before it served, or ended three times within a second of
+ *       its start. The peer is no longer failing when it has served for a second.
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

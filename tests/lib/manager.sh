@@ -1,9 +1,9 @@
-# manager.sh - a service manager, for the tests of what it is told (NOTIFY_SOCKET, sd_notify(3)).
+# manager.sh - a service manager, for the tests of messages to it (NOTIFY_SOCKET, sd_notify(3)).
 #
 #	. "$root/tests/lib/manager.sh"		# after system.sh; it listens then
 #
-# A command is told of it by NOTIFY_SOCKET=$manager. What the manager was sent is in `notes`, with an
-# end of line after each message.
+# A command is told of it by NOTIFY_SOCKET=$manager. The file `notes` has the messages that the
+# manager got, with an end of line after each.
 
 cat >listen.py <<'END'
 import socket, sys
@@ -19,7 +19,7 @@ manager=$short/socket marks=0
 start listen python3 listen.py notes "$manager"
 t "a manager listens" wait_for 60 test -S "$manager"
 
-# all_noted: what the manager has been sent until now is in `notes`
+# all_noted: waits until `notes` has all messages that were sent until now
 all_noted()
 {
 	python3 -c 'import socket, sys

@@ -1,8 +1,8 @@
 /* meet - threads wait for each other in rounds, to begin at once what is to overlap.
  *
- * Each polls for a while, so that on a machine with processors to spare all begin within a
- * microsecond, and then sleeps until the last one is there: on a loaded machine threads that only
- * give way need a time slice of everybody else for each round.
+ * Each thread polls for a while, and then sleeps until the last one is there. With processors to
+ * spare, all begin within a microsecond. On a loaded machine, threads that only yield would need a
+ * time slice of every other process for each round.
  */
 #ifndef TESTS_RIG_MEET_H
 #define TESTS_RIG_MEET_H

@@ -13,9 +13,9 @@
  * 			successor has counted anew. The runtime writes it when a peer begins and
  * 			leaves, for it is the reason to refuse a stop, and any process can write
  * 			here
- *   SUPERVISOR_WORD_FAILING  of a supervisor, in the place of PEER_WORD_UNSYNCED: which peers
- *			of the stack have a process that ends soon after each start, and is started
- *			again: a bit for each, by its place in the stack file
+ *   SUPERVISOR_WORD_FAILING  of a supervisor, in the place of PEER_WORD_UNSYNCED: a bit for
+ *			each peer of the stack, by its place in the stack file. The bit says that
+ *			its process ends soon after each start, and is started again
  *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
  * 			back (peer_undone_pack()); 0: there was none
  *   SUPERVISOR_WORD_EXPORTS  of a supervisor: which exports of the stack it does not start: a bit
