@@ -7,8 +7,9 @@
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (tests fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 100, LONG 10000, SAN 100),
 #   PARANOID_SEEDS (LONG: with a check after each step; else 200),
-#   TEST_JOBS (how many programs run at a time; else twelve more than there are processors, as many
-#   sleep, but no more than /dev/shm has room for)
+#   TEST_JOBS (how many programs run at a time at most; else twelve more than there are processors, as
+#   many sleep, but no more than /dev/shm has room for). While the processors have too much to run,
+#   there are fewer.
 #
 # The longest begin first, so that all processors are busy to the end. tests/times has what each
 # took; one that is not in it begins before all. A whole run without LONG and SAN writes such a list
@@ -79,8 +80,7 @@ elif [ -n "$LONG" ]; then seeds=10000
 else seeds=100
 fi
 # What a test may take is for those that hang, not for those whose machine is taken away from them.
-slower=8
-[ -z "$SAN" ] || slower=15
+slower=15
 [ -z "$LONG" ] || slower=$((slower * 10))
 
 interrupted()
@@ -134,18 +134,55 @@ run()
 	queue+=("${times[$2]:-inf}"$'\t'"$(printf '%q ' "$@")")
 }
 
-# Runs all of the queue, several beside each other.
+# Sleeps, without a process.
+pause()	# SECONDS
+{
+	read -r -t "$1" <&"$silent"
+}
+
+# Whether the processors have twice as much to run as they can, by the mean of some looks: a test that
+# came to it would only slow the others down. make -l looks at the load average, which is late.
+processors_are_busy()
+{
+	local look running sum=0
+	for ((look = 0; look < 6; look++)); do
+		pause 0.02
+		read -r _ _ _ running _ </proc/loadavg
+		sum=$((sum + ${running%/*} - 1))		# without this shell
+	done
+	[ "$sum" -ge $((6 * 2 * processors)) ]
+}
+
+# Takes those that have ended out of $running.
+count_running()
+{
+	local pid alive=()
+	for pid in "${running[@]}"; do
+		kill -0 "$pid" 2>/dev/null && alive+=("$pid")
+	done
+	running=("${alive[@]}")
+}
+
+# Runs all of the queue, several beside each other: as many as sleep, and no more than the processors
+# bear, so that a test does not take many times as long as it does by itself.
 run_queue()
 {
-	local entry sorted
+	local entry sorted running=() silent processors
 	[ ${#queue[@]} -gt 0 ] || return 0
+	processors=$(nproc)
+	exec {silent}<> <(:)
 	mapfile -t sorted < <(printf '%s\n' "${queue[@]}" | sort -s -k 1,1gr)
 	for entry in "${sorted[@]}"; do
-		while [ "$(jobs -rp | wc -l)" -ge "$jobs_max" ]; do
-			wait -n
+		count_running
+		while [ ${#running[@]} -ge "$jobs_max" ] ||
+			{ [ ${#running[@]} -ge "$processors" ] && processors_are_busy; }; do
+			pause 0.05
+			count_running
 		done
-		eval "run_one ${entry#*$'\t'}" {lock}>&- &
+		eval "run_one ${entry#*$'\t'}" {lock}>&- {silent}>&- &
+		running+=($!)
 	done
+	exec {silent}>&-
 	wait
 }
 
