@@ -368,6 +368,7 @@ $(BUILD)/tests/xbench_keys_test $(BUILD)/tests/xbench_keys_random_test \
   $(call objs,$(filter bench/xbench/plan/% bench/xbench/oracle/%,$(XBENCH_SRC)))
 # This one is linked with a file of the command.
 $(BUILD)/tests/route_plan_test: $(BUILD)/obj/tools/xseg/base/route_plan.o
+$(BUILD)/tests/start_log_test: $(BUILD)/obj/tools/xseg/base/start_log.o
 # This one is linked with the oracle of the simulator.
 $(BUILD)/tests/kvd_versions_test: $(BUILD)/obj/tests/sim/kv/versions.o
 # And this one with its scheduler.

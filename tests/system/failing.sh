@@ -1,6 +1,7 @@
 #!/bin/bash
 # failing.sh - a store whose process ends soon after each start, as its disk is not mounted: status,
-# the list of peers and commands that need it say so, until it serves again.
+# the list of peers and commands that need it say so, until it serves again. Commands that do not need
+# it are not disturbed.
 . "$(dirname "$0")/../lib/system.sh"
 need xseg volumed filed jq
 
@@ -55,6 +56,41 @@ t "the volume is there" xseg volume info vol
 kill_hard "$(peer_field filed pid)"
 t "one death is no failure" wait_for 60 state_is filed running
 expect_json 'all(.[]; .failing | not)' "and the list says none" xseg --json peer list
+
+# ---- another store, which nothing sends to ----
+
+cat >>stack.conf <<-END
+	[peer other]
+	kind = filed
+	dir = $TMP/others
+END
+t "another store is added" xseg reload
+mv others others-away
+kill_hard "$(peer_field other pid)"
+
+nr_failures()
+{
+	grep -c 'the process of other ended with exit code' "$log"
+}
+
+# While the other one is tried some times, and fails.
+restarts()
+{
+	until [ "$(nr_failures)" -ge 5 ]; do
+		xseg peer restart volumed || return 1
+	done
+}
+t "peers that do not need it are restarted as if it served" restarts
+sed -i '/peer volumed/a threads = 2' stack.conf
+t "and changed" xseg reload
+expect_err 4 "peer restart: other did not start: .*mount its disk" \
+	"all are not: it is one of them" xseg peer restart --all
+rm -rf others && mv others-away others
+t "once its disk is there, all are restarted" xseg peer restart --all
+t "it serves" state_is other running
+
+# ---- the end of one that fails ----
+
 mv objects away
 kill_hard "$(peer_field filed pid)"
 t "it is away again, and the supervisor tries less often" wait_for 60 waits_long

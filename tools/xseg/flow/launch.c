@@ -1,7 +1,6 @@
 /* launch - see launch.h.
  *
- * The supervisor's lines in the log tell that a peer failed to start. Only the supervisor sees how
- * its children end, and it would go on trying.
+ * The supervisor's lines in the log tell that a peer failed to start (start_log.h).
  */
 #include "tools/xseg/flow/launch.h"
 
@@ -22,13 +21,12 @@
 #include "tools/xseg/flow/ending.h"
 #include "tools/xseg/base/out.h"
 #include "tools/xseg/base/proc.h"
+#include "tools/xseg/base/start_log.h"
 #include "tools/xseg/base/view.h"
 
 #define LOOK_NS		(TOOL_SECOND / 50)
-#define LINE_BYTES	1024
+#define LINE_BYTES	START_LOG_LINE
 #define SUPERVISOR	"supervisor: "			/* how its lines begin */
-#define ENDED		" ended with exit code "	/* its words */
-#define KILLED		" was killed by signal "
 #define CRASHES_MAX	5			/* one or two are an accident */
 
 static off_t log_size(const char *path)
@@ -343,30 +341,76 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	return rc ? supervisor_failed(l, rc, said) : TOOL_DONE;
 }
 
-/* True when the supervisor says that a process ended by itself, that its program cannot be run, or
- * that it does not start it (again). *line: its words. */
-static bool found_failure(const struct launch *l, char *line, size_t size)
+/* What the peer sends to: as routes are now, or as the file says while it has none. */
+static uint32_t place_below(
+	const struct launch *l, uint32_t peer, const struct xseg_peer_info *info)
 {
-	static const char *const words[] = { ENDED, ": cannot start ",
-					     " cannot be started with these options",
-					     " is not started again (restart = no)" };
-	size_t i;
+	struct xseg_peer_info below;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (proc_last_line(l->log, l->log_from, SUPERVISOR, words[i], line, size))
+	if (info->state != XSEG_PEER_FREE && info->downstream != XSEG_NONE &&
+		xseg_peer_get_info(l->seg, info->downstream, &below))
+		return stack_find(l->stack, below.name);
+	return l->stack->peers[peer].downstream;
+}
+
+/* What a wait is for: one name, and those that it needs to serve. */
+struct needed {
+	const char *name[1 + STACK_MAX_PEERS];
+	uint32_t nr;				/* 0: all names */
+};
+
+static bool is_needed(const struct needed *n, const char *name)
+{
+	for (uint32_t i = 0; i < n->nr; i++)
+		if (!strcmp(n->name[i], name))
 			return true;
-	return false;
+	return !n->nr;
+}
+
+static void need(struct needed *n, const char *name)
+{
+	if (!n->nr || !is_needed(n, name))
+		n->name[n->nr++] = name;
+}
+
+/* The peer, and those below it. */
+static void need_peer(const struct launch *l, struct needed *n, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	for (uint32_t hops = 0; peer != STACK_NONE && hops < l->stack->nr_peers; hops++) {
+		need(n, l->stack->peers[peer].name);
+		(void)serves(l->seg, l->stack->peers[peer].name, &info);
+		peer = place_below(l, peer, &info);
+	}
+}
+
+/* waiting: a peer, an export, or NULL for all. */
+static void find_needed(const struct launch *l, const char *waiting, struct needed *n)
+{
+	uint32_t export = waiting ? stack_find_export(l->stack, waiting) : STACK_NONE;
+	const struct stack_peer *p = l->stack->peers;
+
+	n->nr = 0;
+	if (!waiting)
+		return;
+	need(n, waiting);
+	need_peer(l, n, stack_find(l->stack, waiting));
+	for (uint32_t i = 0; export != STACK_NONE && i < l->stack->nr_peers; i++)
+		if (!strcmp(p[i].kind, "volumed") && (!*l->stack->exports[export].volumed ||
+			!strcmp(p[i].name, l->stack->exports[export].volumed)))
+			need_peer(l, n, i);
 }
 
 /* What the supervisor's line tells, or nbdkit's. */
 static enum tool_exit exit_of_line(const char *line)
 {
-	const char *at = strstr(line, ENDED);
+	const char *at = strstr(line, START_LOG_ENDED);
 
 	if (strstr(line, "another process serves on ") || strstr(line, " is not a socket;") ||
 		strstr(line, "Address already in use"))
 		return TOOL_REFUSED;
-	return at ? exit_of_peer(strtol(at + strlen(ENDED), NULL, 10)) : TOOL_FAILED;
+	return at ? exit_of_peer(strtol(at + strlen(START_LOG_ENDED), NULL, 10)) : TOOL_FAILED;
 }
 
 /* nbdkit's last line; an address that cannot be had stands there without its name. */
@@ -376,8 +420,9 @@ static bool find_line_of_nbdkit(const struct launch *l, char *line, size_t size)
 	       proc_last_line(l->log, l->log_from, "bind: ", NULL, line, size);
 }
 
-/* The reason: the last error of a peer that does not serve, in its own words. */
-static int report_failure(const struct launch *l, const char *supervisor_line)
+/* The reason: the last error of such a peer that does not serve, in its own words. */
+static int report_failure(
+	const struct launch *l, const struct needed *needed, const char *supervisor_line)
 {
 	enum tool_exit code = exit_of_line(supervisor_line);
 	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
@@ -385,7 +430,8 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 	uint32_t i;
 
 	for (i = 0; i < l->stack->nr_peers; i++) {
-		if (serves(l->seg, l->stack->peers[i].name, &info))
+		if (!is_needed(needed, l->stack->peers[i].name) ||
+			serves(l->seg, l->stack->peers[i].name, &info))
 			continue;
 		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
 		if (proc_last_line(l->log, l->log_from, word, NULL, line, sizeof(line)))
@@ -401,43 +447,13 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 	return tool_fail(code, "%s: %s (log: %s)", l->what, supervisor_line, l->log);
 }
 
-/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash; or the
- * kernel's, and memory may be there later. */
-struct crashes {
-	const char *name;
-	unsigned nr, nr_kills;
-	bool memory;				/* it ran out, as the log says */
-	int signal;				/* the last one */
-};
-
-static void count_crash(const char *line, void *arg)
-{
-	char among[XSEG_NAME_MAX + 2], last[XSEG_NAME_MAX + sizeof(KILLED) + 1];
-	struct crashes *c = arg;
-	int signal;
-
-	snprintf(among, sizeof(among), " %s,", c->name);
-	snprintf(last, sizeof(last), " %s" KILLED, c->name);
-	if (strncmp(line, SUPERVISOR, strlen(SUPERVISOR)) ||
-	    (!strstr(line, among) && !strstr(line, last)))
-		return;
-	signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
-	if (signal == SIGKILL) {
-		c->nr_kills++;
-		c->memory |= strstr(line, "memory ran out") != NULL;
-		return;
-	}
-	c->nr++;
-	c->signal = signal;
-}
-
 /* The supervisor goes on for ever, as it has to once the peer has served; here nobody would learn
  * of it. text: what is to be said of a process that was killed, or "". */
 static int look_for_crashes(const struct launch *l, const char *name, char *text, size_t size)
 {
-	struct crashes c = { .name = name };
+	struct start_log_crashes c;
 
-	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
+	start_log_count_crashes(l->log, l->log_from, name, &c);
 	text[0] = '\0';
 	if (c.nr_kills >= CRASHES_MAX)
 		snprintf(text, size, " (killed by signal %d %u times%s; see %s)", SIGKILL,
@@ -449,18 +465,6 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 			 "%s: %s did not start: its process was killed by signal %d, the last of "
 			 "%u times (log: %s)",
 			 l->what, name, c.signal, c.nr, l->log);
-}
-
-/* What the peer sends to: as routes are now, or as the file says while it has none. */
-static uint32_t place_below(
-	const struct launch *l, uint32_t peer, const struct xseg_peer_info *info)
-{
-	struct xseg_peer_info below;
-
-	if (info->state != XSEG_PEER_FREE && info->downstream != XSEG_NONE &&
-		xseg_peer_get_info(l->seg, info->downstream, &below))
-		return stack_find(l->stack, below.name);
-	return l->stack->peers[peer].downstream;
 }
 
 /* The one for which it stays away: itself, or one below it. STACK_NONE: it does not stay away. */
@@ -582,9 +586,12 @@ static bool is_begun(const struct launch *l, const char *peer, const char *line)
 	return strstr(line, word) && (serves(l->seg, peer, &info) || view_peer_alive(&info));
 }
 
-/* How peers end while all is being stopped, as somebody asked for, is no failure to start. */
-static int look_for_failure(struct launch *l, const char *waiting, struct sight *sight)
+/* How peers end while all is being stopped, as somebody asked for, is no failure to start. Nor is
+ * the failure of a peer that `waiting` does not need, unless all peers are waited for. */
+static int look_for_failure(
+	struct launch *l, const char *waiting, bool all, struct sight *sight)
 {
+	struct needed needed;
 	struct xseg_peer_info supervisor;
 	bool alive = view_supervisor(l->seg, &supervisor);
 	uint64_t away_ns = tool_span_ns(&l->no_supervisor, !alive);
@@ -599,8 +606,11 @@ static int look_for_failure(struct launch *l, const char *waiting, struct sight 
 			"%s: the stack was stopped before all of it served, by 'xseg down' or a "
 			"signal to its supervisor; the log is %s",
 			l->what, l->log);
-	if (found_failure(l, line, sizeof(line)) && !is_begun(l, waiting, line))
-		return report_failure(l, line);
+	find_needed(l, all ? NULL : waiting, &needed);
+	if (start_log_failed(l->log, l->log_from,
+		    (struct start_log_names){ needed.name, needed.nr }, line) &&
+		!is_begun(l, waiting, line))
+		return report_failure(l, &needed, line);
 	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
 		return TOOL_FAILED;
 	return away_ns <= TOOL_GONE_NS
@@ -613,7 +623,7 @@ int launch_look_for_failure(struct launch *l, const char *waiting)
 {
 	struct sight sight;
 
-	return look_for_failure(l, waiting, &sight);
+	return look_for_failure(l, waiting, false, &sight);
 }
 
 int launch_wait(struct launch *l)
@@ -626,7 +636,7 @@ int launch_wait(struct launch *l)
 	int rc;
 
 	while ((serving = count_serving(l, &waiting)) + l->nr_away < nr) {
-		rc = look_for_failure(l, waiting, &sight);
+		rc = look_for_failure(l, waiting, true, &sight);
 		if (rc)
 			return rc;
 		look_at_old(l, &old, waiting, why, sizeof(why));
@@ -681,7 +691,7 @@ int launch_wait_again(struct launch *l, const struct xseg_peer_info *old, bool *
 			tool_progress(l->t, "stopping %s: %s dirty", old->name,
 				      out_size(dirty_bytes_of(l->seg, old->index), dirty));
 		} else {
-			rc = look_for_failure(l, old->name, &sight);
+			rc = look_for_failure(l, old->name, false, &sight);
 			if (rc)
 				return rc;
 			tool_progress(l->t, "starting %s%s", old->name, sight.killed);

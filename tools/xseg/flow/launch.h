@@ -50,9 +50,9 @@ int launch_wait(struct launch *l);
 bool launch_stays_away(const struct launch *l, const struct stopped *s, uint32_t peer);
 /* Tells of each such peer. */
 void launch_note_away(const struct launch *l);
-/* Whether the start has failed, as the supervisor's log says. `waiting` does not serve yet. Another
- * command may just be replacing the supervisor. TOOL_FAILED, TOOL_REFUSED: the reason is printed.
- */
+/* Whether the start of `waiting` has failed, or that of a peer that it needs, as the supervisor's
+ * log says. It is a peer or an export, and does not serve yet. Another command may just be
+ * replacing the supervisor. TOOL_FAILED, TOOL_REFUSED: the reason is printed. */
 int launch_look_for_failure(struct launch *l, const char *waiting);
 /* Waits until that incarnation of a peer has stopped, and the supervisor has started the next one,
  * which serves. *stays: `xseg peer stop` has stopped it meanwhile, and nobody starts it. l:

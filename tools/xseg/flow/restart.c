@@ -15,9 +15,7 @@
 #include "tools/xseg/flow/launch.h"
 
 #define WHAT "peer restart"
-/* The supervisor tries again each 5 s, or more often (peers/host/pace.h). */
-#define TRIES_NS (8 * TOOL_SECOND)
-#define LOOK_NS	 (TOOL_SECOND / 50)
+#define LOOK_NS (TOOL_SECOND / 50)
 
 /* Of one command. */
 struct restart {
@@ -329,19 +327,20 @@ static bool is_serving(struct restart *r, uint32_t place, struct xseg_peer_info 
 	return is_alive(r, place, info) && info->state == XSEG_PEER_LIVE;
 }
 
-/* The peer does not serve, and may be about to. TOOL_DONE also if nobody starts it. */
+/* The peer does not serve, and may be about to. The supervisor tries again each 5 s, or more often
+ * (peers/host/pace.h). TOOL_DONE also if nobody starts the peer. */
 static int wait_started(struct restart *r, uint32_t place)
 {
 	const char *name = r->stack->peers[place].name;
-	uint64_t until = tool_now_ns() + TRIES_NS;
 	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
+	struct tool_span gone = { 0 };
 	struct launch watch;
 	int rc = TOOL_DONE;
 
 	launch_watch(&watch, r->t, r->seg, r->stack, WHAT);
-	while (!rc && !is_serving(r, place, &info) && tool_now_ns() < until &&
-		xseg_supervisor_alive(r->seg)) {
-		if (xseg_peer_find(r->seg, name) == XSEG_NONE || stopped_look(r->seg, &info))
+	while (!rc && !is_serving(r, place, &info)) {
+		if (xseg_peer_find(r->seg, name) == XSEG_NONE || stopped_look(r->seg, &info) ||
+			tool_span_ns(&gone, xseg_peer_is_gone(r->seg, &info)) > TOOL_GONE_NS)
 			break;
 		rc = launch_look_for_failure(&watch, name);
 		if (!rc && tool_out_of_time(r->t))
