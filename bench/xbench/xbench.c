@@ -48,12 +48,11 @@ static int exit_code_of(int rc)
 static int fail_with(const struct xb_options *o, const struct xseg_error *err, const char *more,
 		     int code)
 {
-	char text[512], line[640], owned[720];
+	char text[512], line[720];
 
 	snprintf(text, sizeof(text), "%s%s%s", err->text, more ? "; " : "", more ? more : "");
 	hint_for_shell(line, sizeof(line), text, o->segment);
-	fprintf(stderr, "xbench: %s\n",
-		*o->owner ? hint_name_owner(owned, sizeof(owned), line, o->owner) : line);
+	fprintf(stderr, "xbench: %s\n", line);
 	return code;
 }
 

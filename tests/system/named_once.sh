@@ -433,4 +433,8 @@ expect_err 4 "make it with 'xseg --owner $(id -un) -s none-1 create' or 'xseg --
 	xseg -s none-1 --owner "$(id -un)" volume list
 expect_err 4 "make it with 'xseg --owner $(id -un) -s none-1 create'" "so it is in xbench" \
 	xbench -s none-1 --owner "$(id -un)" --volume=v --rw=read
+expect_err 4 "make it with 'xseg --owner $(id -un) -s none-1 create'" "the environment names it as well" \
+	env XSEG_OWNER="$(id -un)" xseg -s none-1 info
+expect_err 4 "'xseg --owner $(id -un) -s none-1 create'" "also to peers" \
+	env XSEG_OWNER="$(id -un)" filed -s none-1 --dir="$TMP"
 finish

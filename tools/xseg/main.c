@@ -524,7 +524,6 @@ static int run_command(const struct command *cmd, const struct global_opts *g, c
 	if (rc)
 		return rc;
 	owner_use(g->owner);
-	tool_name_owner(g->owner);
 	tool_start_clock(&t);
 	tool_catch_signals();
 	rc = cmd->run(&t, opts, argc, words);

@@ -35,7 +35,10 @@ static const char *named(void)
 
 bool owner_is_named(void)
 {
-	return named() != NULL;
+	struct xseg_error err = { "" };
+	uint32_t uid;
+
+	return named() && (xseg_user_find(named(), &uid, &err) || uid != geteuid());
 }
 
 static void write_name(const char *known, uint32_t id, char name[OWNER_BYTES])

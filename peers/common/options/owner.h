@@ -24,7 +24,7 @@
 int owner_check(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
 /* "": as the environment has it. */
 void owner_use(const char *text);
-/* Whether one is named; for a default that somebody else has. */
+/* Whether another user than the caller is named; for a default that somebody else has. */
 bool owner_is_named(void);
 /* xseg_attach_owned() with that owner. -EPERM, and -EACCES if another user made the segment: err
  * says which user, and what to do. */

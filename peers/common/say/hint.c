@@ -9,6 +9,16 @@
 
 #include "xseg/xseg.h"
 
+#define HINT_BYTES 2048
+
+/* Or "". */
+static const char *owner_to_name(void)
+{
+	const char *set = getenv("XSEG_OWNER");
+
+	return set ? set : "";
+}
+
 const char *hint_segment_to_make(void)
 {
 	const char *given = getenv("XSEG_SEGMENT");
@@ -40,13 +50,24 @@ const char *hint_default_segment(void)
 	return xseg_list(see_segment, &only) >= 0 && only.nr == 1 ? name : "xseg";
 }
 
+/* Where "-s SEGMENT" stands, or is to stand. */
+static const char *skip_owner(const char *words)
+{
+	static const char option[] = "--owner ";
+	const char *owner = words + sizeof(option) - 1;
+
+	if (strncmp(words, option, sizeof(option) - 1) || owner[strcspn(owner, " '")] != ' ')
+		return words;
+	return owner + strcspn(owner, " '") + 1;
+}
+
 /* Of the words of a command. */
 static bool needs_segment(const char *words)
 {
 	size_t len = strcspn(words, "'");
 	const char *help = strstr(words, "--help");
 
-	return strncmp(words, "-s ", 3) && !(help && help < words + len);
+	return strncmp(skip_owner(words), "-s ", 3) && !(help && help < words + len);
 }
 
 /* Where the next command's words begin, or NULL. */
@@ -78,11 +99,6 @@ static const char *name_before(char *buf, size_t size, const char *text,
 	return buf;
 }
 
-const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
-{
-	return name_before(buf, size, text, needs_segment, "-s", segment);
-}
-
 /* Of the words of a command. */
 static bool needs_owner(const char *words)
 {
@@ -92,9 +108,19 @@ static bool needs_owner(const char *words)
 	return !(owner && owner < words + len) && !(help && help < words + len);
 }
 
-const char *hint_name_owner(char *buf, size_t size, const char *text, const char *owner)
+static const char *name_owner(char *buf, size_t size, const char *text)
 {
-	return name_before(buf, size, text, needs_owner, "--owner", owner);
+	return name_before(buf, size, text, needs_owner, "--owner", owner_to_name());
+}
+
+const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
+{
+	char named[HINT_BYTES];
+
+	if (!*owner_to_name())
+		return name_before(buf, size, text, needs_segment, "-s", segment);
+	name_before(named, sizeof(named), text, needs_segment, "-s", segment);
+	return name_owner(buf, size, named);
 }
 
 /* Of the words of a command, of that length. */
@@ -134,9 +160,11 @@ static const char *leave_out_segment(char *buf, size_t size, const char *text, c
 	while ((words = next_command(text)) && used < size) {
 		used += (size_t)snprintf(
 			buf + used, size - used, "%.*s", (int)(words - text), text);
-		after = words + 3 + len;
-		text = words;
-		if (!strncmp(words, "-s ", 3) && !strncmp(words + 3, segment, len) && *after == ' ')
+		text = skip_owner(words);
+		after = text + 3 + len;
+		used += (size_t)snprintf(buf + used, used < size ? size - used : 0, "%.*s",
+			(int)(text - words), words);
+		if (!strncmp(text, "-s ", 3) && !strncmp(text + 3, segment, len) && *after == ' ')
 			text = after + 1;
 	}
 	if (used < size)
@@ -146,9 +174,14 @@ static const char *leave_out_segment(char *buf, size_t size, const char *text, c
 
 const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment)
 {
+	char left[HINT_BYTES];
+
 	if (strcmp(segment, hint_default_segment()))
 		return hint_name_segment(buf, size, text, segment);
-	return leave_out_segment(buf, size, text, segment);
+	if (!*owner_to_name())
+		return leave_out_segment(buf, size, text, segment);
+	leave_out_segment(left, sizeof(left), text, segment);
+	return name_owner(buf, size, left);
 }
 
 const char *hint_of_limit(int rc)

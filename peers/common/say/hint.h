@@ -1,10 +1,12 @@
-/* hint - the instructions in a message: commands to type, with the segment that they are for, and
- * limits to raise.
+/* hint - the instructions in a message: commands to type, with the segment that they are for and
+ * its owner, and limits to raise.
  *
- * A message says 'xseg WORDS', as if there were one segment. The program that prints it knows the
- * segment, and whether xseg would take that one by default.
+ * A message says 'xseg WORDS', as if there were one segment, of the reader. The program that prints
+ * it knows the segment, and whether xseg would take that one by default. The owner is that of
+ * $XSEG_OWNER, which --owner sets, too (owner.h). The unit of a service sets it, since root reads
+ * what the service's user writes.
  *
- * Contract: any thread; hint_default_segment() reads the environment.
+ * Contract: any thread; reads the environment.
  */
 #ifndef PEERS_COMMON_HINT_H
 #define PEERS_COMMON_HINT_H
@@ -21,12 +23,10 @@ const char *hint_segment_to_make(void);
  * are, where xseg would take that segment by itself; without a -s that names it, too. */
 const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment);
 
-/* Copies text, with "-s SEGMENT" in each command that has none and is not about --help. What does
- * not fit is cut off. Returns buf. */
+/* Copies text, with "-s SEGMENT" in each command that has none and is not about --help, and with
+ * "--owner USER" before it if $XSEG_OWNER is set. What does not fit is cut off. Returns buf. */
 const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment);
 
-/* The same with "--owner USER". */
-const char *hint_name_owner(char *buf, size_t size, const char *text, const char *owner);
 /* The same with "--volumed NAME", in each command that is about volumes and has none. */
 const char *hint_name_volumed(char *buf, size_t size, const char *text, const char *volumed);
 

@@ -31,7 +31,6 @@ static bool muted;
 static uint64_t line_due_ns;
 static const char *named_segment;		/* NULL: not known yet */
 static const char *named_volumed = "";
-static const char *named_owner = "";
 static const char *named_command = "xseg";
 static bool told_as_json;
 
@@ -165,11 +164,6 @@ void tool_name_segment(const char *segment)
 	named_segment = segment;
 }
 
-void tool_name_owner(const char *owner)
-{
-	named_owner = owner;
-}
-
 void tool_name_volumed(const char *volumed)
 {
 	named_volumed = volumed;
@@ -188,14 +182,11 @@ const char *tool_command(void)
 const char *tool_hints(char *buf, size_t size, const char *text)
 {
 	const char *segment = named_segment ? named_segment : hint_default_segment();
-	char volumed[HINT_BYTES], shell[HINT_BYTES];
+	char volumed[HINT_BYTES];
 
 	if (*named_volumed)
 		text = hint_name_volumed(volumed, sizeof(volumed), text, named_volumed);
-	if (!*named_owner)
-		return hint_for_shell(buf, size, text, segment);
-	hint_for_shell(shell, sizeof(shell), text, segment);
-	return hint_name_owner(buf, size, shell, named_owner);
+	return hint_for_shell(buf, size, text, segment);
 }
 
 void tool_tell_as_json(void)

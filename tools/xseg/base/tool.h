@@ -103,8 +103,6 @@ void tool_goes_on(const struct tool *t, const char *text);
 
 /* Whose commands hints name (T5); the text stays the caller's, and may change later. */
 void tool_name_segment(const char *segment);
-/* The user that --owner names; "": none. */
-void tool_name_owner(const char *owner);
 /* The volumed that was named, if one was. */
 void tool_name_volumed(const char *volumed);
 /* The words of the command that runs; the text stays the caller's. */
