@@ -627,6 +627,7 @@ is "and says nothing of old programs but those that clients are connected to" \
 	"export disk0,export disk0-tcp,export safe,gate,"
 is "the client of the gateway is still connected" "$(ask "get key")" "VALUE key 0 5"
 command=$(sed -n "s/.*gate: its process.*'\(runuser .*\)' starts it anew; connections that it cuts then: 1/\1/p" again.log)
+is "it names a command of the service's user" "${command%% --*}" "runuser -u xseg"
 t "the command that it names restarts the gateway" in_it sh -c "$command"
 exec 9>&-
 is "then each process runs the new program" "$(old_programs)" ""
