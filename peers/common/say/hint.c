@@ -9,8 +9,6 @@
 
 #include "xseg/xseg.h"
 
-#define HINT_BYTES 2048
-
 /* Or "". */
 static const char *owner_to_name(void)
 {
@@ -50,7 +48,24 @@ const char *hint_default_segment(void)
 	return xseg_list(see_segment, &only) >= 0 && only.nr == 1 ? name : "xseg";
 }
 
-/* Where "-s SEGMENT" stands, or is to stand. */
+/* Where the next command's words begin, or NULL. */
+static const char *next_command(const char *text)
+{
+	static const char begin[] = "'xseg ";
+	const char *at = strstr(text, begin);
+
+	return at ? at + sizeof(begin) - 1 : NULL;
+}
+
+/* Whether the words of a command have the option. */
+static bool have(const char *words, const char *option)
+{
+	const char *at = strstr(words, option);
+
+	return at && at < words + strcspn(words, "'");
+}
+
+/* The words behind "--owner USER", where "-s SEGMENT" has its place. */
 static const char *skip_owner(const char *words)
 {
 	static const char option[] = "--owner ";
@@ -61,66 +76,38 @@ static const char *skip_owner(const char *words)
 	return owner + strcspn(owner, " '") + 1;
 }
 
-/* Of the words of a command. */
-static bool needs_segment(const char *words)
+/* With the owner in each command, and with the segment or without it. */
+static const char *write_commands(
+	char *buf, size_t size, const char *text, const char *segment, bool with_segment)
 {
-	size_t len = strcspn(words, "'");
-	const char *help = strstr(words, "--help");
-
-	return strncmp(skip_owner(words), "-s ", 3) && !(help && help < words + len);
-}
-
-/* Where the next command's words begin, or NULL. */
-static const char *next_command(const char *text)
-{
-	static const char begin[] = "'xseg ";
-	const char *at = strstr(text, begin);
-
-	return at ? at + sizeof(begin) - 1 : NULL;
-}
-
-/* With an option and its value before the words of each command that needs it. */
-static const char *name_before(char *buf, size_t size, const char *text,
-	bool (*needs)(const char *), const char *option, const char *value)
-{
-	const char *words;
-	size_t used = 0;
-	bool with;
+	const char *owner = owner_to_name(), *words, *rest;
+	bool with_owner, is_help, has_segment, add_segment;
+	size_t used = 0, len = strlen(segment);
 
 	while ((words = next_command(text)) && used < size) {
-		with = needs(words);
-		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s%s%s",
-			(int)(words - text), text, with ? option : "", with ? " " : "",
-			with ? value : "", with ? " " : "");
-		text = words;
+		rest = skip_owner(words);
+		is_help = have(words, "--help");
+		has_segment = !strncmp(rest, "-s ", 3);
+		with_owner = *owner && !is_help && !have(words, "--owner ");
+		add_segment = with_segment && !is_help && !has_segment;
+		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s%s%.*s%s%s%s",
+			(int)(words - text), text, with_owner ? "--owner " : "",
+			with_owner ? owner : "", with_owner ? " " : "", (int)(rest - words), words,
+			add_segment ? "-s " : "", add_segment ? segment : "",
+			add_segment ? " " : "");
+		text = rest;
+		if (!with_segment && has_segment && !strncmp(rest + 3, segment, len) &&
+			rest[3 + len] == ' ')
+			text = rest + 3 + len + 1;
 	}
 	if (used < size)
 		snprintf(buf + used, size - used, "%s", text);
 	return buf;
 }
 
-/* Of the words of a command. */
-static bool needs_owner(const char *words)
-{
-	size_t len = strcspn(words, "'");
-	const char *owner = strstr(words, "--owner "), *help = strstr(words, "--help");
-
-	return !(owner && owner < words + len) && !(help && help < words + len);
-}
-
-static const char *name_owner(char *buf, size_t size, const char *text)
-{
-	return name_before(buf, size, text, needs_owner, "--owner", owner_to_name());
-}
-
 const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
 {
-	char named[HINT_BYTES];
-
-	if (!*owner_to_name())
-		return name_before(buf, size, text, needs_segment, "-s", segment);
-	name_before(named, sizeof(named), text, needs_segment, "-s", segment);
-	return name_owner(buf, size, named);
+	return write_commands(buf, size, text, segment, true);
 }
 
 /* Of the words of a command, of that length. */
@@ -151,37 +138,11 @@ const char *hint_name_volumed(char *buf, size_t size, const char *text, const ch
 	return buf;
 }
 
-/* Without "-s SEGMENT", which a peer has put into its commands for all programs. */
-static const char *leave_out_segment(char *buf, size_t size, const char *text, const char *segment)
-{
-	const char *words, *after;
-	size_t used = 0, len = strlen(segment);
-
-	while ((words = next_command(text)) && used < size) {
-		used += (size_t)snprintf(
-			buf + used, size - used, "%.*s", (int)(words - text), text);
-		text = skip_owner(words);
-		after = text + 3 + len;
-		used += (size_t)snprintf(buf + used, used < size ? size - used : 0, "%.*s",
-			(int)(text - words), words);
-		if (!strncmp(text, "-s ", 3) && !strncmp(text + 3, segment, len) && *after == ' ')
-			text = after + 1;
-	}
-	if (used < size)
-		snprintf(buf + used, size - used, "%s", text);
-	return buf;
-}
-
+/* A peer has put "-s SEGMENT" into its commands for all programs. */
 const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment)
 {
-	char left[HINT_BYTES];
-
-	if (strcmp(segment, hint_default_segment()))
-		return hint_name_segment(buf, size, text, segment);
-	if (!*owner_to_name())
-		return leave_out_segment(buf, size, text, segment);
-	leave_out_segment(left, sizeof(left), text, segment);
-	return name_owner(buf, size, left);
+	return write_commands(
+		buf, size, text, segment, strcmp(segment, hint_default_segment()) != 0);
 }
 
 const char *hint_of_limit(int rc)

@@ -24,7 +24,8 @@ const char *hint_segment_to_make(void);
 const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment);
 
 /* Copies text, with "-s SEGMENT" in each command that has none and is not about --help, and with
- * "--owner USER" before it if $XSEG_OWNER is set. What does not fit is cut off. Returns buf. */
+ * "--owner USER" before it if $XSEG_OWNER is set. The copy is cut off where buf ends. Returns buf.
+ */
 const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment);
 
 /* The same with "--volumed NAME", in each command that is about volumes and has none. */
