@@ -111,8 +111,7 @@ static bool volumed_serves(struct supervisor *s, const struct stack_export *e)
 	struct xseg_peer_info info;
 
 	for (uint32_t i = 0; i < stack->nr_peers; i++)
-		if (!strcmp(stack->peers[i].kind, "volumed") &&
-			(!*e->volumed || !strcmp(stack->peers[i].name, e->volumed)) &&
+		if (stack_export_takes(e, &stack->peers[i]) &&
 			units_peer_state(&s->units, i, &info) == XSEG_PEER_LIVE &&
 			!peer_word_stopping(&info) && !replace_of(&s->replace, info.name))
 			return true;

@@ -117,6 +117,12 @@ static struct stack_export *last(struct stack *stack)
 	return stack->nr_exports ? &stack->exports[stack->nr_exports - 1] : NULL;
 }
 
+bool stack_export_takes(const struct stack_export *e, const struct stack_peer *peer)
+{
+	return !strcmp(peer->kind, "volumed") &&
+	       (!*e->volumed || !strcmp(peer->name, e->volumed));
+}
+
 uint32_t stack_find_export(const struct stack *stack, const char *name)
 {
 	for (uint32_t i = 0; i < stack->nr_exports; i++)

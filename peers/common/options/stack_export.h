@@ -49,6 +49,7 @@ struct stack_export {
 extern const struct opt stack_export_table[];
 
 struct stack;
+struct stack_peer;
 
 /* A section begins. -EINVAL with its reason in why. */
 int stack_export_begin(struct stack *stack, const char *name, unsigned line,
@@ -63,6 +64,8 @@ void stack_export_resolve(struct stack *stack, struct stack_errors *errors);
 bool stack_same_exports(const struct stack *a, const struct stack *b);
 /* Of two exports, the name of the first key that differs; NULL: none does. */
 const char *stack_export_differs(const struct stack_export *a, const struct stack_export *b);
+/* Whether the peer is a volumed that may have the export's volume. */
+bool stack_export_takes(const struct stack_export *e, const struct stack_peer *peer);
 /* Index of the export of that name, or STACK_NONE. */
 uint32_t stack_find_export(const struct stack *stack, const char *name);
 

@@ -9,7 +9,7 @@
 
 #include "tools/xseg/base/proc.h"
 
-/* What the log has from the command's beginning on; no file is read. */
+/* The log's lines since the command began. No file is read. */
 static const char *const *log_lines;
 
 void proc_each_line(const char *path, off_t from, const char *word,
@@ -28,14 +28,14 @@ static char said[START_LOG_LINE];
 
 static bool failed(const char *a, const char *b)
 {
-	const char *const names[] = { a, b };
+	const struct start_log_names names = { .nr = b ? 2 : 1, .name = { a, b } };
 
-	return start_log_failed("", 0, (struct start_log_names){ names, b ? 2 : 1 }, said);
+	return start_log_failed("", 0, &names, said);
 }
 
 static bool any_failed(void)
 {
-	return start_log_failed("", 0, (struct start_log_names){ NULL, 0 }, said);
+	return start_log_failed("", 0, &(struct start_log_names){ .nr = 0 }, said);
 }
 
 #define STARTED(names) "supervisor: started " names " (pid 7)"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "peers/common/options/args.h"
-#include "peers/common/options/stack.h"
 #include "tools/xseg/base/proc.h"
 
 #define SUPERVISOR "supervisor: "
@@ -26,7 +25,7 @@ static const struct {
 	{ "cannot start ", ": ", false },
 };
 
-/* What follows `word`, or NULL. */
+/* The text behind `word`, or NULL if it begins with another one. */
 static const char *behind(const char *text, const char *word)
 {
 	return !text || strncmp(text, word, strlen(word)) ? NULL : text + strlen(word);
@@ -75,18 +74,18 @@ static bool has_name(const char *text, size_t len, const char *name)
 	return false;
 }
 
-static bool has_one_of(const char *text, size_t len, struct start_log_names names)
+static bool has_one_of(const char *text, size_t len, const struct start_log_names *names)
 {
-	for (uint32_t i = 0; i < names.nr; i++)
-		if (has_name(text, len, names.name[i]))
+	for (uint32_t i = 0; i < names->nr; i++)
+		if (has_name(text, len, names->name[i]))
 			return true;
-	return !names.nr;
+	return !names->nr;
 }
 
 /* ---- failures ---------------------------------------------------------------------------- */
 
 struct search {
-	struct start_log_names names;
+	const struct start_log_names *names;
 	struct args started;			/* the names of each process that began, once */
 	char *line;
 	bool found;
@@ -128,7 +127,7 @@ static void look_at_line(const char *line, void *arg)
 	}
 }
 
-bool start_log_failed(const char *log, off_t from, struct start_log_names names,
+bool start_log_failed(const char *log, off_t from, const struct start_log_names *names,
 	char line[static START_LOG_LINE])
 {
 	struct search *s = calloc(1, sizeof(*s));

@@ -13,18 +13,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "peers/common/options/stack.h"
+
 #define START_LOG_LINE 1024
 #define START_LOG_ENDED " ended with exit code "	/* the supervisor's words */
 
 /* Peers, or an export and peers. nr 0: all that the supervisor starts. */
 struct start_log_names {
-	const char *const *name;
 	uint32_t nr;
+	const char *name[1 + STACK_MAX_PEERS];
 };
 
 /* True when a process with one of these names has failed to start. *line: the supervisor's last
  * line that says so, without its time. */
-bool start_log_failed(const char *log, off_t from, struct start_log_names names,
+bool start_log_failed(const char *log, off_t from, const struct start_log_names *names,
 	char line[static START_LOG_LINE]);
 
 /* Processes of one name that a signal has ended. SIGKILL is somebody's will, and no crash; or the

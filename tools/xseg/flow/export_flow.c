@@ -24,7 +24,7 @@ static bool has_no_volumed(
 	bool away = false;
 
 	for (p = l->stack->peers; p < l->stack->peers + l->stack->nr_peers; p++) {
-		if (strcmp(p->kind, "volumed") || (*e->volumed && strcmp(p->name, e->volumed)))
+		if (!stack_export_takes(e, p))
 			continue;
 		index = xseg_peer_find(l->seg, p->name);
 		if (index != XSEG_NONE && xseg_peer_get_info(l->seg, index, &info) &&

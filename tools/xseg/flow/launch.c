@@ -36,13 +36,19 @@ static off_t log_size(const char *path)
 	return stat(path, &st) ? 0 : st.st_size;
 }
 
-static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *info)
+/* Of a name that the segment does not have: XSEG_PEER_FREE. */
+static void get_info(struct xseg *seg, const char *name, struct xseg_peer_info *info)
 {
 	uint32_t index = xseg_peer_find(seg, name);
 
-	*info = (struct xseg_peer_info){ .state = XSEG_PEER_FREE };
-	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) &&
-	       info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
+	if (index == XSEG_NONE || !xseg_peer_get_info(seg, index, info))
+		*info = (struct xseg_peer_info){ .state = XSEG_PEER_FREE };
+}
+
+static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *info)
+{
+	get_info(seg, name, info);
+	return info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
 }
 
 /* Nobody starts it. */
@@ -353,13 +359,7 @@ static uint32_t place_below(
 	return l->stack->peers[peer].downstream;
 }
 
-/* What a wait is for: one name, and those that it needs to serve. */
-struct needed {
-	const char *name[1 + STACK_MAX_PEERS];
-	uint32_t nr;				/* 0: all names */
-};
-
-static bool is_needed(const struct needed *n, const char *name)
+static bool is_needed(const struct start_log_names *n, const char *name)
 {
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (!strcmp(n->name[i], name))
@@ -367,38 +367,33 @@ static bool is_needed(const struct needed *n, const char *name)
 	return !n->nr;
 }
 
-static void need(struct needed *n, const char *name)
+static void need(struct start_log_names *n, const char *name)
 {
 	if (!n->nr || !is_needed(n, name))
 		n->name[n->nr++] = name;
 }
 
 /* The peer, and those below it. */
-static void need_peer(const struct launch *l, struct needed *n, uint32_t peer)
+static void need_peer(const struct launch *l, struct start_log_names *n, uint32_t peer)
 {
 	struct xseg_peer_info info;
 
 	for (uint32_t hops = 0; peer != STACK_NONE && hops < l->stack->nr_peers; hops++) {
 		need(n, l->stack->peers[peer].name);
-		(void)serves(l->seg, l->stack->peers[peer].name, &info);
+		get_info(l->seg, l->stack->peers[peer].name, &info);
 		peer = place_below(l, peer, &info);
 	}
 }
 
-/* waiting: a peer, an export, or NULL for all. */
-static void find_needed(const struct launch *l, const char *waiting, struct needed *n)
+/* The name that is waited for, of a peer or an export, and those that it needs to serve. */
+static void find_needed(const struct launch *l, const char *waiting, struct start_log_names *n)
 {
-	uint32_t export = waiting ? stack_find_export(l->stack, waiting) : STACK_NONE;
-	const struct stack_peer *p = l->stack->peers;
+	uint32_t export = stack_find_export(l->stack, waiting);
 
-	n->nr = 0;
-	if (!waiting)
-		return;
 	need(n, waiting);
 	need_peer(l, n, stack_find(l->stack, waiting));
 	for (uint32_t i = 0; export != STACK_NONE && i < l->stack->nr_peers; i++)
-		if (!strcmp(p[i].kind, "volumed") && (!*l->stack->exports[export].volumed ||
-			!strcmp(p[i].name, l->stack->exports[export].volumed)))
+		if (stack_export_takes(&l->stack->exports[export], &l->stack->peers[i]))
 			need_peer(l, n, i);
 }
 
@@ -422,7 +417,7 @@ static bool find_line_of_nbdkit(const struct launch *l, char *line, size_t size)
 
 /* The reason: the last error of such a peer that does not serve, in its own words. */
 static int report_failure(
-	const struct launch *l, const struct needed *needed, const char *supervisor_line)
+	const struct launch *l, const struct start_log_names *needed, const char *supervisor_line)
 {
 	enum tool_exit code = exit_of_line(supervisor_line);
 	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
@@ -591,7 +586,7 @@ static bool is_begun(const struct launch *l, const char *peer, const char *line)
 static int look_for_failure(
 	struct launch *l, const char *waiting, bool all, struct sight *sight)
 {
-	struct needed needed;
+	struct start_log_names needed = { .nr = 0 };
 	struct xseg_peer_info supervisor;
 	bool alive = view_supervisor(l->seg, &supervisor);
 	uint64_t away_ns = tool_span_ns(&l->no_supervisor, !alive);
@@ -606,10 +601,9 @@ static int look_for_failure(
 			"%s: the stack was stopped before all of it served, by 'xseg down' or a "
 			"signal to its supervisor; the log is %s",
 			l->what, l->log);
-	find_needed(l, all ? NULL : waiting, &needed);
-	if (start_log_failed(l->log, l->log_from,
-		    (struct start_log_names){ needed.name, needed.nr }, line) &&
-		!is_begun(l, waiting, line))
+	if (!all)
+		find_needed(l, waiting, &needed);
+	if (start_log_failed(l->log, l->log_from, &needed, line) && !is_begun(l, waiting, line))
 		return report_failure(l, &needed, line);
 	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
 		return TOOL_FAILED;
