@@ -140,8 +140,8 @@ pause()	# SECONDS
 	read -r -t "$1" <&"$silent"
 }
 
-# Whether the processors have twice as much to run as they can, by the mean of some looks: a test that
-# came to it would only slow the others down. make -l looks at the load average, which is late.
+# Whether twice as many threads want to run as there are processors, by the mean of some looks. The load
+# average, which make -l reads, follows too slowly for that.
 processors_are_busy()
 {
 	local look running sum=0
@@ -163,8 +163,8 @@ count_running()
 	running=("${alive[@]}")
 }
 
-# Runs all of the queue, several beside each other: as many as sleep, and no more than the processors
-# bear, so that a test does not take many times as long as it does by itself.
+# Runs all of the queue, several tests beside each other. No further test begins while the processors
+# are busy: it would only slow the others down.
 run_queue()
 {
 	local entry sorted running=() silent processors
