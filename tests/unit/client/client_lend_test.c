@@ -486,7 +486,7 @@ static void only_reads_within_the_volume_are_direct(void **state)
 
 #define SHARED_PAGES 16u
 #define GIFTS	     2000u
-#define ALONE	     (1u << 20)			/* from here on are pages that only the giver uses */
+#define ALONE	     (1u << 20)			/* where pages begin that only the giver uses */
 
 struct giver {
 	struct xseg_volume *v;
