@@ -405,9 +405,10 @@ static int refuse(struct kvd *k, bool keys)
 {
 	kvd_count(k, KS_REFUSED, 1);
 	if (keys)
-		log_warn("%s: a put was refused: it has %llu keys, as many as it can; delete some, "
-			"or start it with a larger keys=", k->peer.name,
-			(unsigned long long)k->index.used);
+		log_warn("%s: a put was refused: keys= is used up by %llu keys and %llu deleted "
+			"ones, whose old values are still in the log; start it with a larger "
+			"keys=", k->peer.name, (unsigned long long)k->index.keys,
+			(unsigned long long)(k->index.used - k->index.keys));
 	else
 		log_warn("%s: a put was refused: the log is full of live values; delete some, or "
 			"use full = evict", k->peer.name);

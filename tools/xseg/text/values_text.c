@@ -88,7 +88,7 @@ static void print_requests(const json_t *j)
 	static const struct shown rest[] = {
 		{ "expired", "expired" },
 		{ "evicted", "evicted as the log was full" },
-		{ "refused", "refused as the log was full" },
+		{ "refused", "refused as the log or its index was full" },
 		{ "looks", "read once more by kvd" },
 	};
 	uint64_t gets = out_int(j, "gets"), hits = out_int(j, "hits");
