@@ -6,9 +6,9 @@ usage: memcached_clients.py pymemcache|pylibmc SOCKET PORT
 Each does what a program does: sets, gets, counts, compares, many keys at a time, large values, keys
 that are absent. Ends with 0 if every answer was right.
 
-Each client is a process. With threads, one gets() of pylibmc 1.6.3 in a thousand asks for another
-key than it was given, also of memcached: it lets other threads run while it uses memory of a key
-that it has let go of.
+Each client is a process, for pylibmc 1.6.3 has a race between threads. Its gets() frees the key's
+copy, lets other threads run, and then sends the key. One in a thousand asks for another key, also of
+Debian's memcached.
 """
 import multiprocessing
 import os

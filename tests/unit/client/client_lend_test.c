@@ -529,8 +529,9 @@ static void *gives(void *arg)
 
 /* The threads meet in the pages alone. So ThreadSanitizer sees whether each page has passed through
  * the cache before the other thread reads it, or writes it again. The giver first writes pages that
- * no other thread reads. So it has a page to give from then on: a copied write is lent no page that
- * a reader may have on loan, but a page that is given is always exchanged for another. */
+ * no other thread reads. From then on it has a page to give, as each page that is given is
+ * exchanged for another. Without one it might get none: a write that is copied is not lent a page
+ * that a reader may have on loan. */
 static void a_page_that_a_thread_gives_is_whole_for_one_that_reads(void **state)
 {
 	struct clientrig *g = *state;

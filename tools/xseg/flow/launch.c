@@ -385,7 +385,7 @@ static void need_peer(const struct launch *l, struct start_log_names *n, uint32_
 	}
 }
 
-/* The name that is waited for, of a peer or an export, and those that it needs to serve. */
+/* The peer or the export that is waited for, and the peers that it needs. */
 static void find_needed(const struct launch *l, const char *waiting, struct start_log_names *n)
 {
 	uint32_t export = stack_find_export(l->stack, waiting);
