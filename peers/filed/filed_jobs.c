@@ -18,7 +18,7 @@
 #include "peers/common/blocker/piece.h"
 #include "peers/common/blocker/zeroes.h"
 #include "peers/common/log/log.h"
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/say/space.h"
 #include "peers/filed/filed.h"
 #include "peers/filed/filed_list.h"

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/say/dirty.h"
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/main.h"

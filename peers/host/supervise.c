@@ -18,7 +18,7 @@
 
 #include "peers/common/options/args.h"
 #include "peers/common/runtime/bus.h"
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/log/log.h"
 #include "peers/common/runtime/main.h"
 #include "peers/common/options/owner.h"

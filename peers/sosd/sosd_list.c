@@ -6,7 +6,7 @@
 
 #include "peers/common/blocker/listing.h"
 #include "peers/common/log/log.h"
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/sosd/sosd.h"
 
 #define CUT_BITS  6u			/* of a cursor: N; the slice's number is above it */

@@ -75,7 +75,7 @@ fi
 if grep -rnE 'CLOCK_REALTIME|gettimeofday|[^_a-z]time\((NULL|0)\)' xtypes xseg peers tools \
 		--include='*.[ch]' | grep -v -e made_at_s -e XSEG_CLIENT_WORD_SINCE \
 		-e '^peers/common/log/log_time\.c:' \
-		-e '^peers/common/runtime/clock\.c:.*system_ns(CLOCK_REALTIME)' >"$log"; then
+		-e '^peers/common/clock/clock\.c:.*system_ns(CLOCK_REALTIME)' >"$log"; then
 	not_ok "nobody reads a clock that can jump" "$log"
 else
 	ok "nobody reads a clock that can jump"

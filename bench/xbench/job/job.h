@@ -28,7 +28,7 @@
 #include "bench/xbench/plan/iolog.h"
 #include "bench/xbench/oracle/verify.h"
 #include "bench/xbench/plan/where.h"
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "xtypes/xhist.h"
 
 /* Replies taken at once: what they lend is looked at before it is pushed out of the first cache

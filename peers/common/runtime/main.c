@@ -13,7 +13,7 @@
 
 #include "peers/common/runtime/bus.h"
 #include "peers/common/options/cli.h"
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/options/cpus.h"
 #include "peers/common/say/hint.h"
 #include "peers/common/runtime/kill.h"

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/runtime/reactor.h"
 #include "peers/common/runtime/watch.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/runtime/gate.h"
 #include "tests/rig/toys.h"
 

@@ -11,7 +11,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 #include "tests/rig/no_tick.h"
 #include "tests/rig/toys.h"
 

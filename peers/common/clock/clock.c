@@ -1,5 +1,5 @@
 /* clock - see clock.h. */
-#include "peers/common/runtime/clock.h"
+#include "peers/common/clock/clock.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
