@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "peers/common/log/log.h"
+#include "peers/common/clock/clock.h"
 #include "peers/memcached/memcached.h"
 
 #define ACCEPTS 16				/* of a listener in a round */
@@ -286,7 +287,7 @@ static void wait_for_fds(struct mc_worker *w, int error)
 
 	w->accept_ns = now_ns + AGAIN_NS;
 	mc_count(w, MS_LISTEN_DISABLED, 1);
-	if ((!said_ns || now_ns - said_ns > SAY_NS) &&
+	if ((!said_ns || clock_since(said_ns, now_ns) > SAY_NS) &&
 		atomic_compare_exchange_strong(&mc->no_fds_ns, &said_ns, now_ns))
 		log_warn("%s: clients wait to be accepted: %s; raise ulimit -n, or give fewer "
 			"connections", mc->peer.name, strerror(error));

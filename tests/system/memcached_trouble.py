@@ -114,7 +114,7 @@ def descriptors():
     clients = [connect(PATH) for _ in range(3 * free)]
     for s in clients:
         s.sendall(b"mn\r\n")
-    until(lambda: stat_of(good, "listen_disabled_num") >= 2)
+    until(lambda: stat_of(good, "listen_disabled_num") >= 20)
     until(lambda: any(map(answered, clients)))
     served = [s for s in clients if answered(s)]
     assert len(served) <= free, len(served)

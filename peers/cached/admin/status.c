@@ -8,6 +8,7 @@
 
 #include "peers/cached/admin/admin.h"
 #include "peers/cached/life/cached.h"
+#include "peers/common/clock/clock.h"
 #include "peers/common/say/kv.h"
 
 #define WRITES_KEY(number, name_, counter_, ...) [counter_] = "writes_by." name_,
@@ -72,7 +73,7 @@ static uint64_t drain_rate(const struct cport *ps, uint64_t from, uint64_t dirty
 {
 	uint64_t begun = atomic_load_explicit(
 			 &policy_of(ps->cache)->switch_ns, memory_order_relaxed),
-		 now = ps->pp->now_ns, ms = begun && now > begun ? (now - begun) / 1000000 : 0;
+		 now = ps->pp->now_ns, ms = begun ? clock_since(begun, now) / 1000000 : 0;
 
 	return ms ? (from - dirty) * 1000 / ms : 0;
 }
@@ -107,7 +108,7 @@ static void add_full(const struct cport *ps, struct kv_text *t)
 		return;
 	since_ns = atomic_load_explicit(&volume_of(k)->states[rec].full_ns, memory_order_relaxed);
 	entry = atomic_load_explicit(&volume_of(k)->states[rec].full_entry, memory_order_relaxed);
-	kv_add(t, "full.ms=%" PRIu64 "\n", now > since_ns ? (now - since_ns) / 1000000 : 0);
+	kv_add(t, "full.ms=%" PRIu64 "\n", clock_since(since_ns, now) / 1000000);
 	kv_add(t, "full.id=%u\n", volume_of(k)->volume_ids[rec]);
 	kv_add(t, "full.object=%.*s\n", XSEG_TARGET_MAX - 1, object_of(k)->entries[entry].name);
 	kv_add(t, "full.volumes=%u\n", nr);

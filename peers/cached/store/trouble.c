@@ -8,13 +8,15 @@
  * writes sees an older error or time, which only people read.
  */
 #include "peers/cached/store/store.h"
+#include "peers/common/clock/clock.h"
 
 void trouble_note(struct cport *ps, enum trouble_kind kind, int error)
 {
 	struct trouble *t = &store_of(ps->cache)->trouble[kind];
 	uint64_t now = ps->pp->now_ns, none = 0;
 
-	if (now - atomic_load_explicit(&t->last_ns, memory_order_relaxed) > TROUBLE_STALE_NS)
+	if (clock_since(atomic_load_explicit(&t->last_ns, memory_order_relaxed), now) >
+		TROUBLE_STALE_NS)
 		atomic_store_explicit(&t->since_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->error, error, memory_order_relaxed);
 	atomic_store_explicit(&t->last_ns, now, memory_order_relaxed);
@@ -38,6 +40,6 @@ bool trouble_get(const struct cport *ps, enum trouble_kind kind, int *error, uin
 		 now = ps->pp->now_ns;
 
 	*error = atomic_load_explicit(&t->error, memory_order_relaxed);
-	*ns = now > since ? now - since : 0;
-	return since && (now < last || now - last <= TROUBLE_STALE_NS);
+	*ns = clock_since(since, now);
+	return since && clock_since(last, now) <= TROUBLE_STALE_NS;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/common/clock/clock.h"
+
 #define MS UINT64_C(1000000)
 
 void failures_init(struct failures *f)
@@ -18,15 +20,9 @@ void failures_fini(struct failures *f)
 	pthread_mutex_destroy(&f->lock);
 }
 
-/* The clocks of two threads differ a little. */
-static uint64_t since(uint64_t from_ns, uint64_t to_ns)
-{
-	return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 static bool is_over(const struct failures *f, uint64_t now_ns)
 {
-	return !f->nr || since(f->last_ns, now_ns) > FAILURES_OVER_NS;
+	return !f->nr || clock_since(f->last_ns, now_ns) > FAILURES_OVER_NS;
 }
 
 /* A client can choose any name. */
@@ -69,7 +65,7 @@ void failures_tell(struct failures *f, uint64_t now_ns, struct kv_text *t)
 		kv_add(t,
 			"failing_ms=%" PRIu64 "\nfailed=%" PRIu64
 			"\nfailed_op=%s\nfailed_object=%s\nerror=%s\n",
-			since(f->first_ns, now_ns) / MS, f->nr, xseg_op_name(f->op),
+			clock_since(f->first_ns, now_ns) / MS, f->nr, xseg_op_name(f->op),
 			f->object[0] ? f->object : "all objects", strerror(f->error));
 	pthread_mutex_unlock(&f->lock);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/clock/clock.h"
 #include "peers/common/say/kv.h"
 
 #define WORD	 "usage"
@@ -14,12 +15,6 @@
 #define PAUSE	 9				/* times the duration of a count */
 #define MS	 UINT64_C(1000000)
 #define NEXT_MAX sizeof("next=4294967295\n")
-
-/* The clocks of two threads differ a little. */
-static uint64_t since(uint64_t from_ns, uint64_t to_ns)
-{
-	return to_ns > from_ns ? to_ns - from_ns : 0;
-}
 
 struct usage_group {
 	char prefix[USAGE_PREFIX];
@@ -137,7 +132,8 @@ void usage_end(struct usage *u, int rc, uint64_t now_ns)
 
 static bool begin_locked(struct usage *u, uint64_t now_ns)
 {
-	uint64_t age_ns = since(u->ended_ns, now_ns), took_ns = since(u->begun_ns, u->ended_ns);
+	uint64_t age_ns = clock_since(u->ended_ns, now_ns);
+	uint64_t took_ns = clock_since(u->begun_ns, u->ended_ns);
 
 	if (u->running || (u->count && (age_ns <= USAGE_FRESH_NS || age_ns / PAUSE < took_ns)))
 		return false;
@@ -157,7 +153,7 @@ static void tell_head(const struct usage *u, uint64_t now_ns, struct kv_text *t)
 		kv_add(t, "percent=%u\n", u->percent);
 	if (shown->count)
 		kv_add(t, "age_ms=%" PRIu64 "\nbytes=%" PRIu64 "\nobjects=%" PRIu64 "\n",
-			since(u->done_ns, now_ns) / MS, shown->bytes, shown->objects);
+			clock_since(u->done_ns, now_ns) / MS, shown->bytes, shown->objects);
 	if (u->error)
 		kv_add(t, "error=%s\n", strerror(-u->error));
 }

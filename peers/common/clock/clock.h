@@ -51,6 +51,14 @@ uint64_t clock_ms(void);
 /* Seconds since 1970 by the system's date, which can jump: for peer_port.date_s alone. */
 uint32_t clock_date_s(void);
 
+/* How long after `from_ns` it is; 0 if `from_ns` is later, as another thread's clock may say. Every
+ * time that one thread notes and another compares goes through here: the plain difference would be
+ * five hundred years. */
+static inline uint64_t clock_since(uint64_t from_ns, uint64_t now_ns)
+{
+	return now_ns > from_ns ? now_ns - from_ns : 0;
+}
+
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t clock_ns(struct clock *c)
 {

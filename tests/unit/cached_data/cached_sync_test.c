@@ -68,6 +68,31 @@ static void status_tells_of_writes_that_fail_by_themselves(void **state)
 	assert_false(status_says_that_flushes_fail());
 }
 
+static uint64_t ms_of_failure(void)
+{
+	assert_true(crig_admin("status") > 0);
+	return crig_number("flushes_fail.ms");
+}
+
+/* Each port has its own time, which may be a moment before the one that another port has noted. */
+static void a_failure_that_a_port_notes_with_an_earlier_time_goes_on(void **state)
+{
+	struct cport *ps;
+	uint64_t now_ns;
+
+	(void)state;
+	up();
+	ps = cport_at(crig.k, 0);
+	trouble_note(ps, TROUBLE_SYNC, -EIO);
+	crig_pass(5000 * CRIG_MS);
+	now_ns = ps->pp->now_ns;
+	trouble_note(ps, TROUBLE_SYNC, -EIO);
+	ps->pp->now_ns = now_ns - 1000;
+	trouble_note(ps, TROUBLE_SYNC, -EIO);
+	ps->pp->now_ns = now_ns;
+	assert_in_range(ms_of_failure(), 5000, 6000);
+}
+
 static void what_was_loaded_or_synced_before_or_written_with_fua_is_not(void **state)
 {
 	(void)state;
@@ -609,6 +634,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CRIG_T(what_a_failed_flush_covered_is_written_again_by_the_next),
 		CRIG_T(status_tells_of_it_until_the_next_one_succeeds),
+		CRIG_T(a_failure_that_a_port_notes_with_an_earlier_time_goes_on),
 		CRIG_T(status_tells_of_writes_that_fail_by_themselves),
 		CRIG_T(what_was_loaded_or_synced_before_or_written_with_fua_is_not),
 		CRIG_T(a_volume_s_failed_flush_spares_what_others_have_synced),

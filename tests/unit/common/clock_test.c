@@ -224,12 +224,23 @@ static void a_rate_that_differs_is_not_used(void **state)
 	agrees(&c);
 }
 
+/* A port's time is that of the beginning of its round: another one's may be later already. */
+static void a_time_of_another_thread_may_be_later_than_ones_own(void **state)
+{
+	(void)state;
+	assert_int_equal(clock_since(5, 7), 2);
+	assert_int_equal(clock_since(7, 7), 0);
+	assert_int_equal(clock_since(8, 7), 0);
+	assert_int_equal(clock_since(0, UINT64_MAX), UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_clock_agrees_with_the_systems_and_never_goes_back),
 		cmocka_unit_test(a_clock_asks_the_system_seldom),
 		cmocka_unit_test(a_rate_that_differs_is_not_used),
+		cmocka_unit_test(a_time_of_another_thread_may_be_later_than_ones_own),
 		cmocka_unit_test(peers_serve_on_awake_or_asleep),
 		cmocka_unit_test(what_was_to_be_done_meanwhile_is_done_at_once),
 		cmocka_unit_test(who_holds_for_a_cache_looks_again_soon),
