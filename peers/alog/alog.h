@@ -186,6 +186,17 @@ void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint3
 /* A log that evicts: the zone that was closed first is emptied now, though there is space. True: it
  * is, or another one is being emptied. */
 bool alog_evict(struct alog *l);
+/* A pass: all zones that there are now, also the open one, are compacted though there is space, the
+ * oldest first. So judge() is asked for each tombstone after all zones that are older than its own
+ * are emptied. A tombstone that stands in one zone with what it supersedes is copied, and goes with
+ * the next pass. A log that is killed forgets its pass.
+ *
+ * False: it cannot begin now: the log evicts, is being repaired, or has no space for copies; or a
+ * walk holds zones. */
+bool alog_pass_begin(struct alog *l) XSEG_MUST_CHECK;
+/* Whether it goes on. It needs no appends that pay for its copies, but a call of this now and then.
+ * It ends early if space runs out, and compaction has none to gain. */
+bool alog_pass_goes_on(struct alog *l);
 /* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
  * and more. `page` has an index for each page of the value. The log does not copy these pages: its
  * writes list them, and it reads them by at(). They have to stay as they are until alog_written()

@@ -11,6 +11,9 @@
  * Copies are paid for by appends: each appended byte gives credit, and more of it the fewer zones
  * are free. At the reserve copies need no credit. A log that evicts takes the zone that
  * was closed first.
+ *
+ * A pass takes each zone once, in the order of the ids. The open zone is sealed first, so no copy
+ * of the pass goes into a zone of the pass. When space is short, zones that gain space go first.
  */
 #include "peers/alog/inside.h"
 
@@ -64,6 +67,54 @@ static struct zone *without_life(struct alog *l)
 	return NULL;
 }
 
+/* ---- a pass ---- */
+
+static bool is_short(const struct alog *l)
+{
+	return space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted;
+}
+
+bool alog_pass_begin(struct alog *l)
+{
+	const struct zone *open = l->z.open;
+
+	if (!serves(l) || l->cfg.evicts || l->repair.state != REPAIR_NONE || is_short(l) ||
+		(l->w.state.active && l->w.walk.hold))
+		return false;
+	l->pass = open && !open->nr_hints ? open->id - 1 : l->head.next_id - 1;
+	return l->pass > 0;
+}
+
+bool alog_pass_goes_on(struct alog *l)
+{
+	if (l->pass)				/* C6 */
+		l->credit = l->cfg.zone_bytes;
+	return l->pass > 0;
+}
+
+/* NULL: it has to wait, or the pass is over. */
+static struct zone *next_of_pass(struct alog *l)
+{
+	struct zone *z = NULL;
+
+	if (l->z.open && l->z.open->id <= l->pass && !alog_seal(l))
+		return NULL;
+	for (uint32_t i = 0; i < l->z.nr; i++) {
+		struct zone *other = &l->z.table[i];
+
+		if (other->state == ZONE_CLOSED && other->id <= l->pass && !other->doomed &&
+			(!z || other->id < z->id))
+			z = other;
+	}
+	if (!z)
+		l->pass = 0;
+	else if (!may_be_chosen(l, z))
+		alog_push(l, l->s.end);
+	return z && may_be_chosen(l, z) ? z : NULL;
+}
+
+/* ---- all of it ---- */
+
 bool choose_pump(struct alog *l)
 {
 	struct zone *z;
@@ -73,20 +124,43 @@ bool choose_pump(struct alog *l)
 	if (zones_free(l) >= l->cfg.reserve + l->own.wanted)
 		l->own.wanted = 0;
 	z = without_life(l);
-	if (!z && (l->evict || span_is_long(l) ||
-			  space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted)) {
+	if (!z && (l->evict || span_is_long(l) || is_short(l))) {
 		z = best(l);
 		if (l->evict)
 			l->credit = l->cfg.zone_bytes;
 		l->evict = false;
+		if (!z)
+			l->pass = 0;
+	} else if (!z && l->pass) {
+		z = next_of_pass(l);
 	}
 	return z && copy_begin(l, z, COPY_COMPACT);
+}
+
+/* ---- an eviction ---- */
+
+/* No zone can be emptied now. True: one is closed and not written yet, or all that there is stands
+ * in the open zone, which is closed then. */
+static bool may_soon(struct alog *l)
+{
+	bool some = false;
+
+	for (uint32_t i = 0; i < l->z.nr; i++)
+		some |= l->z.table[i].state == ZONE_CLOSED && !l->z.table[i].doomed;
+	if (!some && (!l->z.open || !l->z.open->nr_hints))
+		return false;
+	if (!some)
+		(void)!alog_seal(l);		/* or the next poll does it */
+	alog_push(l, l->s.end);
+	return true;
 }
 
 bool alog_evict(struct alog *l)
 {
 	l->evict = l->cfg.evicts && best(l);
-	if (l->job == JOB_COPY)			/* C6 */
+	if (l->job == JOB_COPY) {		/* C6 */
 		l->credit = l->cfg.zone_bytes;
-	return l->evict || l->job == JOB_COPY;
+		return true;
+	}
+	return l->evict || (l->cfg.evicts && serves(l) && may_soon(l));
 }

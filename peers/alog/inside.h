@@ -313,6 +313,7 @@ struct alog {
 	struct walker w;
 	uint64_t credit;			/* bytes that compaction may copy */
 	bool evict;				/* alog_evict() was called */
+	uint64_t pass;	/* alog_pass_begin(): zones up to this id are compacted; 0: none are */
 	uint64_t images;			/* readings into the scratch */
 
 	struct io *io, *io_free;

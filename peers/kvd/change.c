@@ -406,8 +406,9 @@ static int refuse(struct kvd *k, bool keys)
 	kvd_count(k, KS_REFUSED, 1);
 	if (keys)
 		log_warn("%s: a put was refused: keys= is used up by %llu keys and %llu deleted "
-			"ones, whose old values are still in the log; start it with a larger "
-			"keys=", k->peer.name, (unsigned long long)k->index.keys,
+			"ones; start it with a larger keys=, or delete keys (deleted keys make "
+			"room when they are an eighth of keys=)", k->peer.name,
+			(unsigned long long)k->index.keys,
 			(unsigned long long)(k->index.used - k->index.keys));
 	else
 		log_warn("%s: a put was refused: the log is full of live values; delete some, or "
@@ -429,16 +430,24 @@ static int find_place(struct kvd *k, struct making *m, struct alog_place *next)
 	return m->paged ? rc : alog_next(k->log, m->bytes, m->nr, m->tombstones, next);
 }
 
+/* Deleted keys are going to leave the index. A sweep frees entries, too. */
+static bool forget_deleted(struct kvd *k)
+{
+	return !kvd_clear_sweeps(k) && room_pass(&k->room, &k->index, k->log);
+}
+
 /* The index has no room. -EAGAIN: it will have some. */
 static int make_room(struct kvd *k)
 {
+	bool soon = forget_deleted(k);
+
 	if (kvd_clear_sweeps(k))
 		return -EAGAIN;
 	if (index_owed(&k->index)) {		/* I8 of logged.c */
 		alog_gone_hasten(k->log);
 		return -EAGAIN;
 	}
-	return alog_evict(k->log) ? -EAGAIN : refuse(k, true);
+	return soon || alog_evict(k->log) ? -EAGAIN : refuse(k, true);
 }
 
 /* 0; -EAGAIN: it has to wait; or why it is refused. */
@@ -450,6 +459,8 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, struct making *m)
 	index_paid(&k->index, alog_gone_stable(k->log));
 	if (m->added > index_room(&k->index))
 		return make_room(k);
+	if (m->added && room_is_short(&k->index))
+		(void)forget_deleted(k);
 	rc = find_place(k, m, &next);
 	if (rc == -ENOSPC)
 		return kvd_clear_sweeps(k) ? -EAGAIN : refuse(k, false);

@@ -282,21 +282,21 @@ static bool settle(struct kvd *k)
 		    k->q.begins.first || k->q.parts.first || k->q.commits.first;
 	bool asks = false;
 
-	k->settled = false;
-	if (!busy && !k->head_asked && alog_stable(k->log) >= end) {
+	k->stop.settled = false;
+	if (!busy && !k->stop.head_asked && alog_stable(k->log) >= end) {
 		busy = !alog_seal(k->log);
 		end = alog_end(k->log);
 	}
 	if (alog_stable(k->log) < end || alog_written(k->log) < end) {
-		asks = k->settle_end != end;
-		k->settle_end = end;
+		asks = k->stop.end != end;
+		k->stop.end = end;
 		alog_force(k->log, end);
-		k->head_asked = false;
-	} else if (!busy && !k->head_asked) {
+		k->stop.head_asked = false;
+	} else if (!busy && !k->stop.head_asked) {
 		kvd_date_end(k);
-		asks = k->head_asked = true;
+		asks = k->stop.head_asked = true;
 	} else {
-		k->settled = !busy && alog_words_stable(k->log);
+		k->stop.settled = !busy && alog_words_stable(k->log);
 	}
 	return asks;
 }
@@ -433,7 +433,7 @@ static uint64_t dirty_bytes(const struct kvd *k)
 /* The log may have gone on since settle(): it copies and deletes by itself. */
 static bool has_ended(const struct kvd *k)
 {
-	return k->settled && alog_stable(k->log) >= alog_end(k->log) && dirty_bytes(k) == 0;
+	return k->stop.settled && alog_stable(k->log) >= alog_end(k->log) && dirty_bytes(k) == 0;
 }
 
 static bool kvd_quiesced(struct peer *p, uint64_t *left_bytes)

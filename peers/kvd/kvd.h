@@ -59,6 +59,7 @@
 #include "peers/kvd/table/index.h"
 #include "peers/kvd/table/large.h"
 #include "peers/kvd/table/paged.h"
+#include "peers/kvd/table/room.h"
 #include "xseg/kv_wire.h"
 
 #define KVD_ID_FROM	0x8000u			/* low 16 bits of a kvd's id are at or above */
@@ -298,6 +299,12 @@ struct kvd_clear {
 	bool sweeps;
 };
 
+/* A stop. */
+struct kvd_stop {
+	bool head_asked, settled;		/* the last head; all is below and stable */
+	uint64_t end;				/* that was asked for last */
+};
+
 /* Of the zone that is being emptied: how much of it was kept for having been got, and
  * up to which place that was decided. */
 struct kvd_evicted {
@@ -336,6 +343,7 @@ struct kvd {
 	struct kvd_now now;
 	uint64_t sync_at_ns;			/* when the appended is wanted below; or NEVER */
 	struct kvd_evicted evicted;
+	struct room room;
 	struct kvd_clear clear;
 	struct paged paged;
 	struct kvd_preload preload;
@@ -343,8 +351,7 @@ struct kvd {
 	struct kvd_verify verify;
 	struct kvd_backup backup;
 	struct kvd_salvage salvage;
-	bool head_asked, settled;	/* stopping: of the last head; all is below and stable */
-	uint64_t settle_end;			/* stopping: the end that was asked for last */
+	struct kvd_stop stop;
 
 	char target[XSEG_TARGET_MAX];		/* "+PREFIX:" */
 	uint32_t target_len;

@@ -202,10 +202,12 @@ void kvd_index_show(struct kvd *k, const struct paged_put *p)
 static void become_ghost(struct kvd *k, uint64_t slot, struct index_entry *e)
 {
 	e->type = INDEX_GHOST;
-	if (e->count)
+	if (e->count) {
 		index_set(&k->index, slot, e);
-	else
-		index_remove(&k->index, slot);
+		return;
+	}
+	index_remove(&k->index, slot);
+	room_freed(&k->room);
 }
 
 /* I4. Full, and it was not got since it was last looked at. The log asks again for a record that it

@@ -1,6 +1,6 @@
 /* alog_random_test - thousands of short lives of a log, each from a seed: puts, deletions, batches,
- * forced ones, values that lend their pages, compaction in a log that is nearly full, failures of
- * the store, kills in the middle of an upcall or a send, and losses of power.
+ * forced ones, values that lend their pages, compaction in a log that is nearly full, passes over
+ * all zones, failures of the store, kills in the middle of an upcall or a send, losses of power.
  *
  * After each opening: all that was forced or flushed is there, all that was appended is there if
  * the arena is, no batch shows by halves, no version shows that was once undone, and each value is
@@ -23,6 +23,7 @@ static uint64_t first_seed = 1, last_seed;
 
 struct plan {
 	uint32_t puts_max, value_max, keys, force_in, delete_in, batch_in, backup_in, paged_in;
+	uint32_t pass_in;
 	bool faults, kills, cuts;
 };
 
@@ -63,6 +64,8 @@ static void work(struct ar *a)
 			one_put(a);
 		if (plan.backup_in && ar_random(a, plan.backup_in) == 0)
 			(void)ar_backup(a, ar_random(a, 2) * 30);
+		if (plan.pass_in && !alog_pass_goes_on(a->log) && ar_random(a, plan.pass_in) == 0)
+			(void)!alog_pass_begin(a->log);
 		if (ar_random(a, 8) == 0)
 			alog_walk_go(a->log);
 		ar_poll(a);
@@ -114,6 +117,7 @@ static void choose_plan(struct ar *a)
 		.batch_in = ar_random(a, 2) ? 3 + ar_random(a, 20) : 0,
 		.paged_in = ar_random(a, 2) ? 2 + ar_random(a, 12) : 0,
 		.backup_in = ar_random(a, 3) ? 0 : 10 + ar_random(a, 100),
+		.pass_in = a->seed % 3 == 1 ? 30 : 0,
 		.faults = ar_random(a, 3) == 0,
 		.kills = ar_random(a, 2), .cuts = ar_random(a, 4) != 0 };
 }

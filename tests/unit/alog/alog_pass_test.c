@@ -1,0 +1,196 @@
+/* alog_pass_test - passes over all zones of a log; evictions of a log that has one zone only. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/rig/alog_rules.h"
+
+/* Returns how many calls it took. */
+static uint32_t pass_over(void)
+{
+	uint32_t calls = 0;
+
+	assert_true(alog_pass_begin(rig->log));
+	while (alog_pass_goes_on(rig->log)) {
+		ar_settle(rig);
+		assert_in_range(calls++, 0, 100);
+	}
+	return calls;
+}
+
+static void delete_many(uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		ar_put_now(rig, i, 0, true);
+}
+
+static uint32_t known(uint32_t nr)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		n += rig->index[i].type != ALOG_NOTHING;
+	return n;
+}
+
+static void all_live_records_are_in_new_zones(void **state)
+{
+	uint64_t last;
+
+	(void)state;
+	begin();
+	put_many(40, 900);
+	last = rig->index[39].zone;
+	pass_over();
+	for (uint32_t i = 0; i < 40; i++)
+		assert_true(rig->index[i].zone > last);
+	ar_force_now(rig);
+	ar_check_values(rig);
+	ar_cut(rig);
+	assert_true(ar_open(rig));
+	ar_check_values(rig);
+}
+
+static void tombstones_go_with_the_records_of_older_zones(void **state)
+{
+	(void)state;
+	begin();
+	put_many(20, 3000);
+	delete_many(10);
+	assert_true(rig->index[0].zone > 1);
+	pass_over();
+	assert_in_range(known(10), 0, 4);	/* some stand in one zone with their values */
+	assert_int_equal(known(20) - known(10), 10);
+	pass_over();
+	assert_int_equal(known(10), 0);
+	ar_check_values(rig);
+}
+
+static void tombstones_beside_their_records_go_with_the_next_pass(void **state)
+{
+	(void)state;
+	begin();
+	put_many(10, 100);
+	delete_many(10);
+	pass_over();
+	assert_int_equal(known(10), 10);
+	pass_over();
+	assert_int_equal(known(10), 0);
+	assert_in_range(stats().zones, 0, 2);	/* one may wait for its deletion */
+}
+
+static void a_log_that_is_empty_has_nothing_to_pass_over(void **state)
+{
+	(void)state;
+	begin();
+	assert_false(alog_pass_begin(rig->log));
+	assert_false(alog_pass_goes_on(rig->log));
+}
+
+/* A kill forgets it; what it has begun is what any compaction is. */
+static void a_kill_forgets_it(void **state)
+{
+	(void)state;
+	begin();
+	put_many(30, 3000);
+	assert_true(alog_pass_begin(rig->log));
+	assert_true(alog_pass_goes_on(rig->log));
+	for (uint32_t i = 0; i < 10; i++) {
+		ar_poll(rig);
+		ar_step(rig);
+	}
+	ar_kill(rig);
+	assert_true(ar_open(rig));
+	assert_false(alog_pass_goes_on(rig->log));
+	ar_check_values(rig);
+}
+
+static void a_full_log_ends_it(void **state)
+{
+	uint32_t nr = 0;
+	int rc;
+
+	(void)state;
+	begin();
+	put_many(8, 6000);
+	assert_true(alog_pass_begin(rig->log));
+	do {					/* it is paid for by nobody meanwhile */
+		rc = ar_put(rig, nr % AR_KEYS, 6000, false);
+		if (rc == 0)
+			nr++;
+		else
+			ar_settle(rig);
+	} while (rc != -ENOSPC && nr < 1000);
+	assert_int_equal(rc, -ENOSPC);
+	for (uint32_t i = 0; i < 20 && alog_pass_goes_on(rig->log); i++)
+		ar_settle(rig);
+	assert_false(alog_pass_goes_on(rig->log));
+	assert_false(alog_pass_begin(rig->log));
+	ar_check_values(rig);
+}
+
+static void a_backup_is_in_its_way_and_it_is_in_no_backups(void **state)
+{
+	(void)state;
+	begin();
+	put_many(30, 900);
+	ar_settle(rig);
+	assert_true(ar_backup(rig, 3));
+	assert_false(alog_pass_begin(rig->log));
+	for (uint32_t i = 0; i < 100 && !rig->backup.over; i++) {
+		alog_walk_go(rig->log);
+		ar_settle(rig);
+	}
+	assert_int_equal(rig->backup.over, 1);
+	assert_true(alog_pass_begin(rig->log));
+	assert_true(ar_backup(rig, 3));
+	for (uint32_t i = 0; i < 100 && !rig->backup.over; i++) {
+		(void)alog_pass_goes_on(rig->log);
+		alog_walk_go(rig->log);
+		ar_settle(rig);
+	}
+	assert_int_equal(rig->backup.over, 1);
+	while (alog_pass_goes_on(rig->log))
+		ar_settle(rig);
+	ar_check_values(rig);
+}
+
+/* All that there is stands in the open zone. */
+static void an_eviction_closes_the_only_zone(void **state)
+{
+	struct alog_config cfg = { .prefix = "log", .zones = 12, .zone_bytes = 8 * ALOG_PAGE,
+		.tail_pages = 64, .reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5, .evicts = true };
+	uint64_t zone;
+
+	(void)state;
+	rig = ar_create(4711, &cfg);
+	assert_true(ar_open(rig));
+	assert_false(alog_evict(rig->log));
+	put_many(4, 100);
+	zone = rig->index[0].zone;
+	for (uint32_t i = 0; i < 5 && rig->index[0].zone == zone; i++) {
+		assert_true(alog_evict(rig->log));
+		ar_settle(rig);
+	}
+	assert_int_not_equal(rig->index[0].zone, zone);
+	ar_check_values(rig);
+	assert_false(alog_pass_begin(rig->log));	/* it would evict all */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RULE(all_live_records_are_in_new_zones),
+		RULE(tombstones_go_with_the_records_of_older_zones),
+		RULE(tombstones_beside_their_records_go_with_the_next_pass),
+		RULE(a_log_that_is_empty_has_nothing_to_pass_over),
+		RULE(a_kill_forgets_it),
+		RULE(a_full_log_ends_it),
+		RULE(a_backup_is_in_its_way_and_it_is_in_no_backups),
+		RULE(an_eviction_closes_the_only_zone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
