@@ -33,7 +33,7 @@ copy_tree()
 		cp -a "$dir/." "$1/$dir" || return 1
 		[ ! -d "$BUILD/obj/$dir" ] || cp -a "$BUILD/obj/$dir/." "$1/build/obj/$dir" || return 1
 	done
-	cp -a Makefile "$1" && cp -a "$BUILD/flags" "$BUILD/packages" "$1/build"
+	cp -a Makefile "$1" && cp -a "$BUILD/flags" "$BUILD"/packages-* "$1/build"
 }
 
 # say MUTANT KEY: what it says of that, if anything
