@@ -183,19 +183,19 @@ int alog_next(struct alog *l, uint32_t bytes, uint32_t nr, bool tombstone, struc
  * value can be copied there, and looked at, before it is appended. What was laid and is not
  * appended then means nothing. NULL: the value has to be copied by the append. */
 void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint32_t *bytes);
-/* A log that evicts: the zone that was closed first is emptied now, though there is space. True: it
- * is, or another one is being emptied. */
+/* A log that evicts: the zone that was closed first is emptied now, though there is space. If none
+ * is closed, the open one is. True: a zone is emptied, now or soon. */
 bool alog_evict(struct alog *l);
-/* A pass: all zones that there are now, also the open one, are compacted though there is space, the
- * oldest first. So judge() is asked for each tombstone after all zones that are older than its own
- * are emptied. A tombstone that stands in one zone with what it supersedes is copied, and goes with
- * the next pass. A log that is killed forgets its pass.
+/* A pass: all zones of now, the open one among them, are compacted though there is space, the oldest
+ * first. When judge() is asked for a tombstone, all zones older than its own have been emptied. A
+ * tombstone that stands in one zone with what it supersedes is copied, and goes with the next pass.
+ * A log that is killed forgets its pass.
  *
- * False: it cannot begin now: the log evicts, is being repaired, or has no space for copies; or a
+ * False: it cannot begin now. The log evicts, is being repaired, or has no space for copies; or a
  * walk holds zones. */
 bool alog_pass_begin(struct alog *l) XSEG_MUST_CHECK;
-/* Whether it goes on. It needs no appends that pay for its copies, but a call of this now and then.
- * It ends early if space runs out, and compaction has none to gain. */
+/* Whether a pass goes on. This call pays for a zone's copies, as appends do otherwise. A pass ends
+ * early if space is short and no compaction gains any. */
 bool alog_pass_goes_on(struct alog *l);
 /* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
  * and more. `page` has an index for each page of the value. The log does not copy these pages: its

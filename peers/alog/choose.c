@@ -12,8 +12,8 @@
  * are free. At the reserve copies need no credit. A log that evicts takes the zone that
  * was closed first.
  *
- * A pass takes each zone once, in the order of the ids. The open zone is sealed first, so no copy
- * of the pass goes into a zone of the pass. When space is short, zones that gain space go first.
+ * A pass takes each zone once, in the order of their ids. The open zone is sealed first, so no copy
+ * goes into a zone of the pass. When space is short, zones that gain space go first.
  */
 #include "peers/alog/inside.h"
 
