@@ -186,7 +186,7 @@ void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint3
 /* A log that evicts: the zone that was closed first is emptied now, though there is space. If none
  * is closed, the open one is. True: a zone is emptied, now or soon. */
 bool alog_evict(struct alog *l);
-/* A pass: all zones of now, the open one among them, are compacted though there is space, the oldest
+/* A pass: all zones of now, also the open one, are compacted though there is space, the oldest
  * first. When judge() is asked for a tombstone, all zones older than its own have been emptied. A
  * tombstone that stands in one zone with what it supersedes is copied, and goes with the next pass.
  * A log that is killed forgets its pass.
@@ -195,7 +195,7 @@ bool alog_evict(struct alog *l);
  * walk holds zones. */
 bool alog_pass_begin(struct alog *l) XSEG_MUST_CHECK;
 /* Whether a pass goes on. This call pays for a zone's copies, as appends do otherwise. A pass ends
- * early if space is short and no compaction gains any. */
+ * early if space is short and no compaction gains any, or if a walk holds zones. */
 bool alog_pass_goes_on(struct alog *l);
 /* A record of which the value begins at a page (ALOG_PAGED): for values of ALOG_PAGED_LEAST bytes
  * and more. `page` has an index for each page of the value. The log does not copy these pages: its

@@ -74,12 +74,18 @@ static bool is_short(const struct alog *l)
 	return space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted;
 }
 
+/* It would fill the log with zones that cannot be deleted. */
+static bool is_held(const struct alog *l)
+{
+	return l->w.state.active && l->w.walk.hold;
+}
+
 bool alog_pass_begin(struct alog *l)
 {
 	const struct zone *open = l->z.open;
 
 	if (!serves(l) || l->cfg.evicts || l->repair.state != REPAIR_NONE || is_short(l) ||
-		(l->w.state.active && l->w.walk.hold))
+		is_held(l))
 		return false;
 	l->pass = open && !open->nr_hints ? open->id - 1 : l->head.next_id - 1;
 	return l->pass > 0;
@@ -87,16 +93,22 @@ bool alog_pass_begin(struct alog *l)
 
 bool alog_pass_goes_on(struct alog *l)
 {
+	if (is_held(l))
+		l->pass = 0;
 	if (l->pass)				/* C6 */
 		l->credit = l->cfg.zone_bytes;
 	return l->pass > 0;
 }
 
-/* NULL: it has to wait, or the pass is over. */
+/* NULL: it has to wait, or the pass is over. A walk that wants the scratch has it first. */
 static struct zone *next_of_pass(struct alog *l)
 {
 	struct zone *z = NULL;
 
+	if (is_held(l))
+		l->pass = 0;
+	if (!l->pass || (l->w.state.active && !l->w.state.waits))
+		return NULL;
 	if (l->z.open && l->z.open->id <= l->pass && !alog_seal(l))
 		return NULL;
 	for (uint32_t i = 0; i < l->z.nr; i++) {

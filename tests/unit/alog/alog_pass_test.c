@@ -131,7 +131,7 @@ static void a_full_log_ends_it(void **state)
 	ar_check_values(rig);
 }
 
-static void a_backup_is_in_its_way_and_it_is_in_no_backups(void **state)
+static void a_backup_ends_it_and_has_none_beside_it(void **state)
 {
 	(void)state;
 	begin();
@@ -145,15 +145,57 @@ static void a_backup_is_in_its_way_and_it_is_in_no_backups(void **state)
 	}
 	assert_int_equal(rig->backup.over, 1);
 	assert_true(alog_pass_begin(rig->log));
+	assert_true(alog_pass_goes_on(rig->log));
+	ar_poll(rig);
 	assert_true(ar_backup(rig, 3));
+	assert_false(alog_pass_goes_on(rig->log));
 	for (uint32_t i = 0; i < 100 && !rig->backup.over; i++) {
-		(void)alog_pass_goes_on(rig->log);
 		alog_walk_go(rig->log);
 		ar_settle(rig);
 	}
 	assert_int_equal(rig->backup.over, 1);
-	while (alog_pass_goes_on(rig->log))
+	ar_check_values(rig);
+}
+
+static uint32_t told, over;
+
+static void record_is_told(void *ctx, uint64_t zone, const struct alog_hint *hint,
+	const struct xrecord *rec, const void *data)
+{
+	(void)ctx;
+	(void)zone;
+	(void)hint;
+	(void)rec;
+	told += data != NULL;
+}
+
+static void walk_is_over(void *ctx)
+{
+	(void)ctx;
+	over++;
+}
+
+/* It holds no zone, so a record that is copied meanwhile may be told or not. */
+static void a_verify_is_done_beside_it(void **state)
+{
+	const struct alog_walk walk = { .record = record_is_told, .over = walk_is_over };
+
+	(void)state;
+	told = over = 0;
+	begin_sized(16, 8);
+	put_many(30, 6500);
+	ar_force_now(rig);
+	assert_true(alog_pass_begin(rig->log));
+	assert_true(alog_pass_goes_on(rig->log));
+	ar_poll(rig);
+	assert_int_equal(alog_walk(rig->log, &walk), 0);
+	ar_settle(rig);
+	assert_int_equal(over, 1);
+	assert_true(told > 0);
+	for (uint32_t i = 0; alog_pass_goes_on(rig->log); i++) {
+		assert_in_range(i, 0, 100);
 		ar_settle(rig);
+	}
 	ar_check_values(rig);
 }
 
@@ -188,7 +230,8 @@ int main(void)
 		RULE(a_log_that_is_empty_has_nothing_to_pass_over),
 		RULE(a_kill_forgets_it),
 		RULE(a_full_log_ends_it),
-		RULE(a_backup_is_in_its_way_and_it_is_in_no_backups),
+		RULE(a_backup_ends_it_and_has_none_beside_it),
+		RULE(a_verify_is_done_beside_it),
 		RULE(an_eviction_closes_the_only_zone),
 	};
 

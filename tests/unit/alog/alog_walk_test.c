@@ -215,6 +215,20 @@ static void a_compaction_without_credit_is_in_no_walks_way(void **state)
 	assert_true(stats().zones_deleted > 10);
 }
 
+static void a_pass_that_nobody_pays_for_is_in_no_walks_way(void **state)
+{
+	(void)state;
+	begin_sized(16, 8);
+	put_many(30, 6500);
+	ar_force_now(rig);
+	assert_true(alog_pass_begin(rig->log));
+	ar_settle(rig);
+	assert_true(ar_backup(rig, 0));
+	ar_settle(rig);
+	assert_int_equal(rig->backup.over, 1);
+	assert_true(stats().copied_bytes < 30 * 6500);
+}
+
 static void a_compaction_without_credit_is_in_no_evictions_way(void **state)
 {
 	(void)state;
@@ -435,6 +449,7 @@ int main(void)
 		RULE(a_hold_whose_user_is_slow_gives_way_to_callers),
 		RULE(no_zone_goes_before_it_was_told),
 		RULE(a_compaction_without_credit_is_in_no_walks_way),
+		RULE(a_pass_that_nobody_pays_for_is_in_no_walks_way),
 		RULE(a_compaction_without_credit_is_in_no_evictions_way),
 		RULE(a_repair_breaks_a_backup),
 		RULE(a_page_that_is_written_while_its_zone_is_read_is_told),
