@@ -187,9 +187,9 @@ void *alog_lay(struct alog *l, const struct alog_place *next, uint32_t at, uint3
  * is closed, the open one is. True: a zone is emptied, now or soon. */
 bool alog_evict(struct alog *l);
 /* A pass: all zones of now, also the open one, are compacted though there is space, the oldest
- * first. When judge() is asked for a tombstone, all zones older than its own have been emptied. A
- * tombstone that stands in one zone with what it supersedes is copied, and goes with the next pass.
- * A log that is killed forgets its pass.
+ * first. When judge() is asked for a tombstone, all zones older than its own have been emptied. If
+ * an older record of its identity stands in its own zone, the tombstone is copied, and goes with
+ * the next pass. A log that is killed forgets its pass.
  *
  * False: it cannot begin now. The log evicts, is being repaired, or has no space for copies; or a
  * walk holds zones. */

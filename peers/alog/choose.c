@@ -74,18 +74,12 @@ static bool is_short(const struct alog *l)
 	return space_soon(l) < l->cfg.reserve + space_margin(l) + l->own.wanted;
 }
 
-/* It would fill the log with zones that cannot be deleted. */
-static bool is_held(const struct alog *l)
-{
-	return l->w.state.active && l->w.walk.hold;
-}
-
 bool alog_pass_begin(struct alog *l)
 {
 	const struct zone *open = l->z.open;
 
 	if (!serves(l) || l->cfg.evicts || l->repair.state != REPAIR_NONE || is_short(l) ||
-		is_held(l))
+		(l->w.state.active && l->w.walk.hold))
 		return false;
 	l->pass = open && !open->nr_hints ? open->id - 1 : l->head.next_id - 1;
 	return l->pass > 0;
@@ -93,21 +87,17 @@ bool alog_pass_begin(struct alog *l)
 
 bool alog_pass_goes_on(struct alog *l)
 {
-	if (is_held(l))
-		l->pass = 0;
 	if (l->pass)				/* C6 */
 		l->credit = l->cfg.zone_bytes;
 	return l->pass > 0;
 }
 
-/* NULL: it has to wait, or the pass is over. A walk that wants the scratch has it first. */
+/* NULL: it has to wait, or the pass is over. A walk that wants the scratch gets it first. */
 static struct zone *next_of_pass(struct alog *l)
 {
 	struct zone *z = NULL;
 
-	if (is_held(l))
-		l->pass = 0;
-	if (!l->pass || (l->w.state.active && !l->w.state.waits))
+	if (l->w.state.active && !l->w.state.waits)
 		return NULL;
 	if (l->z.open && l->z.open->id <= l->pass && !alog_seal(l))
 		return NULL;
@@ -159,10 +149,11 @@ static bool may_soon(struct alog *l)
 
 	for (uint32_t i = 0; i < l->z.nr; i++)
 		some |= l->z.table[i].state == ZONE_CLOSED && !l->z.table[i].doomed;
-	if (!some && (!l->z.open || !l->z.open->nr_hints))
-		return false;
-	if (!some)
+	if (!some) {
+		if (!l->z.open || !l->z.open->nr_hints)
+			return false;
 		(void)!alog_seal(l);		/* or the next poll does it */
+	}
 	alog_push(l, l->s.end);
 	return true;
 }

@@ -31,6 +31,8 @@ int alog_walk(struct alog *l, const struct alog_walk *walk)
 		return -EBUSY;			/* K3 */
 	*w = (struct walker){ .walk = *walk, .at = l->head.lowest, .until = l->head.next_id,
 		.state = { .before = UINT64_MAX, .active = true } };
+	if (walk->hold)				/* it would fill the log with zones that stay */
+		l->pass = 0;
 	if (serves(l))
 		w->state.before = l->s.sequence;
 	for (uint32_t i = 0; i < l->z.nr; i++) {

@@ -430,19 +430,14 @@ static int find_place(struct kvd *k, struct making *m, struct alog_place *next)
 	return m->paged ? rc : alog_next(k->log, m->bytes, m->nr, m->tombstones, next);
 }
 
-/* Deleted keys are going to leave the index. A sweep frees entries, too. */
-static bool forget_deleted(struct kvd *k)
-{
-	return !kvd_clear_sweeps(k) && room_pass(&k->room, &k->index, k->log);
-}
-
 /* The index has no room. -EAGAIN: it will have some. */
 static int make_room(struct kvd *k)
 {
-	bool soon = forget_deleted(k);
+	bool soon;
 
 	if (kvd_clear_sweeps(k))
 		return -EAGAIN;
+	soon = room_pass(&k->room, &k->index, k->log);
 	if (index_owed(&k->index)) {		/* I8 of logged.c */
 		alog_gone_hasten(k->log);
 		return -EAGAIN;
@@ -459,8 +454,8 @@ static int append(struct kvd *k, struct xreq *r, uint32_t nr, struct making *m)
 	index_paid(&k->index, alog_gone_stable(k->log));
 	if (m->added > index_room(&k->index))
 		return make_room(k);
-	if (m->added && room_is_short(&k->index))
-		(void)forget_deleted(k);
+	if (m->added && room_is_short(&k->index) && !kvd_clear_sweeps(k))
+		(void)room_pass(&k->room, &k->index, k->log);
 	rc = find_place(k, m, &next);
 	if (rc == -ENOSPC)
 		return kvd_clear_sweeps(k) ? -EAGAIN : refuse(k, false);

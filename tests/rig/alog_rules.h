@@ -5,6 +5,7 @@
 #ifndef TESTS_RIG_ALOG_RULES_H
 #define TESTS_RIG_ALOG_RULES_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,14 +17,24 @@
 
 static struct ar *rig;
 
-static inline void begin_sized(uint32_t zones, uint32_t zone_pages)
+static inline void begin_as(uint32_t zones, uint32_t zone_pages, bool evicts)
 {
 	struct alog_config cfg = { .prefix = "log", .zones = zones,
 		.zone_bytes = zone_pages * ALOG_PAGE, .tail_pages = 64, .reserve = 3,
-		.uuid = { 9, 8, 7 }, .owner = 5 };
+		.uuid = { 9, 8, 7 }, .owner = 5, .evicts = evicts };
 
 	rig = ar_create(4711, &cfg);
 	assert_true(ar_open(rig));
+}
+
+static inline void begin_sized(uint32_t zones, uint32_t zone_pages)
+{
+	begin_as(zones, zone_pages, false);
+}
+
+static inline void begin_evicting(uint32_t zones)
+{
+	begin_as(zones, 8, true);
 }
 
 static inline void begin(void)
@@ -51,6 +62,22 @@ static inline void put_many(uint32_t nr, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		ar_put_now(rig, i % AR_KEYS, bytes, false);
+}
+
+/* Puts until there is no space. */
+static inline void fill_log(void)
+{
+	uint32_t nr = 0;
+	int rc;
+
+	do {
+		rc = ar_put(rig, nr % AR_KEYS, 6000, false);
+		if (rc == 0)
+			nr++;
+		else
+			ar_settle(rig);
+	} while (rc != -ENOSPC && nr < 1000);
+	assert_int_equal(rc, -ENOSPC);
 }
 
 /* Requests of this kind that are out. */

@@ -9,10 +9,10 @@
  *
  * Invariants
  *   T1  The value of clock_ns() never becomes less.
- *   T2  It is off the system's clock by no more than a part in 1024 of CLOCK_SPAN_NS. But if the
- *       thread was stopped in the middle of a look, and had slept for long before, the rate does
- *       not show the stop: until the next look the clock is behind by it. A jump of the system's
- *       clock is seen within CLOCK_SPAN_NS.
+ *   T2  It is off the system's clock by no more than a part in 1024 of CLOCK_SPAN_NS. A jump of the
+ *       system's clock is seen within CLOCK_SPAN_NS. After a long sleep the rate does not show that
+ *       the thread was stopped in the middle of a look. Then the clock is behind by that stop,
+ *       until the next look.
  *
  * Contract: a struct clock is one thread's, all zero at first. Those of two threads may differ by
  * T2.

@@ -11,7 +11,7 @@
  *   M1  A pass begins when an eighth or more of the index is of deleted keys. So it copies at most
  *       seven live records for each deleted key.
  *   M2  If two passes have freed no entry, none begins before more keys are deleted. Two are
- *       needed where a tombstone stands in one zone with what it supersedes.
+ *       needed where a tombstone stands in one zone with an older record of its key.
  */
 #ifndef PEERS_KVD_TABLE_ROOM_H
 #define PEERS_KVD_TABLE_ROOM_H

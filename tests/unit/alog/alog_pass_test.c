@@ -1,5 +1,4 @@
 /* alog_pass_test - passes over all zones of a log; evictions of a log that has one zone only. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,17 +6,27 @@
 
 #include "tests/rig/alog_rules.h"
 
-/* Returns how many calls it took. */
-static uint32_t pass_over(void)
+static void end_pass(void)
 {
-	uint32_t calls = 0;
-
-	assert_true(alog_pass_begin(rig->log));
-	while (alog_pass_goes_on(rig->log)) {
+	for (uint32_t i = 0; alog_pass_goes_on(rig->log); i++) {
+		assert_in_range(i, 0, 100);
 		ar_settle(rig);
-		assert_in_range(calls++, 0, 100);
 	}
-	return calls;
+}
+
+static void pass_over(void)
+{
+	assert_true(alog_pass_begin(rig->log));
+	end_pass();
+}
+
+static void end_backup(void)
+{
+	for (uint32_t i = 0; i < 100 && !rig->backup.over; i++) {
+		alog_walk_go(rig->log);
+		ar_settle(rig);
+	}
+	assert_int_equal(rig->backup.over, 1);
 }
 
 static void delete_many(uint32_t nr)
@@ -109,21 +118,11 @@ static void a_kill_forgets_it(void **state)
 
 static void a_full_log_ends_it(void **state)
 {
-	uint32_t nr = 0;
-	int rc;
-
 	(void)state;
 	begin();
 	put_many(8, 6000);
 	assert_true(alog_pass_begin(rig->log));
-	do {					/* it is paid for by nobody meanwhile */
-		rc = ar_put(rig, nr % AR_KEYS, 6000, false);
-		if (rc == 0)
-			nr++;
-		else
-			ar_settle(rig);
-	} while (rc != -ENOSPC && nr < 1000);
-	assert_int_equal(rc, -ENOSPC);
+	fill_log();				/* it is paid for by nobody meanwhile */
 	for (uint32_t i = 0; i < 20 && alog_pass_goes_on(rig->log); i++)
 		ar_settle(rig);
 	assert_false(alog_pass_goes_on(rig->log));
@@ -139,21 +138,13 @@ static void a_backup_ends_it_and_has_none_beside_it(void **state)
 	ar_settle(rig);
 	assert_true(ar_backup(rig, 3));
 	assert_false(alog_pass_begin(rig->log));
-	for (uint32_t i = 0; i < 100 && !rig->backup.over; i++) {
-		alog_walk_go(rig->log);
-		ar_settle(rig);
-	}
-	assert_int_equal(rig->backup.over, 1);
+	end_backup();
 	assert_true(alog_pass_begin(rig->log));
 	assert_true(alog_pass_goes_on(rig->log));
 	ar_poll(rig);
 	assert_true(ar_backup(rig, 3));
 	assert_false(alog_pass_goes_on(rig->log));
-	for (uint32_t i = 0; i < 100 && !rig->backup.over; i++) {
-		alog_walk_go(rig->log);
-		ar_settle(rig);
-	}
-	assert_int_equal(rig->backup.over, 1);
+	end_backup();
 	ar_check_values(rig);
 }
 
@@ -192,23 +183,17 @@ static void a_verify_is_done_beside_it(void **state)
 	ar_settle(rig);
 	assert_int_equal(over, 1);
 	assert_true(told > 0);
-	for (uint32_t i = 0; alog_pass_goes_on(rig->log); i++) {
-		assert_in_range(i, 0, 100);
-		ar_settle(rig);
-	}
+	end_pass();
 	ar_check_values(rig);
 }
 
 /* All that there is stands in the open zone. */
 static void an_eviction_closes_the_only_zone(void **state)
 {
-	struct alog_config cfg = { .prefix = "log", .zones = 12, .zone_bytes = 8 * ALOG_PAGE,
-		.tail_pages = 64, .reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5, .evicts = true };
 	uint64_t zone;
 
 	(void)state;
-	rig = ar_create(4711, &cfg);
-	assert_true(ar_open(rig));
+	begin_evicting(12);
 	assert_false(alog_evict(rig->log));
 	put_many(4, 100);
 	zone = rig->index[0].zone;

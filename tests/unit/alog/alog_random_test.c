@@ -1,6 +1,6 @@
 /* alog_random_test - thousands of short lives of a log, each from a seed: puts, deletions, batches,
- * forced ones, values that lend their pages, compaction in a log that is nearly full, passes over
- * all zones, failures of the store, kills in the middle of an upcall or a send, losses of power.
+ * forced ones, values that lend their pages. Zones are compacted, in a log that is nearly full and
+ * in passes. The store fails, kills come in the middle of an upcall or a send, and power is lost.
  *
  * After each opening: all that was forced or flushed is there, all that was appended is there if
  * the arena is, no batch shows by halves, no version shows that was once undone, and each value is

@@ -430,13 +430,10 @@ static uint32_t pages_out(bool once)
 /* Key 1 is in the zone that was closed first, which is emptied. */
 static void a_cache_need_not_keep_copies(void **state)
 {
-	struct alog_config cfg = { .prefix = "log", .zones = 20, .zone_bytes = 8 * ALOG_PAGE,
-		.tail_pages = 64, .reserve = 3, .uuid = { 9, 8, 7 }, .owner = 5, .evicts = true };
 	uint64_t zone;
 
 	(void)state;
-	rig = ar_create(4711, &cfg);
-	assert_true(ar_open(rig));
+	begin_evicting(20);
 	ar_put_now(rig, 1, 12000, false);
 	zone = rig->index[1].zone;
 	for (uint32_t k = 2; rig->index[k - 1].zone == zone; k++)
@@ -503,19 +500,9 @@ static void one_failed_flush_is_not_for_ever(void **state)
 
 static void a_full_log_refuses_puts_and_takes_deletions(void **state)
 {
-	uint32_t nr = 0;
-	int rc;
-
 	(void)state;
 	begin();
-	do {
-		rc = ar_put(rig, nr % AR_KEYS, 6000, false);
-		if (rc == 0)
-			nr++;
-		else
-			ar_settle(rig);
-	} while (rc != -ENOSPC && nr < 1000);
-	assert_int_equal(rc, -ENOSPC);
+	fill_log();
 	for (uint32_t k = 0; k < 30; k++)
 		assert_int_equal(ar_put(rig, k, 0, true), 0);
 	for (uint32_t i = 0; i < 20; i++) {
